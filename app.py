@@ -14,12 +14,12 @@ from starlette.middleware import Middleware
 from streamlit import net_util
 from streamlit.runtime.pages_manager import PagesManager
 
-from transformer.errors import DataError
+from transformer.errors import GlassformerError
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
 from ui.runs import foreign_models, frames, handed_in, own_trainings
 from ui.runs.loading import runner, warm_up
-from ui.server import logs, metrics, replicas
+from ui.server import logs, metrics, replicas, switch
 from ui.server.events import closed_in_time
 from ui.server.gate import Gate
 from ui.server.headers import MoreHeaders
@@ -36,8 +36,9 @@ logs.begin()
 _HEALTH = Health(lambda: not ROOMS.away)
 try:
     replicas.check()
+    switch.device()
     _DRAIN = drain_seconds()
-except DataError as error:
+except GlassformerError as error:
     raise SystemExit(str(error)) from None  # the app does not start; the message says all
 
 

@@ -111,8 +111,8 @@ class Memory:
 class Student(Tab):
     """Joins, listens and redraws as a student's browser does."""
 
-    def __init__(self, url: str, port: int, code: str, times: Times, *, seed: int) -> None:
-        super().__init__(url)
+    def __init__(self, url: str, port: int, code: str, times: Times, *, seed: int, cookie: str = "") -> None:
+        super().__init__(url, cookie)
         self.port, self.code, self.times = port, code, times
         self.moves, self.state, self._dice = 0, dict[str, Any](), random.Random(seed)
         self._where = ("", "")
@@ -121,7 +121,7 @@ class Student(Tab):
     async def join(self) -> None:
         """Open the page about rooms with the code in its address, and get a token."""
         await self.rerun(page="room", query=f"room={self.code}")
-        status, said = await post(self.port, f"/class/{self.code}/join", {})
+        status, said = await post(self.port, f"/class/{self.code}/join", {}, self.cookie)
         if status != 200:
             raise RuntimeError(f"A student could not join: {status} {said}")
         self.token = said["token"]
@@ -129,15 +129,24 @@ class Student(Tab):
     async def follow(self) -> None:
         """Listen, and redraw at every move, until cancelled."""
         try:
-            async for kind, said in events(self.port, f"/class/{self.code}/events?token={self.token}"):
-                if kind == "room":
-                    self.state = said
-                    if said["page"] and said["moves"] != self.moves:
-                        self.times.note("event", time.time() - said["at"])
-                        await self._redraw(said)
-                        self.moves = said["moves"]
+            await self.hear()
         except Exception as error:  # said in the report
             self.times.errors.append(f"student: {type(error).__name__}: {error}")
+
+    async def hear(self) -> None:
+        """Listen as long as the stream is open, and redraw at every move."""
+        asked = f"/class/{self.code}/events?token={self.token}"
+        async for kind, said in events(self.port, asked, self.cookie):
+            self.heard(kind, said)
+            if kind == "room":
+                self.state = said
+                if said["page"] and said["moves"] != self.moves:
+                    self.times.note("event", time.time() - said["at"])
+                    await self._redraw(said)
+                    self.moves = said["moves"]
+
+    def heard(self, kind: str, said: dict[str, Any]) -> None:
+        """Whatever has come."""
 
     async def _redraw(self, state: dict[str, Any]) -> None:
         step, where = _parted(state)
@@ -163,7 +172,7 @@ class Student(Tab):
     async def vote(self, choice: int) -> None:
         """Vote in the round that is open."""
         said = {"token": self.token, "round": self.state["round"], "choice": choice}
-        status, answer = await post(self.port, f"/class/{self.code}/vote", said)
+        status, answer = await post(self.port, f"/class/{self.code}/vote", said, self.cookie)
         if status != 204:
             self.times.errors.append(f"vote: {status} {answer}")
 
@@ -193,11 +202,11 @@ async def until(done: Callable[[], bool], *, seconds: float, what: str, times: T
 
 
 class Class:
-    """A teacher and students in a room."""
+    """A teacher and students in a room; everybody waits for all with so much patience, in seconds."""
 
-    def __init__(self, server: Server, n_students: int, *, seed: int) -> None:
+    def __init__(self, server: Server, n_students: int, *, seed: int, patience: float = 30.0) -> None:
         self.server, self.times, self.teacher = server, Times(), Tab(server.url)
-        self._n, self._seed = n_students, seed
+        self._n, self._seed, self._patience = n_students, seed, patience
         self.students: list[Student] = []
         self._following: list[asyncio.Task[None]] = []
         self.code, self._moves = "", 0
@@ -207,21 +216,25 @@ class Class:
         await self.teacher.rerun(page="room", query="")
         await self.teacher.click("room_open")
         self.code = json.loads(self.teacher.talk.widgets["room_bar"].data)["payload"]["code"]
-        self.students = [
-            Student(self.server.url, self.server.port, self.code, self.times, seed=self._seed * 1000 + number)
-            for number in range(self._n)
-        ]
+        self.students = [await self.student(self._seed * 1000 + number) for number in range(self._n)]
         await asyncio.gather(*(student.join() for student in self.students))
         self._following = [asyncio.create_task(student.follow()) for student in self.students]
-        await until(lambda: all(s.state for s in self.students), seconds=30, what="all listen", times=self.times)
+        await self.until(lambda: all(s.state for s in self.students), "all listen")
+
+    async def student(self, seed: int) -> Student:
+        """One who comes."""
+        return Student(self.server.url, self.server.port, self.code, self.times, seed=seed)
+
+    async def until(self, done: Callable[[], bool], what: str) -> None:
+        """Wait until something is so; an error if it does not become so."""
+        await until(done, seconds=self._patience, what=what, times=self.times)
 
     async def all_follow(self) -> None:
         """Wait until the last move has been redrawn by all."""
         self._moves += 1
-        await until(
-            lambda: all(student.moves >= self._moves for student in self.students),
-            seconds=30, what=f"move {self._moves} redrawn", times=self.times,
-        )  # fmt: skip
+        await self.until(
+            lambda: all(student.moves >= self._moves for student in self.students), f"move {self._moves} redrawn"
+        )
         await asyncio.sleep(PAUSE_SECONDS)
 
     async def teach(self, page: str, parameters: dict[str, object], sentence: str) -> None:
@@ -237,10 +250,7 @@ class Class:
         """Ask aloud, have all vote at once, and compare what is shown with what was voted."""
         await self.teacher.rerun(page="room", query=f"room={self.code}")
         await self.teacher.click("room_ask")
-        await until(
-            lambda: all(student.state.get("taken") for student in self.students),
-            seconds=10, what="all are asked", times=self.times,
-        )  # fmt: skip
+        await self.until(lambda: all(student.state.get("taken") for student in self.students), "all are asked")
         chosen = [number * 7 % CHOICES for number in range(self._n)]
         began = time.time()
         await asyncio.gather(*(s.vote(choice) for s, choice in zip(self.students, chosen, strict=True)))
@@ -249,10 +259,7 @@ class Class:
             self.times.errors.append("votes were seen before they were shown")
         await self.teacher.rerun(query=self.teacher.talk.query)
         await self.teacher.click("room_show")
-        await until(
-            lambda: all(student.state["shown"] for student in self.students),
-            seconds=10, what="votes are shown", times=self.times,
-        )  # fmt: skip
+        await self.until(lambda: all(student.state["shown"] for student in self.students), "votes are shown")
         counts = [chosen.count(choice) for choice in range(CHOICES)]
         expected = {"voted": self._n, "counts": counts if self._n >= 5 else None}
         if any(student.state["shown"][-1] != expected for student in self.students):

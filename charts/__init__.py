@@ -24,6 +24,8 @@ from charts.by_distance import distance_curves_spec, distance_map_spec, spreads_
 from charts.candidates import candidates_spec
 from charts.contributions import contribution_bars_spec, contribution_map_spec
 from charts.corpus import measure_spread_spec
+from charts.corpus_beside import head_differences_spec
+from charts.corpus_joined import joined_heads_spec, joined_spec
 from charts.costs import cost_curves_spec, cost_shares_spec
 from charts.credit import piece_credit_spec
 from charts.curves import entropy_spec

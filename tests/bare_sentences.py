@@ -26,7 +26,7 @@ _READ = re.compile(
 _SETTINGS = re.compile(
     r"(key|icon|type|format|width|height|gap|border|layout|file_name|mime|url_path|visibility|on_\w+|(\w+_)?alignment"
     r"|selection_mode|page_icon|language|persist_state|label_visibility|anchor|horizontal\w*|vertical\w*|step|color"
-    r"|initial_sidebar_state|position|input_type|autocomplete|args)$"
+    r"|delta_\w+|initial_sidebar_state|position|input_type|autocomplete|args)$"
 )
 _DRAWS = re.compile(r"(st|drawing)(\.|$)")
 _NO_TEXT = re.compile(

@@ -17,7 +17,7 @@ DOCS = [*READMES, *sorted(FOLDER.rglob("*.md"))]
 PAGES = [*DOCS, ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
 README_LINES = 150
 DECISION_LINES = 20
-COMMANDS = ("task", "train", "prepare", "evaluate", "sentences", "translate", "import", "doctor")
+COMMANDS = ("task", "train", "prepare", "evaluate", "corpus", "sentences", "translate", "import", "doctor")
 WITHOUT_EXAMPLE = {"translate"}
 
 

@@ -14,12 +14,19 @@ from tools.catalogues import ERRORS, TABLES, said_in_table
 
 # Files and folders whose sentences all go through `say`.
 CONVERTED = ("main.py", "pages/", "ui/", "charts/", "transformer/")
-# Hold code for the browser, or for readers to copy, as text, and not a word for people.
+# Hold code for the browser, for DuckDB or Arrow, or for readers to copy, as text, and no bare word for people.
 CODE = (
+    "transformer/corpus/conditions.py",
+    "transformer/corpus/database.py",
+    "transformer/corpus/joined.py",
+    "transformer/corpus/paired.py",
+    "transformer/corpus/queries.py",
+    "transformer/corpus/scores.py",
     "ui/components/assets.py",
     "ui/shared/page_style.py",
     "ui/start/start_style.py",
     "ui/checkpoints/code_to_copy.py",
+    "ui/corpus/code_to_copy.py",
     "ui/lessons/lesson_style.py",
     "ui/room/projector_style.py",
 )

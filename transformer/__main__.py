@@ -5,7 +5,18 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from transformer.commands import corpus, doctor, evaluate, import_model, picture, prepare, sentences, task, train, translate
+from transformer.commands import (
+    corpus,
+    doctor,
+    evaluate,
+    import_model,
+    picture,
+    prepare,
+    sentences,
+    task,
+    train,
+    translate,
+)
 from transformer.errors import GlassformerError
 
 INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended

@@ -16,6 +16,7 @@ PAGES = {  # what "/" leads to, `test_start_page.py` and `test_history.py` open
     "compare?model=reverse&src=noon&b=src%3Dabc": "Compare",
     "inside?model=reverse&inside=lens": "Inside the model",
     "sentences?model=reverse&order=chrf": "A file of sentences",
+    "corpus?model=reverse&corpus=search&rank=5": "Over a corpus",
     "training?model=reverse&steps=1": "Training",
     "wrong?model=reverse&mistake=nan": "What goes wrong",
 }

@@ -3,15 +3,17 @@
 import http.client
 import json
 import re
+from contextlib import suppress
 
 import numpy as np
 import pytest
 import zxingcpp
 from PIL import Image
-from playwright.sync_api import expect
+from playwright.sync_api import TimeoutError, expect
 
 from tests.browser.helpers import PHONE, comes_to, menu_link, open_page, screenshot, turn_to
 from tests.browser.idle import wait_for_idle
+from tests.ui.server.redis_server import RedisServer
 from tools.serve import HOST, serve
 
 BAR = ".gf-room-said"
@@ -274,3 +276,46 @@ def test_a_server_that_is_started_anew_says_so(new_page, tmp_path):
         student.get_by_role("button", name="Leave the room").click()
         expect(student.locator(BAR)).to_have_count(0)
         assert "room" not in parameters(student)
+
+
+def test_with_a_store_another_server_goes_on_where_one_was_killed(new_page, tmp_path):
+    teacher, student = new_page(visitor="teacher"), new_page(visitor="first")
+    with RedisServer(tmp_path) as store:
+        said = {"GLASSFORMER_STORE": store.url}
+        with serve(log=tmp_path / "first.log", environment=said) as server:
+            open_page(teacher, f"{server.url}/room")
+            teacher.get_by_role("button", name="Open a room").click()
+            expect(teacher.locator(BAR)).to_contain_text("0 students")
+            code, port = parameters(teacher)["room"], server.port
+            open_page(student, f"{server.url}/step?room={code}")
+            expect(teacher.locator(BAR)).to_contain_text("1 student")
+            teacher.get_by_role("button", name="Ask for votes").click()
+            student.get_by_role("button", name="Vote for B").click()
+            expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
+            server.process.kill()
+        with serve(log=tmp_path / "second.log", environment=said, port=port):
+            for page, there in ((teacher, "1 student"), (student, "the teacher has not opened a page yet")):
+                expect(page.locator(BAR)).to_contain_text(there, timeout=60_000)
+            expect(student.locator(BAR + " + span")).to_have_text("Your vote is in.")
+            expect(student.get_by_role("button", name="Vote for B")).to_have_count(0)
+            expect(teacher.get_by_text("You are teaching in room")).to_be_visible(timeout=60_000)
+            few = teacher.get_by_text("1 vote. A chart of the choices")
+
+            def shown():  # what was clicked while the page had no server is lost
+                with suppress(TimeoutError):
+                    teacher.get_by_role("button", name="Show the votes").click(timeout=2000)
+                return few.is_visible()
+
+            comes_to(teacher, shown, True)
+            store.stop()
+            for page in (teacher, student):
+                expect(page.locator(BAR)).to_contain_text(f"store of rooms at {HOST}:{store.port} does not answer")
+            expect(teacher.get_by_text("rooms go on by themselves")).to_be_visible()
+            screenshot(teacher, "room-without-its-store")
+            menu_link(teacher, "Masks").click()  # every page goes on
+            teacher.wait_for_url("**/masks?**")
+            wait_for_idle(teacher)
+            store.start()
+            student.wait_for_url("**/masks?**")  # where the teacher has gone meanwhile
+            expect(student.locator(BAR)).to_contain_text(FOLLOWS)
+            expect(teacher.locator(BAR)).to_contain_text("1 student present")

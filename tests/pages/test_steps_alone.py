@@ -15,7 +15,7 @@ from ui.state.link import Link, write_link
 from ui.state.view import View
 from ui.teaching.declared import PAGES
 
-OTHERS = {"doctor"}  # which show no run
+OTHERS = {"corpus", "doctor"}  # which show no run
 PARTS = [
     (page, part, side)
     for path, page in PAGES.items()

@@ -67,7 +67,7 @@ def read_at_once(
     logits = read(tap.also(recorder))
     if finite:
         check_recorded((logits, *recorder.values.values()), read, tap=tap)
-    log_probs = logits[0, first_row:].float().log_softmax(dim=-1)  # [T, V]
+    log_probs = logits[0, first_row:].cpu().float().log_softmax(dim=-1)  # [T, V]
     return AtOnce(
         losses=-log_probs.gather(1, torch.tensor(written)[:, None])[:, 0].numpy(),
         best=log_probs.argmax(dim=-1).numpy(),

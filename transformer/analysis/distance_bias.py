@@ -38,10 +38,11 @@ def distance_bias(model: Transformer, stack: StackName, *, most: int) -> Distanc
     steps = torch.arange(-most, 1 if causal else most + 1)  # [distance]
     if (kind := BIASES.get(config.positions)) is None:
         raise ValueError(f"Positions of the kind {config.positions} add nothing to scores.")
-    found = model.stack(stack).order.bias(steps[None], torch.zeros(1))[0, :, 0]  # [H, distance]
+    apart, like = steps[None].to(model.device), torch.zeros(1, device=model.device)
+    found = model.stack(stack).order.bias(apart, like)[0, :, 0]  # [H, distance]
     return DistanceBias(
         steps.numpy(),
-        found.float().numpy(),
+        found.float().numpy(force=True),
         buckets=kind.buckets(config, steps, causal).numpy() if kind.buckets else None,
         slopes=np.array(kind.slopes(config.n_heads)) if kind.slopes else None,
     )

@@ -95,16 +95,16 @@ def measuring(
         done += len(group)
     return HeadEffects(
         of={kind: Effect(**found[kind]) for kind in anatomy(checkpoint.config).kinds},
-        ids=reading.ids.numpy(),
-        log_prob=control.chosen.numpy(),
-        best=control.best.numpy(),
+        ids=reading.ids.numpy(force=True),
+        log_prob=control.chosen.numpy(force=True),
+        best=control.best.numpy(force=True),
     )
 
 
 def _put(found: dict[Kind, dict[str, np.ndarray]], group: list[Head], rows: Rows, config: ModelConfig) -> None:
     """Put each row of a pass into the place of its head [L, H, ...]."""
     for name, result in rows.items():
-        values = result.numpy()  # [R, T] or [R, S]
+        values = result.numpy(force=True)  # [R, T] or [R, S]
         for value, one in zip(values, group, strict=True):
             attention = anatomy(config).attention(one.kind)
             shape = (attention.n_layers, config.of(attention.stack).n_heads, *value.shape)

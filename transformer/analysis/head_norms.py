@@ -45,7 +45,7 @@ def output_projections(model: Transformer, kind: Kind, *, n_heads: int | None = 
     a run that changed it.
     """
     attentions = model.attentions(kind)
-    matrices = np.stack([attention.out_proj.weight.detach().float().numpy() for attention in attentions])
+    matrices = np.stack([attention.out_proj.weight.float().numpy(force=True) for attention in attentions])
     n_layers, d_model, joined = matrices.shape  # output = joined heads @ W^T
     n_heads = n_heads or attentions[0].n_heads
     return matrices.transpose(0, 2, 1).reshape(n_layers, n_heads, joined // n_heads, d_model)

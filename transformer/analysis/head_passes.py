@@ -97,7 +97,7 @@ class Reading:
             src_ids=torch.tensor([source]),
             read_ids=torch.tensor([trace.read_ids[: rows.stop]], dtype=torch.long),
             rows=rows,
-            ids=torch.tensor(ids, dtype=torch.long),
+            ids=torch.tensor(ids, dtype=torch.long, device=checkpoint.model.device),
             tap=tap,
         )
 
@@ -107,7 +107,7 @@ class Reading:
         memory = self._memory(self.tap)
         last = self._last(memory, self.tap)  # [1, T, D]
         parts = [self._log_probs(last[:, some], self.tap)[0] for _, some in self._parts(last)]
-        log_probs = torch.cat(parts) if parts else torch.zeros(0, 1, dtype=last.dtype)  # [T, V]
+        log_probs = torch.cat(parts) if parts else last.new_zeros(0, 1)  # [T, V]
         return Control(memory, log_probs, log_probs.gather(1, self.ids[:, None])[:, 0], log_probs.argmax(dim=1))
 
     @torch.inference_mode()
@@ -119,12 +119,9 @@ class Reading:
         last = self._last(memory, tap).expand(len(heads), -1, -1)  # [R, T, D]
         n_rows, n_steps = last.shape[:2]
         moved = self._moved(memory, control)
-        found = {
-            name: torch.empty(n_rows, n_steps, dtype=control.chosen.dtype)
-            for name in ("log_prob", "probability", "kl")
-        }
-        found["best"] = torch.empty(n_rows, n_steps, dtype=torch.long)
-        found["vectors"] = torch.empty(n_rows, 0) if moved is None else moved.expand(n_rows, -1)
+        found = {name: control.chosen.new_empty(n_rows, n_steps) for name in ("log_prob", "probability", "kl")}
+        found["best"] = self.ids.new_empty(n_rows, n_steps)
+        found["vectors"] = last.new_empty(n_rows, 0) if moved is None else moved.expand(n_rows, -1)
         for rows, steps in self._parts(last):
             self._compare(self._log_probs(last[rows, steps], tap), control, found, rows, steps)
         return found

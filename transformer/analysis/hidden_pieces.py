@@ -106,7 +106,7 @@ def _some(model: Transformer, ids: Sequence[int], places: Sequence[int], mask: i
 
     logits = read(tap)
     check_recorded([logits], read, tap=tap)
-    return logits.float().log_softmax(dim=-1)
+    return logits.cpu().float().log_softmax(dim=-1)
 
 
 def _record(log_probs: torch.Tensor, ids: Sequence[int], places: Sequence[int], *, whole: bool) -> Hidden:

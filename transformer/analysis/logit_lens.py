@@ -67,7 +67,7 @@ def lens_places(checkpoint: Runnable) -> tuple[Place, ...]:
 @torch.inference_mode()
 def read(model: Transformer, stream: Tensor) -> Tensor:
     """The prediction of a decoder stream [..., D]: log-probabilities in nats [..., V]."""
-    return model.project(model.decoder.final_norm(stream)).log_softmax(dim=-1)
+    return model.project(model.decoder.final_norm(stream.to(model.device))).cpu().log_softmax(dim=-1)
 
 
 @torch.inference_mode()

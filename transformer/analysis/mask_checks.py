@@ -77,12 +77,12 @@ def batch_masks(model: Transformer, src_ids: Ids, tgt_ids: Ids) -> BatchMasks:
     used = {"source": parts.reads, "cross": "cross" in parts.kinds}
     target = padding_mask(tgt, pad_id=model.config.pad_id)
     target[..., :1] = True  # as in Transformer.target_mask: the start id is read even where it is the padding id
-    source = model.source_mask(src).numpy()
+    source = model.source_mask(src).numpy(force=True)
     return BatchMasks(
         source=source,
         target=target.numpy(),
         causal=causal_mask(tgt.size(1)).numpy(),
-        decoder=model.target_mask(tgt).numpy(),
+        decoder=model.target_mask(tgt).numpy(force=True),
         cross=source,
         names=tuple(name for name in get_args(MaskName) if used.get(name, parts.writes)),
     )
@@ -158,7 +158,7 @@ def check_causality(
     after = before.clone()
     after[sentence, place] = piece_id
     padding = padding_mask(before, pad_id=model.config.pad_id)
-    blind = tap_of(Replacer({own.site("*", "mask"): lambda mask: padding.expand_as(mask)}))
+    blind = tap_of(Replacer({own.site("*", "mask"): lambda mask: padding.to(mask.device).expand_as(mask)}))
     logits = _finite(model, src, before)  # [B, T, V]
     moved = _moved(logits, model(src, after))  # [B, T]
     others = [row for i, row in enumerate(moved) if i != sentence]
@@ -220,7 +220,7 @@ def _without_padding(model: Transformer) -> dict[str, Callable[[Tensor], Tensor]
     def unpadded(window: int) -> Callable[[Tensor], Tensor]:
         def whole(mask: Tensor) -> Tensor:
             n = mask.size(-1)
-            seen = within(causal_mask(n), window, n)
+            seen = within(causal_mask(n, device=mask.device), window, n, device=mask.device)
             assert seen is not None  # as a mask went in
             return seen.expand_as(mask)
 
@@ -248,7 +248,7 @@ def _result(model: Transformer, src: Tensor, tgt: Tensor, tap: Tap) -> Tensor:
 
 def _moved(before: Tensor, after: Tensor) -> Tensor:
     """Max |difference| over the vocabulary or a vector: two [B, T, V] -> [B, T]."""
-    return (after - before).abs().amax(dim=-1)
+    return (after - before).abs().amax(dim=-1).cpu()
 
 
 def another_piece(trace: Trace, place: int, *, config: ModelConfig) -> int:

@@ -111,11 +111,16 @@ def plane(rows: np.ndarray, *, unit: bool) -> Plane:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     vectors = vectors - vectors.mean(axis=0)
-    _, sizes, directions = np.linalg.svd(vectors, full_matrices=False)
+    if len(vectors) > 4 * vectors.shape[1]:  # of thousands of rows a decomposition takes seconds beside other work
+        squares, columns = np.linalg.eigh(vectors.T @ vectors)  # rising
+        squares, directions = np.maximum(squares[::-1], 0), columns.T[::-1]
+    else:
+        _, sizes, directions = np.linalg.svd(vectors, full_matrices=False)
+        squares = sizes**2
     shares, points = np.zeros(2), np.zeros((len(vectors), 2))
-    total = float((sizes**2).sum())
+    total = float(squares.sum())
     for axis, direction in enumerate(directions[:2] if total > 0 else []):
         sign = 1 if direction[np.abs(direction).argmax()] > 0 else -1
         points[:, axis] = vectors @ (sign * direction)
-        shares[axis] = sizes[axis] ** 2 / total
+        shares[axis] = squares[axis] / total
     return Plane(points, (float(shares[0]), float(shares[1])))

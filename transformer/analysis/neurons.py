@@ -113,7 +113,7 @@ def most_active_anywhere(activation: np.ndarray, count: int) -> np.ndarray:
 def columns(model: Transformer, stack: StackName, layer: int) -> np.ndarray:
     """What each neuron of a layer writes at an activation of 1, its column of down_proj: read-only [D, F]."""
     layers: Any = model.stack(stack).layers
-    return widened(layers[layer].ffn.down_proj.weight.detach()).numpy()
+    return widened(layers[layer].ffn.down_proj.weight).numpy(force=True)
 
 
 def effect_sites(config: ModelConfig, layer: int) -> list[str]:
@@ -150,7 +150,7 @@ def direct_effect(
     written = columns(model, "decoder", layer)[:, neuron].astype(np.float64)
     for name in effect_sites(model.config, layer):
         written = through_norm(_norm(model, name), written, inputs[name][token])
-    table = widened(model.output_weight.detach()).numpy()
+    table = widened(model.output_weight).numpy(force=True)
     effect: np.ndarray = table @ (written * model.config.output_scale).astype(table.dtype)
     return effect - effect.mean()
 
@@ -160,7 +160,7 @@ def through_norm(norm: Norm, part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
     It is γ (part - its centre) / (size of the whole); for all parts together, plus β, it is the norm's output.
     """
-    gamma = norm.weight.detach().numpy().astype(np.float64)
+    gamma = norm.weight.numpy(force=True).astype(np.float64)
     own, all_of_it = (torch.tensor(vector, dtype=torch.float64) for vector in (part, whole))
     return np.asarray(gamma * (part - norm.centre(own).numpy()) / norm.size(all_of_it).numpy())
 

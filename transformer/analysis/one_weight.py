@@ -212,10 +212,10 @@ def _softmax(masked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _output_projection(attention: MultiHeadAttention, n_heads: int) -> tuple[np.ndarray, np.ndarray]:
     """W_O cut into the columns of each head [head, d_model, d_head], and its bias [d_model]."""
-    weight = attention.out_proj.weight.detach().double().numpy()  # [d_model, head * d_head]
+    weight = attention.out_proj.weight.double().numpy(force=True)  # [d_model, head * d_head]
     bias = attention.out_proj.bias
     by_head = weight.reshape(len(weight), n_heads, -1).transpose(1, 0, 2)
-    return by_head, np.zeros(len(weight)) if bias is None else bias.detach().double().numpy()
+    return by_head, np.zeros(len(weight)) if bias is None else bias.double().numpy(force=True)
 
 
 def _differences(found: Mapping[str, np.ndarray], at: tuple[int, int], rows: Sequence[np.ndarray]) -> Differences:

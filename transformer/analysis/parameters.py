@@ -159,13 +159,13 @@ def histogram(values: Tensor, *, minus: Tensor | None = None, n_bins: int = N_BI
 
 
 def slices(values: Tensor, *, like: Tensor | None = None) -> Iterator[Tensor]:
-    """All numbers of a tensor in float64, some at a time [n]; in the order of `like`, or the order in memory."""
+    """All numbers of a tensor in float64 on the processor, some at a time [n]; ordered as `like`, or as in memory."""
     lies = values if like is None else like
     if lies.dim() == 2 and lies.T.is_contiguous():  # a matrix by columns: by rows it would be copied or read in leaps
         values = values.T
     rows = values.reshape(-1, 1) if values.dim() < 2 else values.flatten(1)
     for part in rows.split(max(1, SLICE // max(1, rows.size(1)))):
-        yield part.to(torch.float64).reshape(-1)
+        yield part.to("cpu", torch.float64).reshape(-1)
 
 
 def _differences(values: Tensor, minus: Tensor | None) -> Iterator[Tensor]:

@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 1024
 def own_table(model: Transformer, stack: StackName) -> np.ndarray:
     """The table [position, d_model] that a stack adds to its embeddings, which must have one; do not write to it."""
     positions: Any = model.stack(stack).embedding.positions  # its table is a buffer or a parameter
-    return in_turns(positions.table.detach().numpy(), model.config)
+    return in_turns(positions.table.numpy(force=True), model.config)
 
 
 def in_turns(table: np.ndarray, config: ModelConfig) -> np.ndarray:

@@ -84,9 +84,9 @@ def spectrum(matrix: Tensor) -> Spectrum | None:
 def _triangle(tall: Tensor) -> Tensor:
     """A matrix with the singular values of a tall one [M, N]: itself, or if it is large the R of its QR [N, N]."""
     if tall.numel() <= SMALL:
-        return tall.to(torch.float64)
+        return tall.to("cpu", torch.float64)
     n = tall.size(1)
     upper = torch.empty(0, n, dtype=torch.float64)
     for rows in tall.split(max(4 * n, SLICE // n)):  # several times as many as the triangle above them
-        _, upper = torch.linalg.qr(torch.cat([upper, rows.to(torch.float64)]), mode="r")
+        _, upper = torch.linalg.qr(torch.cat([upper, rows.to("cpu", torch.float64)]), mode="r")
     return upper

@@ -184,8 +184,8 @@ def normed(
     read, written = _around(model.config, stack, place)
     before, after = (recorded[site][:n_tokens].astype(np.float64) for site in (read, written))  # [T, D]
     module = _module(model, stack, place)
-    gamma = module.weight.detach().double().numpy()
-    beta = np.zeros_like(gamma) if module.bias is None else module.bias.detach().double().numpy()
+    gamma = module.weight.double().numpy(force=True)
+    beta = np.zeros_like(gamma) if module.bias is None else module.bias.double().numpy(force=True)
     read_by_it = torch.tensor(before)
     standardised = ((read_by_it - module.centre(read_by_it)) / module.size(read_by_it)).numpy()
     return Normed(

@@ -17,7 +17,8 @@ from torch import Tensor
 
 from transformer.checkpoint import room
 from transformer.checkpoint.agreement import Shapes, expected_shapes, first
-from transformer.checkpoint.memory import Halves, ready, vacant
+from transformer.checkpoint.device import CPU
+from transformer.checkpoint.memory import Halves, on, ready, vacant
 from transformer.errors import shown
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -58,12 +59,14 @@ def silent(done: int, whole: int) -> None:
     """Report no progress."""
 
 
-def fill(config: ModelConfig, values: Values, *, label: str, progress: Progress = silent) -> Filled:
-    """A model with these values, of exactly the tensors that the config calls for.
+def fill(
+    config: ModelConfig, values: Values, *, label: str, progress: Progress = silent, device: torch.device = CPU
+) -> Filled:
+    """A model with these values, of exactly the tensors that the config calls for; they are read, then moved.
 
     A `CheckpointError` says that the model does not fit into memory, or that the file of the values changed.
     """
-    halves = _halves(config, values.narrow, label=label)
+    halves = _halves(config, values.narrow, label=label, device=device)
     model, places = vacant(config, halves=halves)
     odd: dict[str, int] = {}
     done, whole = 0, 4 * sum(place.numel() for place in places.values())
@@ -74,6 +77,8 @@ def fill(config: ModelConfig, values: Values, *, label: str, progress: Progress 
             done += 4 * places[name].numel()
             progress(done, whole)
     odd = {name: count for name, count in odd.items() if count}
+    if device != CPU:
+        model.load_state_dict(on(device, places), assign=True)
     return Filled(ready(model), (*_odd_values(odd, values.shapes), *_in_16_bits(halves, whole)))
 
 
@@ -89,13 +94,14 @@ def _n_odd(part: Tensor) -> int:
     return 0 if part.sum().isfinite() else int((~part.isfinite()).sum())
 
 
-def _halves(config: ModelConfig, narrow: Halves, *, label: str) -> Halves:
+def _halves(config: ModelConfig, narrow: Halves, *, label: str, device: torch.device) -> Halves:
     """The matrices that stay in 16 bits: none if all fits with 32; an error if it does not fit with either."""
     sizes = {name: math.prod(shape) for name, shape in expected_shapes(config).items()}
-    if room.fits(_needed(sizes, {})):
+    if all(room.fits(_needed(sizes, {}), place) for place in {CPU, device}):
         return {}
     matrices = {name: dtype for name, dtype in narrow.items() if name.endswith(("proj.weight", *_TABLES))}
-    room.check_bytes(_needed(sizes, matrices), label=label)
+    for place in {CPU, device}:
+        room.check_bytes(_needed(sizes, matrices), label=label, device=place)
     return matrices
 
 

@@ -51,5 +51,5 @@ def digest_of(tensor: Tensor) -> bytes:
     """SHA-256 of a tensor's values as float32, a few megabytes at a time."""
     digest = hashlib.sha256()
     for part in parts_of(tensor):
-        digest.update(part.detach().float().contiguous().view(-1).view(torch.uint8).numpy().data)
+        digest.update(part.detach().float().contiguous().view(-1).view(torch.uint8).numpy(force=True).data)
     return digest.digest()

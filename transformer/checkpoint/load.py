@@ -26,6 +26,8 @@ from types import MappingProxyType
 from typing import BinaryIO
 from weakref import ref
 
+import torch
+
 from transformer.checkpoint import room, snapshots
 from transformer.checkpoint.agreement import (
     Shapes,
@@ -37,6 +39,7 @@ from transformer.checkpoint.agreement import (
 )
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
+from transformer.checkpoint.device import CPU, Device, device_of
 from transformer.checkpoint.filling import Places, Progress, Values, fill, silent
 from transformer.checkpoint.hashing import ContentHash, digest_of, hash_of
 from transformer.checkpoint.memory import Halves
@@ -86,6 +89,11 @@ class Checkpoint:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Checkpoint) and self.content_hash == other.content_hash
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model computes."""
+        return self.model.device
 
     def __hash__(self) -> int:
         return hash(self.content_hash)
@@ -150,18 +158,23 @@ def in_memory(content_hash: str) -> Checkpoint | None:
     return next((one for one in held if one is not None and one.content_hash == content_hash), None)
 
 
-def load(folder: Path | str, *, inside: Path | None = None, progress: Progress = silent) -> Checkpoint:
+def load(
+    folder: Path | str, *, inside: Path | None = None, progress: Progress = silent, device: Device = CPU
+) -> Checkpoint:
     """Load a checkpoint folder, or a snapshot of its training: `checkpoints/reverse@1200`.
+
+    The model computes on the device: "cpu", "cuda", "cuda:1", or "auto", a GPU if there is one.
 
     A `CheckpointError` says that a file is missing, damaged, too large for the config or for free memory, does not
     fit the others, or is outside `inside`, the real path of a folder that no link may leave (None: no such limit);
-    or that there is no such snapshot. A folder of the very name of a snapshot comes first.
+    or that there is no such snapshot or device. A folder of the very name of a snapshot comes first.
     """
+    device = device_of(device)
     folder, step = snapshots.meant(Path(folder))
     for _ in range(ATTEMPTS):
         files = FolderFiles(folder, inside=inside)
         try:
-            checkpoint = _loaded(folder, files, progress, step=step, inside=inside)
+            checkpoint = _loaded(folder, files, progress, step=step, inside=inside, device=device)
         except CheckpointError:
             if not files.changed():
                 raise  # else the files may be of two versions, which do not fit each other
@@ -172,7 +185,13 @@ def load(folder: Path | str, *, inside: Path | None = None, progress: Progress =
 
 
 def _loaded(
-    folder: Path, files: FolderFiles, progress: Progress, *, step: int | None, inside: Path | None
+    folder: Path,
+    files: FolderFiles,
+    progress: Progress,
+    *,
+    step: int | None,
+    inside: Path | None,
+    device: torch.device,
 ) -> Checkpoint:
     """Read every file once: the small ones whole, that of the tensors a few megabytes at a time."""
     name = folder.resolve().name + (f"{snapshots.AT}{step}" if step is not None else "")
@@ -188,7 +207,7 @@ def _loaded(
         values = _InFile(file, header, label, ContentHash(small, large=WEIGHTS, size=size))
         check_vocabularies(config, values.shapes, [(file, one.size) for file, one in tokenizers], label=name)
         check_tensors(config, header, label=label)
-        filled = fill(config, values, label=label, progress=progress)
+        filled = fill(config, values, label=label, progress=progress, device=device)
     hashes = {file: hashlib.sha256(content).hexdigest() for file, content in small.items()}
     if step is None:
         content_hash, hashes[WEIGHTS] = values.digest.done()
@@ -249,6 +268,7 @@ def assembled(
     card: Mapping[str, object] = NO_CARD,
     inside: Path | None = None,
     progress: Progress = silent,
+    device: Device = CPU,
 ) -> Checkpoint:
     """A checkpoint made from another program's model, without a checkpoint folder.
 
@@ -260,7 +280,7 @@ def assembled(
     opened = open_tokenizers(files, config, label=name)
     check_vocabularies(config, values.shapes, [(file, one.size) for file, one in opened], label=name)
     check_shapes(config, values.shapes, label=name)
-    filled = fill(config, values, label=name, progress=progress)
+    filled = fill(config, values, label=name, progress=progress, device=device_of(device))
     written, card_warnings = read_card(json.dumps(dict(card)).encode())
     return Checkpoint(
         name=name,

@@ -44,11 +44,24 @@ def vacant(config: ModelConfig, *, halves: Halves = NO_HALVES) -> tuple[Transfor
     return model, places
 
 
+def on(device: torch.device, places: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same places on a device: each block of memory is moved as one, so what lies together stays together."""
+    blocks, moved = dict[int, Tensor](), dict[str, Tensor]()
+    for name, place in places.items():
+        memory = place.untyped_storage()
+        if memory.data_ptr() not in blocks:
+            n_values = memory.nbytes() // place.element_size()
+            blocks[memory.data_ptr()] = place.as_strided((n_values,), (1,), 0).to(device)
+        block = blocks[memory.data_ptr()]
+        moved[name] = block.as_strided(place.shape, place.stride(), place.storage_offset())
+    return moved
+
+
 def ready(model: Transformer) -> Transformer:
     """The model with the tables computed by a formula, which are in no file; frozen, in evaluation mode."""
     for module in model.modules():
         if isinstance(module, FixedPositions):
-            module.fill()
+            module.fill(model.device)
     _join(model)
     return model.requires_grad_(False).eval()
 

@@ -10,6 +10,9 @@ nothing is refused.
 import shutil
 from pathlib import Path
 
+import torch
+
+from transformer.checkpoint.device import CPU
 from transformer.errors import CheckpointError
 
 _MEMINFO = Path("/proc/meminfo")
@@ -17,21 +20,29 @@ _GROUP = Path("/sys/fs/cgroup")  # as a container sees its own group
 
 
 def available() -> int | None:
-    """Bytes that are still free; None if the system does not say."""
+    """Bytes that are still free for the processor; None if the system does not say."""
     known = [found for found in (_of_machine(), _of_group()) if found is not None]
     return min(known, default=None)
 
 
-def fits(needed: int) -> bool:
+def fits(needed: int, device: torch.device = CPU) -> bool:
     """Whether this many bytes are still free, as far as is known."""
-    there = available()
+    there = _free_on(device)
     return there is None or needed <= there
 
 
-def check_bytes(needed: int, *, label: str) -> None:
+def check_bytes(needed: int, *, label: str, device: torch.device = CPU) -> None:
     """Refuse what needs more memory than is free."""
-    there = available()
+    there = _free_on(device)
     if there is not None and needed > there:
+        if device != CPU:
+            raise CheckpointError(
+                "{label}: on {device} loading it needs {needed:,} bytes of memory, but only {there:,} are free.",
+                label=label,
+                device=str(device),
+                needed=needed,
+                there=there,
+            )
         raise CheckpointError(
             "{label}: loading it needs {needed:,} bytes of memory, but only {there:,} are free.",
             label=label,
@@ -51,6 +62,13 @@ def check_disk(folder: Path, needed: int, *, label: str) -> None:
             needed=needed,
             free=free,
         )
+
+
+def _free_on(device: torch.device) -> int | None:
+    if device.type != "cuda":
+        return available()
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # by torch, for what comes next
+    return torch.cuda.mem_get_info(device)[0] + kept
 
 
 def _of_machine() -> int | None:

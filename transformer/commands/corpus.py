@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transformer.commands.device import add_device
 from transformer.errors import DataError
 
 if TYPE_CHECKING:
@@ -33,7 +34,11 @@ def add(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--decode", action="store_true", help="the model's own greedy output instead of the reference")
     what.add_argument("--effect", action="store_true", help="also what is lost without each head; takes long")
     what.add_argument(
-        "--vectors", type=int, default=200, metavar="N", help="keep queries and keys of the first N lines (default 200)"
+        "--vectors",
+        type=int,
+        default=200,
+        metavar="N",
+        help="keep queries and keys of the first N lines (default 200)",
     )
     what.add_argument(
         "--alignments",
@@ -49,7 +54,8 @@ def add(parser: argparse.ArgumentParser) -> None:
             help=f"how {side} words become text (default: usual for the card's {side}_code)",
         )
     how = parser.add_argument_group("how")
-    how.add_argument("--processes", type=int, metavar="N", help="processes, one thread each (default: one a core)")
+    add_device(how)
+    how.add_argument("--processes", type=int, metavar="N", help="processes (default: one a core, on a GPU one)")
     how.add_argument("--engine", choices=("pool", "ray"), default="pool", help="what starts them (default pool)")
     how.add_argument("--address", metavar="A", help="of a Ray cluster, for --engine ray")
     how.add_argument("--shard", type=int, default=2_000, metavar="N", help="lines of a shard (default 2000)")
@@ -64,7 +70,7 @@ def _run(options: argparse.Namespace) -> None:
     processes = _processes(options)
     wanted = _options(options)
     torch.set_num_threads(1)
-    checkpoint = load(options.checkpoint)
+    checkpoint = load(options.checkpoint, device=options.device)
     _check_fits(checkpoint, options)
     corpus = _corpus(checkpoint, options)
     run = plan(checkpoint, options.checkpoint.resolve(), corpus, wanted, out=options.out, most=options.max_pairs)
@@ -82,13 +88,15 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _processes(options: argparse.Namespace) -> int:
+    from transformer.checkpoint.device import device_of
     from transformer.corpus import pool
 
+    on_gpu = device_of(options.device).type != "cpu"
     if options.address and options.engine != "ray":
         raise DataError("--address is of a Ray cluster; add --engine ray, or leave it out.")
     if options.processes is not None:
         pool.check(options.processes)
-    return options.processes or min(os.cpu_count() or 1, pool.MOST)
+    return options.processes or (1 if on_gpu else min(os.cpu_count() or 1, pool.MOST))
 
 
 def _options(options: argparse.Namespace) -> Options:
@@ -102,7 +110,11 @@ def _options(options: argparse.Namespace) -> Options:
         found = getattr(options, name)
         if not least <= found <= most:
             raise DataError(
-                "--{name}: found {found}, expected {least:,} to {most:,}.", name=name, found=found, least=least, most=most
+                "--{name}: found {found}, expected {least:,} to {most:,}.",
+                name=name,
+                found=found,
+                least=least,
+                most=most,
             )
     return Options(decode=options.decode, effect=options.effect, vectors=options.vectors, shard=options.shard)
 
@@ -142,7 +154,9 @@ def _measure(run: Plan, options: argparse.Namespace, *, processes: int, there: i
                 bar.update(run.counts[number])
     except KeyboardInterrupt:
         there += measured
-        raise KeyboardInterrupt(f"{there:,} of {run.about['lines']:,} lines are there; the same command continues.") from None
+        raise KeyboardInterrupt(
+            f"{there:,} of {run.about['lines']:,} lines are there; the same command continues."
+        ) from None
     return measured
 
 
@@ -177,8 +191,12 @@ def _report(run: Plan, out: Path) -> None:
     ):
         if figure:
             print(f"  {name:<20}{_said(figure, form)}")
+    if found.heads:
+        print("  Alignment error rate, by the row that predicts a piece; by the row that reads it:")
     for head in found.heads:
-        print(f"  AER, layer {head.layer}, head {head.head:<2}".ljust(22) + _said(head.aer, ".1%"))
+        print(
+            f"    layer {head.layer}, head {head.head:<3}  {_said(head.predicts, '.1%')};  {_said(head.reads, '.1%')}"
+        )
     for reason, n in list(found.left_out.items())[:MOST_REASONS]:
         print(f"  {n:,} left out: {reason}")
     others = list(found.left_out.values())[MOST_REASONS:]

@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from transformer.commands.device import add_device
 from words import Sentence
 
 HELP = "examine a checkpoint: masks, cache, settings, heads, tokenizers; says what is wrong, and why"
@@ -30,6 +31,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reported", type=float, metavar="LOSS", help="the loss that training reported, in nats per piece"
     )
+    add_device(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print the report as JSON")
     form.add_argument("--markdown", action="store_true", help="print the report as Markdown, to paste into a thread")
@@ -58,7 +60,7 @@ def _run(options: argparse.Namespace) -> int:
 
     pairs = None if options.pairs is None else read_samples(options.pairs)
     given = Given(options.source_pieces, options.target_pieces, options.pieces)
-    checkpoint = load(options.checkpoint, answers=answers_of(options.answers), given=given)
+    checkpoint = load(options.checkpoint, answers=answers_of(options.answers), given=given, device=options.device)
     if checkpoint.config.count_parameters() <= SMALL:
         torch.set_num_threads(1)
     report = examine(checkpoint, pairs=pairs, seed=options.seed, reported=options.reported, progress=_told)

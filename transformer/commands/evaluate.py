@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transformer.commands.device import add_device
 from transformer.commands.sentences import write_csv
 from transformer.errors import DataError
 
@@ -24,6 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_run)
     parser.add_argument("checkpoint", type=Path, help="a checkpoint folder")
     parser.add_argument("--record", action="store_true", help="write the scores into the folder's card.json")
+    add_device(parser)
     pairs = parser.add_argument_group("translations")
     pairs.add_argument(
         "--pairs", type=Path, metavar="FILE", help="source TAB target, or for an encoder-only model a text, per line"
@@ -67,7 +69,7 @@ def _run(options: argparse.Namespace) -> None:
         raise DataError("there is nothing to score; give --pairs FILE or --alignments SRC TGT GOLD.")
     decodings = _decodings(options)
     _check_worst(options)
-    checkpoint = load(options.checkpoint)
+    checkpoint = load(options.checkpoint, device=options.device)
     if options.record:
         if meant(options.checkpoint)[1] is not None:
             raise DataError("{name}: a snapshot has no card of its own; leave out --record.", name=checkpoint.name)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from transformer.checkpoint.snapshots import meant
+from transformer.commands.device import add_device
 from transformer.errors import DataError, shown
 from transformer.runs.showing import drawing
 
@@ -27,6 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--height", type=float, help="height of SVG and PNG, in mm (default: the picture's own)")
     parser.add_argument("--dpi", type=float, default=300, help="resolution of PNG (300)")
     parser.add_argument("--language", default="en", help="en or zh")
+    add_device(parser)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -43,7 +45,7 @@ def _run(options: argparse.Namespace) -> None:
     parameters = {word: (value,) for word, _, value in pairs}
     content, notes = drawing().picture_file(
         folder, options.sentence, parameters, options.panel, form=form, language=options.language,
-        width=options.width, height=options.height, dpi=options.dpi,
+        width=options.width, height=options.height, dpi=options.dpi, device=options.device,
     )  # fmt: skip
     for note in notes:
         print(f"note: {note}", file=sys.stderr)

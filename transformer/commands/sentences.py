@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transformer.commands.device import add_device
 from transformer.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--beam", type=int, default=0, metavar="N", help="number of beams (default: greedy)")
     parser.add_argument("--max-new", type=int, default=128, metavar="N", help="most pieces to write (default 128)")
     parser.add_argument("--force", action="store_true", help="replace an existing OUT.csv")
+    add_device(parser)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -37,7 +39,7 @@ def _run(options: argparse.Namespace) -> None:
 
     _check_csv(options)
     lines = read_file(options.file)
-    checkpoint = load(options.checkpoint)
+    checkpoint = load(options.checkpoint, device=options.device)
     check_can_run(checkpoint)
     how = Query(
         checkpoint=checkpoint.content_hash,

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from transformer.commands.device import add_device
 from transformer.errors import DataError, GlassformerError
 
 HELP = "translate lines of text"
@@ -17,6 +18,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lines", nargs="*", help="sentences (default: the lines of standard input)")
     parser.add_argument("--beam", type=int, default=0, help="number of beams (default: greedy)")
     parser.add_argument("--unseen-in", type=Path, help="refuse sentences that are in this file of pairs")
+    add_device(parser)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -26,7 +28,7 @@ def _run(options: argparse.Namespace) -> None:
     lines = [(number, line) for number, line in given if line != ""]
     if options.unseen_in:
         _refuse_seen([line for _, line in lines if line is not None], options.unseen_in)
-    checkpoint = load(options.checkpoint)
+    checkpoint = load(options.checkpoint, device=options.device)
     decoding = Beam(size=options.beam) if options.beam else Greedy()
     failed = 0
     for number, line in lines:

@@ -71,7 +71,7 @@ class Asked(Condition):
 
     def check(self, run: Run) -> None:  # noqa: D102
         if self.measure not in NAMES:
-            raise QueryError("{found} is no measure of a head.", found=shown(self.measure))
+            raise QueryError("{found} is not a measure of a head.", found=shown(self.measure))
         if self.measure == "effect" and not run.about.options.effect:
             raise QueryError("This run did not measure effects. Run the corpus command again with --effect.")
 
@@ -126,7 +126,7 @@ class OfSentence(Condition):
 
     def check(self, run: Run) -> None:  # noqa: D102
         if self.measure not in LINE_NAMES:
-            raise QueryError("{found} is no number of a line.", found=shown(self.measure))
+            raise QueryError("{found} is not a number of a line.", found=shown(self.measure))
 
     def select(self) -> Select:  # noqa: D102
         limits, bound = _limits("value", self.at_least, self.at_most)
@@ -153,7 +153,7 @@ class Contains(Condition):
 
     def check(self, run: Run) -> None:  # noqa: D102
         if self.side not in SIDES:
-            raise QueryError("{found} is no text of a line.", found=shown(self.side))
+            raise QueryError("{found} is not a text of a line.", found=shown(self.side))
 
     def select(self) -> Select:  # noqa: D102
         query = "SELECT line, NULL AS value FROM read_parquet($sentences) WHERE contains(lower({}), lower($text))"

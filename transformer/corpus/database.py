@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
 SECONDS: Final = 20.0  # of one query
 _ASKED: Final[tuple[Table, ...]] = ("sentences", "heads")
-_SETTINGS: Final[dict[str, Any]] = {
-    "memory_limit": "400MB", "threads": 2, "temp_directory": "", "python_enable_replacements": False,
-    "autoinstall_known_extensions": False, "autoload_known_extensions": False, "allow_community_extensions": False,
-    "allow_persistent_secrets": False,
-}  # fmt: skip
+_OFF: Final = (
+    "autoinstall_known_extensions",
+    "autoload_known_extensions",
+    "allow_community_extensions",
+    "allow_persistent_secrets",
+    "python_enable_replacements",
+)
+_LIMITS: Final[dict[str, Any]] = {"memory_limit": "400MB", "threads": 2, "temp_directory": ""}
 
 
 def is_installed() -> bool:
@@ -55,9 +58,8 @@ def paths(run: Run, table: Table) -> list[str]:
 
 
 def path(run: Run, table: Table, shard: int) -> str:
-    """A file of a shard, as `read_parquet` wants it: no sign stands for others."""
-    name = str(run.folder / file_name(table, shard))
-    return "".join(f"[{sign}]" if sign in "*?[" else sign for sign in name)
+    """A file of a shard, as `read_parquet` wants it; a file that is there is meant, even if its name has a `*`."""
+    return str(run.folder / file_name(table, shard))
 
 
 @contextmanager
@@ -76,14 +78,12 @@ def cursor(*runs: Run) -> Iterator[duckdb.DuckDBPyConnection]:
         try:
             yield connection
         except duckdb.InterruptException:
-            raise QueryError("This search took longer than {n:.0f} s. Search for less.", n=SECONDS) from None
+            raise QueryError("This search took longer than {n:.0f} s. Narrow the search.", n=SECONDS) from None
         except duckdb.OutOfMemoryException:
-            raise QueryError("This search needs too much memory. Search for less.") from None
+            raise QueryError("This search needs too much memory. Narrow the search.") from None
         except duckdb.Error as error:
-            names = ", ".join(run.key for run in runs)
-            raise DataError(
-                "{runs}: a file is damaged or was replaced ({reason}).", runs=names, reason=reason
-            ) from None
+            names, kind = ", ".join(run.key for run in runs), type(error).__name__
+            raise DataError("{runs}: a file is damaged or was replaced ({kind}).", runs=names, kind=kind) from None
         finally:
             timer.cancel()
 
@@ -99,8 +99,8 @@ def _database(runs: tuple[Run, ...]) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     allowed = [str(path) for run in runs for table in _ASKED for path in check(run, table)]
-    database = duckdb.connect(":memory:", config=_SETTINGS)
-    database.execute("SET parquet_metadata_cache = true")
+    database = duckdb.connect(":memory:", config=_LIMITS | dict.fromkeys(_OFF, False))
+    database.execute("SET GLOBAL parquet_metadata_cache = true")
     database.execute("SET allowed_paths = $paths", {"paths": allowed})
     database.execute("SET enable_external_access = false")
     database.execute("SET lock_configuration = true")

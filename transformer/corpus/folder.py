@@ -30,7 +30,7 @@ from words import Sentence, say
 ABOUT: Final = "about.json"
 MOST_RUNS = 1_000  # of a folder
 MOST_LINES = 10**9
-MOST_ROWS = 100_000_000  # of a file
+MOST_ROWS: Final[dict[Table, int]] = {"sentences": 1, "heads": 20_000, "vectors": 10**7, "rollup": 10**6}  # per line
 MOST_ABOUT, MOST_FOOTER = 100_000, 50_000_000  # bytes
 MOST_PACKED = 1_000  # bytes that one byte of a file may become
 FORMAT: Final = 1  # of about.json
@@ -169,7 +169,7 @@ def _about(label: str, record: Any) -> About:
                 decode=_field(options, "decode", bool),
                 effect=_field(options, "effect", bool),
                 vectors=_field(options, "vectors", int),
-                shard=max(_field(options, "shard", int), 1),
+                shard=_field(options, "shard", int, least=1),
             ),
             complete=_field(record, "complete", bool),
         )
@@ -177,11 +177,11 @@ def _about(label: str, record: Any) -> About:
         raise DataError("{label}: {problem}.", label=label, problem=error.sentence) from None
 
 
-def _field(record: Any, name: str, kind: type[T]) -> T:
-    """A field of a record, of a type; numbers are at least 0, and a text is a line."""
+def _field(record: Any, name: str, kind: type[T], *, least: int = 0) -> T:
+    """A field of a record, of a type; numbers are at least `least`."""
     found = record.get(name) if isinstance(record, dict) else record
-    if type(found) is not kind or (isinstance(found, int) and not 0 <= found <= MOST_LINES):
-        raise ClauseError("“{name}” is {found}, which it cannot be", name=name, found=shown(found))
+    if type(found) is not kind or (isinstance(found, int) and not least <= found <= MOST_LINES):
+        raise ClauseError("“{name}” cannot be {found}", name=name, found=shown(found))
     return found
 
 
@@ -196,14 +196,17 @@ def summaries(run: Run) -> rollups.Summaries:
 @lru_cache(maxsize=8)
 def _summaries(run: Run) -> rollups.Summaries:
     files = FolderFiles(run.folder)
-    found = []
-    for name in run.names("rollup"):
-        with _opened(files, name, "rollup") as parquet:
-            found.append(parquet.read())
+
+    def tables_of_shards() -> Iterator[pa.Table]:
+        for name in run.names("rollup"):
+            with _opened(files, name, run, "rollup") as parquet:
+                found = parquet.read()
+            yield found
+
     try:
-        return rollups.merged(found)
-    except ValueError as error:
-        raise DataError("{run}: {problem}.", run=run.key, problem=str(error)) from None
+        return rollups.merged(tables_of_shards())
+    except ClauseError as error:
+        raise DataError("{run}: {problem}.", run=run.key, problem=error.sentence) from None
 
 
 def check(run: Run, table: Table) -> list[Path]:
@@ -220,13 +223,13 @@ def _footers(run: Run, table: Table) -> list[pq.FileMetaData]:
     files = FolderFiles(run.folder)
     found = []
     for name in run.names(table):
-        with _opened(files, name, table) as parquet:
+        with _opened(files, name, run, table) as parquet:
             found.append(parquet.metadata)
     return found
 
 
 @contextmanager
-def _opened(files: FolderFiles, name: str, table: Table) -> Iterator[pq.ParquetFile]:
+def _opened(files: FolderFiles, name: str, run: Run, table: Table) -> Iterator[pq.ParquetFile]:
     """A Parquet file whose footer fits; a `DataError` where it does not, or the file cannot be read."""
     label = files.label(name)
     try:
@@ -236,7 +239,7 @@ def _opened(files: FolderFiles, name: str, table: Table) -> Iterator[pq.ParquetF
                 file, thrift_string_size_limit=MOST_FOOTER, thrift_container_size_limit=MOST_FOOTER
             ) as parquet,
         ):
-            problem = _problem(parquet, size, table)
+            problem = _problem(parquet, size, run.about.options.shard, table)
             if problem:
                 raise DataError("{label}: {problem}.", label=label, problem=problem)
             yield parquet
@@ -244,20 +247,21 @@ def _opened(files: FolderFiles, name: str, table: Table) -> Iterator[pq.ParquetF
         raise DataError(error.sentence) from None
     except (pa.ArrowException, OSError) as error:  # an OSError is a page that cannot be unpacked
         reason = shown(str(error))
-        raise DataError("{label}: is not a whole Parquet file ({reason}).", label=label, reason=reason) from None
+        raise DataError("{label}: is not a complete Parquet file ({reason}).", label=label, reason=reason) from None
 
 
-def _problem(parquet: pq.ParquetFile, size: int, table: Table) -> Sentence | None:
-    """What is wrong in a footer."""
+def _problem(parquet: pq.ParquetFile, size: int, lines: int, table: Table) -> Sentence | None:
+    """What is wrong in a footer of a file of so many bytes and at most so many lines."""
     columns = {field.name: field for field in parquet.schema_arrow}
     for field in tables.SCHEMAS[table]:
-        if not field.equals(columns.get(field.name)):
-            return say("its column {name} is missing, or not of the type that it should be", name=field.name)
+        if field.name not in columns or not field.equals(columns[field.name]):
+            return say("its column {name} is missing or has the wrong type", name=field.name)
     groups = [parquet.metadata.row_group(i) for i in range(parquet.num_row_groups)]
     rows, unpacked = parquet.metadata.num_rows, sum(group.total_byte_size for group in groups)
-    if rows != sum(group.num_rows for group in groups) or not 0 <= rows <= MOST_ROWS or unpacked > size * MOST_PACKED:
+    right = sum(group.num_rows for group in groups) == rows and 0 <= rows <= lines * MOST_ROWS[table]
+    if not right or unpacked > size * MOST_PACKED:
         return say(
-            "it says that it has {rows:,} rows and {unpacked:,} bytes unpacked, which it cannot have",
+            "it claims {rows:,} rows and {unpacked:,} bytes unpacked, which is impossible",
             rows=rows,
             unpacked=unpacked,
         )

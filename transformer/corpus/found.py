@@ -1,4 +1,4 @@
-"""What was measured of lines, as arrays, and the tables made of it. Knows nothing of models.
+"""What was measured of lines, as arrays, and the tables made of it. Not known here: how.
 
 Shapes: N lines, L layers, H heads, M measures.
 """
@@ -6,14 +6,17 @@ Shapes: N lines, L layers, H heads, M measures.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
-from transformer.corpus.reading import Item, Pieces
-from transformer.corpus.tables import HEADS, NAMES, SENTENCES, VECTORS, Line
-from transformer.model.anatomy import Kind
+from transformer.corpus.reading import Item, Pieces, named_pieces, one_word
+from transformer.corpus.tables import HEADS, NAMES, SENTENCES, Line
+from transformer.corpus.vectors import Vectors
+from transformer.model.anatomy import Kind, anatomy
+from transformer.model.config import ModelConfig
 
 LINKS = ("links", "links_sure", "links_possible", "reads_sure", "reads_possible")
 
@@ -54,23 +57,19 @@ class Sentences:
 
 
 @dataclass(frozen=True, eq=False)
-class Vectors:
-    """Queries or keys of a head for one line."""
-
-    order: tuple[int, int, int, int, int]  # kind, layer, head, side and line, as the table is sorted
-    kind: Kind
-    side: str
-    pieces: tuple[int, ...]  # the numbers of the tokens' pieces
-    vectors: np.ndarray  # [token, d]
-
-
-@dataclass(frozen=True, eq=False)
 class Found:
     """All that was found."""
 
     heads: Mapping[Kind, Heads]
     sentences: Sentences
-    vectors: list[Vectors] = field(default_factory=list)
+    vectors: Vectors
+
+    @staticmethod
+    def empty(config: ModelConfig, n_lines: int, vectors: Vectors) -> Found:
+        """Nothing yet."""
+        attentions = anatomy(config).attentions
+        heads = {one.kind: Heads.empty(one.n_layers, config.of(one.stack).n_heads, n_lines) for one in attentions}
+        return Found(heads, Sentences.empty(n_lines), vectors)
 
 
 def heads_table(lines: Sequence[Line], items: Sequence[Item], pieces: Pieces, found: Found) -> pa.Table:
@@ -91,7 +90,7 @@ def _heads_of(kind: Kind, heads: Heads, lines: Sequence[Line], items: Sequence[I
     sources = [item.read if kind == "decoder" else item.source for item in items]
     columns: dict[str, pa.Array] = {
         "line": pa.array(np.broadcast_to([lines[place].number for place in places], shape).ravel(), pa.int32()),
-        "kind": _one(kind, layer.size),
+        "kind": one_word(kind, layer.size),
         "layer": pa.array(layer.ravel() + np.uint8(1)),
         "head": pa.array(head.ravel() + np.uint8(1)),
         **{name: _known(column) for name, column in zip(NAMES, values.T, strict=True)},
@@ -116,19 +115,8 @@ def _pieces(
 ) -> pa.DictionaryArray:
     """The pieces of tokens [L, H, N], of lines with these numbers of pieces."""
     starts = np.cumsum([0, *map(len, numbers)])[:-1]
-    flat = np.fromiter((n for one in numbers for n in one), np.int64)
-    return _named(flat[starts + np.where(there, tokens, 0)].ravel(), pieces, ~there.ravel())
-
-
-def _named(numbers: np.ndarray, pieces: Pieces, missing: np.ndarray | None = None) -> pa.DictionaryArray:
-    """Texts of numbered pieces, with only those in the dictionary that occur."""
-    used, places = np.unique(numbers, return_inverse=True)
-    names = pa.array([pieces.names[n] for n in used], pa.string())
-    return pa.DictionaryArray.from_arrays(pa.array(places, pa.int32(), mask=missing), names)
-
-
-def _one(word: str, count: int) -> pa.DictionaryArray:
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int8)), pa.array([word]))
+    flat = np.array([*chain(*numbers)])
+    return named_pieces(flat[starts + np.where(there, tokens, 0)].ravel(), pieces, ~there.ravel())
 
 
 def _known(values: np.ndarray) -> pa.Array:
@@ -138,33 +126,6 @@ def _known(values: np.ndarray) -> pa.Array:
 
 def _there(values: np.ndarray, there: np.ndarray, kind: pa.DataType) -> pa.Array:
     return pa.array(np.where(there, values, 0).ravel(), kind, mask=~there.ravel())
-
-
-def vectors_table(lines: Sequence[Line], pieces: Pieces, found: Sequence[Vectors]) -> pa.Table:
-    """The table `VECTORS`: by kind, layer, head, side and line."""
-    ordered = sorted(found, key=lambda one: one.order)
-    counts = [len(one.pieces) for one in ordered]
-    width = [np.full(n, one.vectors.shape[1]) for n, one in zip(counts, ordered, strict=True)]
-    ends = np.cumsum(np.concatenate([[0], *width])).astype(np.int32)
-    columns = {
-        "line": pa.array(np.repeat([lines[one.order[4]].number for one in ordered], counts), pa.int32()),
-        "kind": _words([one.kind for one in ordered], counts),
-        "layer": pa.array(np.repeat([one.order[1] + 1 for one in ordered], counts), pa.uint8()),
-        "head": pa.array(np.repeat([one.order[2] + 1 for one in ordered], counts), pa.uint8()),
-        "side": _words([one.side for one in ordered], counts),
-        "place": pa.array(np.concatenate([np.arange(n) for n in counts]), pa.int16()),
-        "piece": _named(np.concatenate([one.pieces for one in ordered]), pieces),
-        "vector": pa.ListArray.from_arrays(
-            pa.array(ends), pa.array(np.concatenate([one.vectors.ravel() for one in ordered]), pa.float32())
-        ),
-    }
-    return pa.Table.from_arrays([columns[name] for name in VECTORS.names], schema=VECTORS)
-
-
-def _words(words: Sequence[str], counts: Sequence[int]) -> pa.DictionaryArray:
-    used = list(dict.fromkeys(words))
-    places = np.repeat([used.index(word) for word in words], counts)
-    return pa.DictionaryArray.from_arrays(pa.array(places, pa.int8()), pa.array(used))
 
 
 def sentences_table(rows: Iterator[Mapping[str, object]]) -> pa.Table:

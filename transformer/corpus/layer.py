@@ -30,7 +30,7 @@ _AT_ONCE = 2**21  # weights of a part, 8 MB
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class Tokens:
     """The tokens of a stack, padded to T."""
 
     n: Tensor  # how many each line has [B]
@@ -52,8 +52,8 @@ class Measures:
 class Fixed:
     """What the measures of a kind need of a batch, whatever the layer."""
 
-    queries: Side
-    keys: Side
+    queries: Tokens
+    keys: Tokens
     mask: Tensor  # what the model used, broadcasts to [B, 1, Q, K]
     crosses: bool  # the keys are not the queries
     dtype: torch.dtype
@@ -73,7 +73,7 @@ class Fixed:
 
     @cached_property
     def maps(self) -> tuple[Tensor, Tensor]:
-        """What linear measures multiply a map with, divided by their rows [B, Q * K, M], and whether a line has any."""
+        """What linear measures multiply a map with, over their rows [B, Q * K, M], and which of them a line has."""
         found = [self._map(name) for name in _LINEAR]
         maps = torch.stack([values.expand(self.allowed.shape) for values, _ in found], dim=-1)  # [B, Q, K, M]
         n_rows = torch.stack([rows.sum(dim=-1) for _, rows in found], dim=-1)  # [B, M]
@@ -91,7 +91,7 @@ class Fixed:
         return factors.to(self.dtype), n_rows > 0
 
     def _map(self, name: Name) -> tuple[Tensor, Tensor]:
-        """The map of a linear measure, broadcasts to [B, Q, K], 0 in rows that do not count, and those rows [B, Q]."""
+        """The map of a linear measure, broadcasts to [B, Q, K], 0 in rows that do not count; the others [B, Q]."""
         is_open, rows = self.allowed, self.n_open >= 1
         query, key = (torch.arange(n, device=is_open.device) for n in is_open.shape[1:])
         if name == "distance":
@@ -169,7 +169,9 @@ def norm_shares(heads: Tensor, factors: Tensor, rows: Tensor) -> Tensor:
 
     Rows in which no head writes anything do not count; NaN if there are no others. See `head_norms.norm_share`.
     """
-    norms = torch.linalg.vector_norm(heads @ factors, dim=-1)  # [B, H, Q]
+    joined = heads.transpose(0, 1).reshape(heads.size(1), -1, heads.size(3))  # [H, B * Q, d]
+    norms = torch.linalg.vector_norm(torch.bmm(joined, factors), dim=-1)  # [H, B * Q]
+    norms = norms.unflatten(1, (heads.size(0), -1)).transpose(0, 1)  # [B, H, Q]
     total = norms.sum(dim=1)  # [B, Q]
     counts = rows & (total > 0)
     factor = counts / (total.masked_fill(~counts, 1.0) * counts.sum(dim=-1, keepdim=True))  # 0 / 0 without rows

@@ -1,6 +1,6 @@
 """The lines that a corpus run measures: read from a file of pairs, or from a corpus with gold word alignments.
 
-They are read anew each time and never held as a whole; a digest of each shard tells whether the file is still the same.
+They are read anew each time and never held as a whole; a shard's digest tells whether the file is still the same.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from transformer.corpus.tables import Line
 from transformer.errors import DataError
 from transformer.training.corpus import read_lines
 from words import say_n
-
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,13 +24,14 @@ from torch import Tensor
 from transformer.analysis.chrf import chrf_counts
 from transformer.analysis.gold import GoldPair
 from transformer.checkpoint.load import Checkpoint
-from transformer.corpus.found import Found, Heads, Sentences, heads_table, sentences_table, vectors_table
+from transformer.corpus.found import Found, heads_table, sentences_table
 from transformer.corpus.layer import output_factors
 from transformer.corpus.linking import Linking, linking
 from transformer.corpus.reading import Item, Pieces, batches, read_lines
 from transformer.corpus.tables import NAMES, Line, Options
+from transformer.corpus.vectors import room_for, vectors_table
 from transformer.corpus.watch import Batch, Watch
-from transformer.model.anatomy import Kind, anatomy
+from transformer.model.anatomy import Anatomy, Kind, anatomy
 from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
 from transformer.runs.distribution import ROWS, logits_of, losses_of, ranks_of
 from transformer.runs.finite import first_site, not_finite
@@ -50,7 +52,9 @@ def measure(
 ) -> Measured:
     """Measure lines; `gold` has the gold alignments of some of them, by their numbers."""
     items, problems, pieces = read_lines(checkpoint, lines, decode=options.decode)
-    job = _Job(checkpoint, lines, options, pieces, {} if options.decode else gold or {})
+    first = [item for item in items if lines[item.place].number <= options.vectors]
+    found = Found.empty(checkpoint.config, len(lines), room_for(checkpoint.config, first))
+    job = _Job(checkpoint, lines, options, pieces, {} if options.decode else gold or {}, found)
     for batch in batches(checkpoint, items):
         problems |= job.measure(batch)
     items = [item for item in items if item.place not in problems]
@@ -59,29 +63,25 @@ def measure(
     return Measured(
         sentences_table(rows),
         heads_table(lines, items, pieces, job.found),
-        vectors_table(lines, pieces, job.found.vectors) if job.found.vectors else None,
+        vectors_table(lines, pieces, job.found.vectors, problems),
     )
 
 
+@dataclass(frozen=True, eq=False)
 class _Job:
     """What stays the same for all batches, and what was found so far."""
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        lines: Sequence[Line],
-        options: Options,
-        pieces: Pieces,
-        gold: Mapping[int, GoldPair],
-    ) -> None:
-        self.checkpoint, self.lines, self.options = checkpoint, lines, options
-        self.pieces, self.gold = pieces, gold
-        self.parts, config = anatomy(checkpoint.config), checkpoint.config
-        heads = {
-            one.kind: Heads.empty(one.n_layers, config.of(one.stack).n_heads, len(lines))
-            for one in self.parts.attentions
-        }
-        self.found = Found(heads, Sentences.empty(len(lines)))
+    checkpoint: Checkpoint
+    lines: Sequence[Line]
+    options: Options
+    pieces: Pieces
+    gold: Mapping[int, GoldPair]
+    found: Found
+
+    @property
+    def parts(self) -> Anatomy:
+        """The model's parts."""
+        return anatomy(self.checkpoint.config)
 
     @cached_property
     def factors(self) -> dict[Kind, list[Tensor]]:
@@ -98,26 +98,23 @@ class _Job:
         return [score.sys_len, score.ref_len, *score.counts, *score.totals]
 
     @cached_property
-    def _bleu(self) -> BLEU:
+    def _bleu(self) -> Any:
         from sacrebleu import BLEU  # only decoding needs it
 
         from transformer.training.evaluation import usual_words
 
-        return BLEU(tokenize=usual_words(self.checkpoint.card))
+        return BLEU(tokenize=usual_words(self.checkpoint.card), effective_order=True)  # else it warns; counts alike
 
     def measure(self, items: Sequence[Item]) -> dict[int, str]:
         """Measure a batch; the problems of lines whose numbers are not finite, by their places."""
         batch = Batch(self.checkpoint, items, self.pieces)
-        kept = [row for row, one in enumerate(items) if self.lines[one.place].number <= self.options.vectors]
-        watch = Watch(batch, self.factors, self.found, vectors=kept, links=self._linkings(items))
-        n_vectors = len(self.found.vectors)
+        watch = Watch(batch, self.factors, self.found, self._linkings(items))
         memory, losses, ranks = self._read(batch, tap_of(watch))
         if bool(losses.isfinite().all()) and watch.finite:
             self._keep(batch, losses, ranks)
             if self.options.effect and len(losses):
                 self._keep_effects(batch, memory, losses)
             return {}
-        del self.found.vectors[n_vectors:]
         if len(items) > 1:
             return {place: problem for item in items for place, problem in self.measure([item]).items()}
         site = first_site(lambda tap: self._read(batch, tap), tap=NO_TAP) or "logits"
@@ -147,7 +144,8 @@ class _Job:
         ids = iter(batch.ids.split(ROWS))
         for logits, wanted in zip(logits_of(self.checkpoint.model, hidden, tap=tap), ids, strict=True):
             log_probs = logits.log_softmax(dim=-1)  # [n, V]
-            parts.append((-log_probs.gather(1, wanted[:, None])[:, 0], ranks_of(log_probs, wanted)))
+            own = log_probs.gather(1, wanted[:, None])  # [n, 1]
+            parts.append((-own[:, 0], _ranks(log_probs, own, wanted)))
         losses, ranks = (torch.cat(found).cpu() for found in zip(*parts, strict=True))
         return losses, ranks
 
@@ -171,6 +169,15 @@ class _Job:
                 seen = batch.memory(tap) if one.stack == "encoder" else memory
                 lost = losses_of(self.checkpoint.model, batch.hidden(seen, tap), batch.ids).cpu()
                 heads[layer, head, batch.places, effect] = (batch.sums(lost) - total).numpy()
+
+
+def _ranks(log_probs: Tensor, own: Tensor, ids: Tensor) -> Tensor:
+    """`ranks_of`, in half the time: only where pieces are equally probable [n, V] the ids are asked."""
+    room = torch.empty_like(log_probs)  # for 0 and 1: of such sums the processor is quick
+    above, reached = (compare(log_probs, own, out=room).sum(dim=1) for compare in (torch.gt, torch.ge))
+    if bool((reached > above + 1).any()):
+        return ranks_of(log_probs, ids)
+    return above.long() + 1
 
 
 def _without(head: int, value: Tensor) -> Tensor:

@@ -1,12 +1,13 @@
 """Measure shards in several processes of this machine, each on one thread; the default engine of a corpus run.
 
-Each process has a pipe of its own, so one that dies takes no lock with it: its shard goes to the next one, and another
-is started. On Linux they are forked and share the checkpoint's memory; elsewhere, and in a program with threads or a
-model on another device, each loads the checkpoint once. Only the calling process writes files.
+Each process has a pipe of its own, so one that dies takes no lock with it: another is started and gets its shard.
+On Linux they are forked and share the checkpoint's memory; elsewhere, and in a program with threads or a model on
+another device, each loads the checkpoint once. Only the calling process writes files.
 """
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import multiprocessing
 import signal
@@ -28,6 +29,7 @@ from transformer.checkpoint.load import in_memory
 from transformer.corpus.lines import Shard
 from transformer.corpus.shards import Files, Job
 from transformer.errors import DataError, GlassformerError
+from transformer.training.arithmetic import keep_freed_memory
 from words import say_n
 
 MOST = 256  # processes
@@ -140,6 +142,8 @@ def _serve(job: Job, pipe: Connection, parents: Connection | None) -> None:
         parents.close()  # else a caller that was killed would never be missed
     gc.freeze()  # looking through what was there before would only copy its memory
     pa.set_memory_pool(pa.system_memory_pool())
+    keep_freed_memory()  # for the next batch; a shard's end gives it back
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc has it
     with suppress(EOFError, OSError):
         while True:
             shard = pipe.recv()
@@ -149,6 +153,8 @@ def _serve(job: Job, pipe: Connection, parents: Connection | None) -> None:
                 pipe.send(error)
             except Exception as error:
                 pipe.send(RuntimeError(f"{error}\n{traceback.format_exc()}"))
+            if trim:
+                trim(0)  # else what one large batch needed would be kept to the end
 
 
 def check(processes: int) -> None:

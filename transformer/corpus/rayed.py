@@ -7,8 +7,10 @@ writes files. A shard whose process or machine is lost is measured again by Ray.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 from transformer.corpus.lines import Shard
 from transformer.corpus.shards import Files, Job
@@ -27,13 +29,16 @@ def measured(
         import ray
     except ModuleNotFoundError:
         raise DataError("--engine ray needs Ray; pip install 'glassformer[ray]' brings it.") from None
-    local = {} if address else {"num_cpus": processes, "include_dashboard": False}
+    how: dict[str, Any] = (
+        {"address": address} if address else {"address": "local", "num_cpus": processes, "include_dashboard": False}
+    )
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers
     try:
-        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **local)
+        ray.init(**how, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise DataError("Ray cannot be reached ({reason}).", reason=str(error).split("\n")[0]) from None
     try:
-        files = ray.remote(num_cpus=1, max_retries=3)(Job.files)
+        files = ray.remote(num_cpus=1, num_gpus=int(job.device != "cpu"), max_retries=3)(Job.files)
         n_at_once = int(ray.cluster_resources().get("CPU", 1))
         waiting = iter(shards)
         running = {files.remote(job, shard): shard.number for shard in islice(waiting, n_at_once)}

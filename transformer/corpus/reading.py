@@ -13,6 +13,9 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+import pyarrow as pa
+
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.tables import Line
 from transformer.errors import QueryError
@@ -24,7 +27,7 @@ from transformer.runs.targets import read_given
 from transformer.runs.together import decode_together
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 
-TOKENS = 1024  # of a batch, padding included: more hardly fills the processor better, and takes more memory
+TOKENS = 768  # of a batch, padding included: more needs more padding and memory, fewer use the processor less well
 _WRITTEN_AT_ONCE = 64  # lines that are decoded together
 
 
@@ -48,22 +51,23 @@ class Item:
 class Pieces:
     """The pieces that occur, numbered: their names, and what is asked of their texts."""
 
-    checkpoint: Checkpoint
     names: list[str] = field(default_factory=list)
     texts: list[int] = field(default_factory=list)  # a number for its text without the mark of a space; -1: has none
     punctuation: list[bool] = field(default_factory=list)  # whether there is nothing else in it
     _numbers: dict[tuple[str, bool], int] = field(default_factory=dict)
     _texts: dict[str, int] = field(default_factory=dict)
-    _special: dict[int, frozenset[int]] = field(default_factory=dict)
+    _known: dict[tuple[int, int], int] = field(default_factory=dict)  # by tokenizer and id
 
     def numbers(self, ids: Sequence[int], tokenizer: AnyTokenizer, pieces: Sequence[str] = ()) -> tuple[int, ...]:
         """The numbers of tokens; `pieces` shows what the vocabulary does not know."""
-        key = id(tokenizer)
-        if key not in self._special:
-            self._special[key] = frozenset(i for i in range(tokenizer.size) if tokenizer.is_special(i))
-        special, own = self._special[key], [tokenizer.pieces[i] for i in ids]
-        rows = zip(pieces or own, ids, own, strict=True)
-        return tuple(self._number(piece, piece == name and i in special) for piece, i, name in rows)
+        own, side = tokenizer.pieces, id(tokenizer)
+        if pieces and any(piece != own[i] for piece, i in zip(pieces, ids, strict=True)):
+            rows = zip(pieces, ids, strict=True)
+            return tuple(self._number(piece, piece == own[i] and tokenizer.is_special(i)) for piece, i in rows)
+        for i in ids:
+            if (side, i) not in self._known:
+                self._known[side, i] = self._number(own[i], tokenizer.is_special(i))
+        return tuple([self._known[side, i] for i in ids])
 
     def _number(self, piece: str, special: bool) -> int:
         key = piece, special
@@ -76,11 +80,23 @@ class Pieces:
         return self._numbers[key]
 
 
+def named_pieces(numbers: np.ndarray, pieces: Pieces, missing: np.ndarray | None = None) -> pa.DictionaryArray:
+    """Numbered pieces as an array of their names, with only those in the dictionary that occur."""
+    used, places = np.unique(numbers, return_inverse=True)
+    names = pa.array([pieces.names[n] for n in used], pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(places, pa.int32(), mask=missing), names)
+
+
+def one_word(word: str, count: int) -> pa.DictionaryArray:
+    """The same word in each of so many rows."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int8)), pa.array([word]))
+
+
 def read_lines(
     checkpoint: Checkpoint, lines: Sequence[Line], *, decode: bool
 ) -> tuple[list[Item], dict[int, str], Pieces]:
     """Read lines: the items that can be measured, the problems of the others by their places, and the pieces."""
-    pieces, problems, items = Pieces(checkpoint), dict[int, str](), list[Item]()
+    pieces, problems, items = Pieces(), dict[int, str](), list[Item]()
     writes = anatomy(checkpoint.config).writes
     if decode and writes:
         for place, found in _decoded(checkpoint, lines):
@@ -98,22 +114,21 @@ def read_lines(
 
 
 def batches(checkpoint: Checkpoint, items: Sequence[Item], tokens: int = TOKENS) -> Iterator[list[Item]]:
-    """Items of similar lengths; of equal ones where the model knows no padding."""
+    """Items of similar lengths; of equal sources where the model knows no padding."""
     fixed = checkpoint.config.pad_id is None
+
+    def order(item: Item) -> tuple[int, int, int]:
+        n_source, n_read = len(item.src_ids), len(item.read_ids)
+        return n_source if fixed else 0, n_read, n_source if n_read % 2 else -n_source  # up and down: no leaps
+
     batch: list[Item] = []
-    for item in sorted(
-        items, key=lambda item: (len(item.src_ids) if fixed else 0, len(item.read_ids), len(item.src_ids))
-    ):
-        longest = [
-            max(map(len, ids)) for ids in zip(*((one.src_ids, one.read_ids) for one in [*batch, item]), strict=True)
-        ]
-        full = (len(batch) + 1) * sum(longest) > tokens or (
-            fixed and batch and len(batch[0].src_ids) < len(item.src_ids)
-        )
-        if batch and full:
+    longest = 0, 0
+    for item in sorted(items, key=order):
+        widths = max(longest[0], len(item.src_ids)), max(longest[1], len(item.read_ids))
+        if batch and ((len(batch) + 1) * sum(widths) > tokens or order(item)[0] != order(batch[0])[0]):
             yield batch
-            batch = []
-        batch.append(item)
+            batch, widths = [], (len(item.src_ids), len(item.read_ids))
+        batch, longest = [*batch, item], widths
     if batch:
         yield batch
 

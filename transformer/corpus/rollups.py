@@ -31,6 +31,7 @@ import pyarrow as pa
 from transformer.analysis.draws import NORMAL_95
 from transformer.corpus import tables
 from transformer.corpus.tables import Name
+from transformer.errors import ClauseError, shown
 from transformer.model.anatomy import Kind
 
 
@@ -66,12 +67,14 @@ def _edges(bins: Bins) -> np.ndarray:
 
 _SHARE = Bins(0.0, 1.0, 100)
 _BINS: dict[Name, Bins] = {
-    "entropy": Bins(0.0, 12.0, 120), "distance": Bins(0.0, 100.0, 200), "effect": Bins(-10.0, 10.0, 400)
-}  # fmt: skip
+    "entropy": Bins(0.0, 12.0, 120),
+    "distance": Bins(0.0, 100.0, 200),
+    "effect": Bins(-10.0, 10.0, 400),
+}
 # Measures that say how much a head attends, and whether a large value says so.
-ATTENDS: dict[Name, bool] = {
-    "norm_share": True, "largest": True, "peak": True, "entropy": False, "entropy_share": False
-}  # fmt: skip
+_HIGH: tuple[Name, ...] = ("norm_share", "largest", "peak")
+_LOW: tuple[Name, ...] = ("entropy", "entropy_share")
+ATTENDS: dict[Name, bool] = dict.fromkeys(_HIGH, True) | dict.fromkeys(_LOW, False)
 
 
 def bins_of(kind: Kind, measure: Name) -> Bins:
@@ -181,16 +184,14 @@ def summary_of(key: Key, values: np.ndarray) -> Summary | None:
 
 
 def _row(key: Key, found: Summary) -> dict[str, object]:
-    return {
-        "kind": key.kind, "layer": key.layer, "head": key.head, "measure": key.measure,
-        "n": found.n, "sum": found.sum, "squares": found.squares, "bins": found.counts.tolist(),
-    }  # fmt: skip
+    numbers = {"n": found.n, "sum": found.sum, "squares": found.squares, "bins": found.counts.tolist()}
+    return {**vars(key), **numbers}
 
 
 def merged(rollups: Iterable[pa.Table]) -> Summaries:
     """The roll-up of all lines of which tables of `ROLLUP` are the shards' (each line in one shard only).
 
-    A `ValueError` where a table has nulls or other bins, or where its counts do not add up.
+    A `ClauseError` where a table has nulls or other bins, or where its counts do not add up.
     """
     layouts: list[_Layout] = []  # shards of one run have all the same rows, but for a last one without some measure
     for table in rollups:
@@ -221,7 +222,7 @@ class _Layout:
     def of(cls, table: pa.Table) -> _Layout:
         bins = table["bins"].combine_chunks()
         if any(column.null_count for column in (*table.columns, bins.flatten())):
-            raise ValueError("a roll-up has nulls")
+            raise ClauseError("a roll-up has nulls")
         lengths = np.diff(bins.offsets.to_numpy())
         sums = [table[name].to_numpy().astype(np.float64) for name in ("n", "sum", "squares")]
         return cls(
@@ -242,7 +243,7 @@ class _Layout:
             bins = bins_of(kind, measure)
             fits = measure in tables.NAMES and counts.shape == (bins.n + 2,) and min(counts) >= 0 < n
             if not (fits and counts.sum() == n and math.isfinite(total + squares)):
-                raise ValueError(f"the roll-up of {kind} {layer}.{head} {measure} does not add up")
+                raise ClauseError("a roll-up does not add up (measure {measure})", measure=shown(measure))
             yield Key(kind, layer, head, measure), Summary(int(n), total, squares, counts, bins)
 
 

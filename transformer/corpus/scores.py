@@ -1,12 +1,12 @@
 """The scores of a corpus run, from the statistics of its lines, with 95 % intervals.
 
-BLEU, chrF, loss and alignment error rate are not means over lines: each is a function of sums over lines. So the lines'
-statistics are added up, which gives exactly what sacrebleu gives for the whole corpus. An interval is that of the
-percentile bootstrap: as many lines are drawn again and again from those there are, and the score is computed of each
-draw. The draws are seeded, and made shard by shard, so no more than a shard is in memory.
+BLEU, chrF, loss and alignment error rate are no means over lines: each is a function of sums over lines. So the
+statistics of lines are added up, which gives exactly what sacrebleu gives for the whole corpus. An interval is by the
+percentile bootstrap: as many lines as there are, drawn from them with replacement, give a score, a thousand times.
+The draws are seeded.
 
-Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (2004), section 3, for the bootstrap;
-Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the statistics and signatures.
+Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (2004), section 3, for the
+bootstrap; Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the statistics.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,11 +23,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from transformer.analysis.alignment import Floats
+from transformer.corpus.found import LINKS
 
 N_DRAWS: Final = 1_000
 _LEVEL: Final = (2.5, 97.5)  # percentiles
 _PLAIN: Final = ("log_prob", "n_target", "exact")
 _LISTS: Final = {"bleu": 10, "chrf": 18}  # how many statistics sacrebleu has of a line
+_COUNTED: Final = {"loss": 2, "exact": 4, "bleu": 5, "chrf": 6}  # the statistic that is 0 where nothing has the score
+_AT_ONCE: Final = 2_000  # lines
 _START: Final = {"bleu": 7, "chrf": 17}
 
 Score = Callable[[Floats], float]  # of statistics added up over lines
@@ -47,7 +51,8 @@ class HeadAer:
 
     layer: int  # from 1
     head: int  # from 1
-    aer: Figure  # 0 to 1
+    predicts: Figure  # 0 to 1, where a piece's row is the one that predicts it
+    reads: Figure  # where it is the row that reads it (see `alignment_scores`)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +68,17 @@ class CorpusScores:
     heads: tuple[HeadAer, ...]  # by layer and head; empty without gold alignments
 
 
+@dataclass(frozen=True)
+class PairedScore:
+    """A score of two runs over the same lines."""
+
+    first: float
+    second: float
+    difference: Figure  # second minus first
+
+
 def scores(folder: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> CorpusScores:
-    """The scores of the shards in a run's folder; a `ModuleNotFoundError` where BLEU needs sacrebleu and it is not there."""
+    """The scores of the shards in a run's folder; a `ModuleNotFoundError` where sacrebleu is needed and not there."""
     left_out: Counter[str] = Counter()
     shards = list(_statistics(folder, left_out))
     sums, drawn = _resampled(shards, n_draws=n_draws, seed=seed)
@@ -76,12 +90,38 @@ def scores(folder: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> CorpusScor
     return CorpusScores(
         n_lines=int(n),
         left_out=dict(left_out.most_common()),
-        loss=figure(lambda found: -found[1] / found[2]) if n_pieces else None,
-        exact=figure(lambda found: found[3] / found[4]) if n_exact else None,
-        bleu=figure(_sacrebleu("bleu")) if n_bleu else None,
-        chrf=figure(_sacrebleu("chrf")) if n_chrf else None,
+        loss=figure(_score("loss")) if n_pieces else None,
+        exact=figure(_score("exact")) if n_exact else None,
+        bleu=figure(_score("bleu")) if n_bleu else None,
+        chrf=figure(_score("chrf")) if n_chrf else None,
         heads=tuple(_aer(folder, n_draws=n_draws, seed=seed)),
     )
+
+
+def paired(first: Path, second: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> dict[str, PairedScore]:
+    """The scores that two runs over the same lines have both, on the lines that both have measured.
+
+    Both are scored on the same draws, so what makes a draw easy for both is not in the difference.
+    """
+    (lines, one), (others, other) = _by_line(first), _by_line(second)
+    _, here, there = np.intersect1d(lines, others, return_indices=True)
+    both = np.hstack([one[here], other[there]])
+    shards = np.array_split(both, len(both) // _AT_ONCE + 1)
+    sums, drawn = _resampled(shards, n_draws=n_draws, seed=seed)
+    width, found = one.shape[1], {}
+    for name, n_lines in _COUNTED.items():
+        if sums[n_lines] and sums[width + n_lines]:
+            score = _score(name)
+            gap = _figure(lambda both, of=score: of(both[width:]) - of(both[:width]), sums, drawn)  # type: ignore[misc]
+            found[name] = PairedScore(float(score(sums[:width])), float(score(sums[width:])), gap)
+    return found
+
+
+def _by_line(folder: Path) -> tuple[np.ndarray, Floats]:
+    """The numbers of the lines that were measured, and the statistics of each."""
+    rows = [pq.read_table(path, columns=["line", "problem"]) for path in sorted(folder.glob("sentences-*.parquet"))]
+    lines = [table.filter(pc.is_null(table["problem"]))["line"].to_numpy() for table in rows]
+    return np.concatenate(lines), np.concatenate(list(_statistics(folder, Counter())))
 
 
 def _statistics(folder: Path, left_out: Counter[str]) -> Iterator[Floats]:
@@ -130,8 +170,12 @@ def _figure(score: Score, sums: Floats, drawn: Floats) -> Figure:
         return Figure(float(score(sums)), float(low), float(high))
 
 
-def _sacrebleu(name: str) -> Score:
-    from sacrebleu.metrics import BLEU, CHRF
+def _score(name: str) -> Score:
+    if name == "loss":
+        return lambda found: -found[1] / found[2]
+    if name == "exact":
+        return lambda found: found[3] / found[4]
+    from sacrebleu import BLEU, CHRF
 
     metric = BLEU() if name == "bleu" else CHRF()
     mine = slice(_START[name], _START[name] + _LISTS[name])
@@ -139,18 +183,23 @@ def _sacrebleu(name: str) -> Score:
 
 
 def _aer(folder: Path, *, n_draws: int, seed: int) -> Iterator[HeadAer]:
-    """The error rate of each head; all heads meet the same draws of lines."""
+    """The error rates of each head; all heads meet the same draws of lines."""
     by_shard = [one for one in _links(folder) if one]
     for layer, head in sorted({key for one in by_shard for key in one}):
         shards = [one[layer, head] for one in by_shard]
         sums, drawn = _resampled(shards, n_draws=n_draws, seed=seed)
-        yield HeadAer(layer, head, _figure(lambda found: 1 - (found[1] + found[2]) / (found[0] + found[3]), sums, drawn))
+        yield HeadAer(layer, head, *(_figure(partial(_error_rate, place), sums, drawn) for place in (1, 3)))
+
+
+def _error_rate(place: int, found: Floats) -> float:
+    """From a column of `_links`: the sure links among those found, next to it the possible ones."""
+    return float(1.0 - (found[place] + found[place + 1]) / (found[0] + found[5]))
 
 
 def _links(folder: Path) -> Iterator[dict[tuple[int, int], Floats]]:
-    """Of each shard, of each head of the cross-attention, of each line with gold, float64 [line, 4].
+    """Of each shard, of each head of the cross-attention, of each line with gold, float64 [line, 6].
 
-    Its links, those of them that are sure, those that are possible, and the sure links that there are.
+    The head's links; how many are sure and possible by the one row, and by the other; how many sure links there are.
     """
     for path in sorted(folder.glob("sentences-*.parquet")):
         gold = pq.read_table(path, columns=["line", "sure"], use_threads=False).drop_null()
@@ -158,7 +207,7 @@ def _links(folder: Path) -> Iterator[dict[tuple[int, int], Floats]]:
             continue
         sure = dict(zip(gold["line"].to_pylist(), gold["sure"].to_pylist(), strict=True))
         file = path.with_name(path.name.replace("sentences", "heads"))
-        names = ["line", "layer", "head", "links", "links_sure", "links_possible"]
+        names = ["line", "layer", "head", *LINKS]
         rows = pq.read_table(file, columns=names, filters=[("kind", "==", "cross")], use_threads=False).drop_null()
         line, layer, head, *counts = (rows[name].to_numpy() for name in names)
         table = np.column_stack([*counts, [sure[one] for one in line.tolist()]]).astype(float)

@@ -4,9 +4,9 @@
     OUT/<key>/sentences-000000.parquet     the tables of shard 0 (see `tables`): also heads, rollup, and where a shard
                                            has some, vectors
 
-The key is a hash of the checkpoint's content, the code that measures, the options and the file. So files of one folder
-always belong together, and a run that was killed only measures the shards that are missing. A file gets its name when
-it is complete, the roll-up last. The same shard has the same bytes, whichever process measured it and when.
+The key is a hash of the checkpoint's content, the code that measures, the options and the file. So the files of a
+folder always belong together, and a run that was killed only measures the shards that are missing. A file gets its
+name when it is complete, the roll-up last. The same shard has the same bytes, whichever process measured it and when.
 """
 
 from __future__ import annotations
@@ -31,19 +31,17 @@ import torch
 
 from transformer.checkpoint.load import Checkpoint, in_memory
 from transformer.corpus import lines, measuring, rollups
+from transformer.corpus.folder import ABOUT, FORMAT, NEEDED, file_name
 from transformer.corpus.lines import Corpus, Shard
 from transformer.corpus.tables import SCHEMAS, TABLES, Options, Table
 from transformer.errors import CheckpointError, DataError
 from transformer.importers.opening import load
 
-ABOUT: Final = "about.json"
-FORMAT: Final = 1
-NEEDED: Final[tuple[Table, ...]] = ("sentences", "heads", "rollup")  # what a complete shard has
 KINDS: Final = ("encoder", "decoder", "cross")  # the order in which `heads` has them
 _PART: Final = ".part"
-_DECIDING: Final = (
-    *(f"{folder}/**/*.py" for folder in ("model", "runs", "text", "checkpoint", "analysis")),
-    *(f"corpus/{name}.py" for name in ("lines", "measuring", "rollups", "shards", "tables")),
+_DECIDING: Final = ("model", "runs", "text", "checkpoint", "analysis", "corpus")  # folders
+_ASKING: Final = frozenset(  # modules of this one that measure nothing
+    f"{name}.py" for name in ("folder", "joined", "paired", "pool", "queries", "rayed", "scores")
 )
 
 Files = Mapping[Table, bytes]
@@ -53,8 +51,10 @@ Files = Mapping[Table, bytes]
 def code_version() -> str:
     """A hash of the code that decides the numbers and the bytes: our sources, and the versions of the libraries."""
     root, digest = Path(__file__).parents[1], hashlib.sha256()
-    for path in sorted(path for pattern in _DECIDING for path in root.glob(pattern)):
-        digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
+    for path in sorted(path for folder in _DECIDING for path in (root / folder).rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if name.removeprefix("corpus/") not in _ASKING:
+            digest.update(f"{name}\n".encode() + path.read_bytes())
     digest.update(f"{torch.__version__} {pa.__version__} {np.__version__} {platform.machine()}".encode())
     return digest.hexdigest()[:16]
 
@@ -67,11 +67,14 @@ class Job:
     content_hash: str  # of that checkpoint
     options: Options
     code: str
+    device: str = "cpu"  # where the model computes
 
     def files(self, shard: Shard) -> Files:
         """The files of a shard, as bytes; a `GlassformerError` where it cannot be measured here."""
         if self.code != code_version():
-            raise DataError("the program was changed during the run, or is another one on this machine; run it again.")
+            raise DataError(
+                "the program was changed during the run, or is another one on this machine; run it again."
+            )
         found = measuring.measure(_opened(self), shard.lines, self.options, shard.gold)
         tables = {"sentences": found.sentences, "heads": _ordered(found.heads), "vectors": found.vectors}
         tables["rollup"] = rollups.rolled_up(found.heads)
@@ -81,15 +84,17 @@ class Job:
 def _opened(job: Job) -> Checkpoint:
     """The checkpoint, loaded once a process; on one thread, as numbers may depend on how many there are."""
     torch.set_num_threads(1)
-    return in_memory(job.content_hash) or _loaded(job.checkpoint, job.content_hash)
+    held = in_memory(job.content_hash)
+    fits = held is not None and held.device.type == torch.device(job.device).type
+    return held if held is not None and fits else _loaded(job.checkpoint, job.content_hash, job.device)
 
 
 @cache
-def _loaded(checkpoint: Path, content_hash: str) -> Checkpoint:
-    found = load(checkpoint)
+def _loaded(checkpoint: Path, content_hash: str, device: str) -> Checkpoint:
+    found = load(checkpoint, device=device)
     if found.content_hash != content_hash:
         raise CheckpointError(
-            "{name}: was changed during the run. What is there belongs to the old files; run it again for the new ones.",
+            "{name}: was changed during the run. The tables belong to the old files; run it again for the new ones.",
             name=found.name,
         )
     return found
@@ -109,7 +114,7 @@ class Plan:
     def done(self) -> set[int]:
         """The shards that are there."""
         there = set(os.listdir(self.folder)) if self.folder.is_dir() else set()
-        return {number for number in self.digests if all(name_of(table, number) in there for table in NEEDED)}
+        return {number for number in self.digests if all(file_name(table, number) in there for table in NEEDED)}
 
     def missing(self) -> Iterator[Shard]:
         """The shards that are not; a `DataError` where the file is not the one that was planned for."""
@@ -123,16 +128,11 @@ class Plan:
     def write(self, number: int, files: Files) -> None:
         """Write a shard's files, the roll-up last; an `OSError` where there is no room or no right to."""
         for table in (name for name in TABLES if name in files):
-            _write(self.folder / name_of(table, number), files[table])
+            _write(self.folder / file_name(table, number), files[table])
 
     def close(self) -> None:
         """Say that all is there."""
         _write_about(self.folder, {**self.about, "complete": True})
-
-
-def name_of(table: Table, number: int) -> str:
-    """The name of a file."""
-    return f"{table}-{number:06}.parquet"
 
 
 def plan(
@@ -147,14 +147,16 @@ def plan(
         digests[shard.number], counts[shard.number] = shard.digest(), len(shard.lines)
     if not digests:
         raise DataError("{file}: has no sentences. Write one per line.", file=corpus.names[0])
-    job = Job(source, checkpoint.content_hash, options, code_version())
-    decides = {
+    job = Job(source, checkpoint.content_hash, options, code_version(), str(checkpoint.device))
+    decides: dict[str, object] = {
         "content_hash": job.content_hash,
         "code": job.code,
         "options": asdict(options),
         "sha256": corpus.sha256,
         "max_lines": most,
     }
+    if checkpoint.device.type != "cpu":  # whose numbers differ by rounding
+        decides["device"] = checkpoint.device.type
     key = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
     about = {
         "format": FORMAT,

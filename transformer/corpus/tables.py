@@ -46,7 +46,7 @@ class Options:
 
     decode: bool = False  # measure the model's own greedy output instead of the reference
     effect: bool = False  # also what is lost without each head: as many passes as there are heads
-    vectors: int = 200  # so many of the first lines keep their queries and keys
+    vectors: int = 200  # so many of the first lines keep their queries and keys, or as many as 64 MB hold of a shard
     shard: int = 2_000  # lines of a shard
 
 

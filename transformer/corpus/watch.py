@@ -14,16 +14,17 @@ import torch
 from torch import Tensor
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.corpus.found import Found, Vectors
-from transformer.corpus.layer import Fixed, Measures, Side, measure_layer, norm_shares
+from transformer.corpus.found import Found
+from transformer.corpus.layer import Fixed, Measures, Tokens, measure_layer, norm_shares
 from transformer.corpus.linking import Linking
 from transformer.corpus.reading import Item, Pieces
+from transformer.corpus.vectors import Side
 from transformer.model.anatomy import Attention, Kind, StackName, anatomy
 from transformer.model.attention import share_heads
 from transformer.model.taps import NO_TAP, Tap
 from transformer.runs.running import padded
 
-_SIDES = {"queries": "query", "keys": "key"}
+_SIDES: dict[str, Side] = {"queries": "query", "keys": "key"}
 
 
 class Batch:
@@ -56,19 +57,19 @@ class Batch:
         """The sums over each line's predicted pieces: [N] -> [B], in 64 bits."""
         return torch.zeros(len(self.items), dtype=torch.float64).index_add_(0, self.row, values.double())
 
-    def side(self, stack: StackName) -> Side:
+    def side(self, stack: StackName) -> Tokens:
         """The tokens of a stack."""
         return self._encoder if stack == "encoder" else self._decoder
 
     @cached_property
-    def _encoder(self) -> Side:
+    def _encoder(self) -> Tokens:
         return self._side([item.source for item in self.items], self._ends)
 
     @cached_property
-    def _decoder(self) -> Side:
+    def _decoder(self) -> Tokens:
         return self._side([item.read for item in self.items], [False] * len(self.items))
 
-    def _side(self, numbers: Sequence[tuple[int, ...]], ends: Sequence[bool]) -> Side:
+    def _side(self, numbers: Sequence[tuple[int, ...]], ends: Sequence[bool]) -> Tokens:
         width = max(map(len, numbers))
         texts = np.full((len(numbers), width), -1)
         punctuation = np.zeros((len(numbers), width), bool)
@@ -76,7 +77,7 @@ class Batch:
             texts[row, : len(some)] = [self.pieces.texts[n] for n in some]
             punctuation[row, : len(some)] = [self.pieces.punctuation[n] for n in some]
         values = np.array([len(some) for some in numbers]), texts, punctuation, np.array(ends)
-        return Side(*(torch.from_numpy(each).to(self._device) for each in values))
+        return Tokens(*(torch.from_numpy(each).to(self._device) for each in values))
 
 
 class Watch:
@@ -84,7 +85,6 @@ class Watch:
 
     Args:
         factors: `output_factors` of every layer.
-        vectors: The rows of the batch whose queries and keys are kept.
         links: The gold alignments of rows.
     """
 
@@ -95,15 +95,15 @@ class Watch:
         batch: Batch,
         factors: Mapping[Kind, Sequence[Tensor]],
         found: Found,
-        *,
-        vectors: Sequence[int] = (),
-        links: Mapping[int, Linking] | None = None,
+        links: Mapping[int, Linking],
     ) -> None:
         self._batch, self._factors, self._found = batch, factors, found
-        self._vectors, self._links, self.finite = vectors, links or {}, True
+        self._links, self.finite = links, True
+        kept = {item.place for item in found.vectors.items}
+        self._kept = [row for row, item in enumerate(batch.items) if item.place in kept]
         self._fixed: dict[Kind, Fixed] = {}
         self._weights: Tensor | None = None
-        names = ("mask", "weights", "heads", *(_SIDES if vectors else ()))
+        names = ("mask", "weights", "heads", *(_SIDES if self._kept else ()))
         attentions = anatomy(batch.model.config).attentions
         self._sites = {
             one.site(layer, name): (one, layer, name)
@@ -132,8 +132,9 @@ class Watch:
     def _see_mask(self, one: Attention, mask: Tensor) -> None:
         known = self._fixed.get(one.kind)
         if known is None or (known.mask is not mask and not torch.equal(known.mask, mask)):
-            sides = (self._batch.side(stack) for stack in (one.stack, one.keys_from))
-            self._fixed[one.kind] = Fixed(*sides, mask, one.kind == "cross", self._batch.model.src_table.dtype)
+            queries, keys = self._batch.side(one.stack), self._batch.side(one.keys_from)
+            dtype = torch.promote_types(self._batch.model.src_table.dtype, torch.float32)
+            self._fixed[one.kind] = Fixed(queries, keys, mask, one.kind == "cross", dtype)
 
     def _see_heads(self, one: Attention, layer: int, heads: Tensor) -> None:
         """The last that is seen of a layer's attention: measure it, and forget its maps."""
@@ -153,16 +154,9 @@ class Watch:
             peak[layer][:, places] = values.T.cpu().numpy()
         self.finite &= bool(found.values[..., 0].isfinite().all())  # the entropy, which each map has
 
-    def _keep(self, one: Attention, layer: int, side: str, value: Tensor) -> None:
+    def _keep(self, one: Attention, layer: int, side: Side, value: Tensor) -> None:
         """Keep the queries [B, H, Q, d] or keys [B, G, K, d] of the first lines."""
-        kinds = anatomy(self._batch.model.config).kinds
-        n_heads = self._batch.model.config.of(one.stack).n_heads
-        of_encoder = (one.stack if side == "query" else one.keys_from) == "encoder"
-        value = share_heads(value, n_heads)
-        for row in self._vectors:
-            item = self._batch.items[row]
-            numbers = item.source if of_encoder else item.read
-            for head in range(n_heads):
-                order = kinds.index(one.kind), layer, head, side == "key", item.place
-                vectors = value[row, head, : len(numbers)].float().cpu().numpy()
-                self._found.vectors.append(Vectors(order, one.kind, side, numbers, vectors.copy()))
+        value = share_heads(value, self._batch.model.config.of(one.stack).n_heads)
+        for row in self._kept:
+            values = value[row].float().cpu().numpy()
+            self._found.vectors.put(one.kind, layer, side, self._batch.items[row].place, values)

@@ -120,7 +120,7 @@ def _guesses(patient: Patient) -> Guesses:
 @torch.inference_mode()
 def _of_row(patient: Patient, row: Row) -> np.ndarray:
     """Loss, hit and place of each piece that counts [3, N]."""
-    wanted, source = torch.tensor(row.target), torch.tensor([row.source])
+    wanted, source = torch.tensor(row.target, device=patient.model.device), torch.tensor([row.source])
     before = [patient.config.decoder_start_id, *row.target[:-1]]
     hidden = read(patient, Texts(source, torch.tensor([before]) if patient.anatomy.reads else source))
     pairs = zip(logits_of(patient.model, hidden[0, row.first :]), wanted[row.first :].split(ROWS), strict=True)
@@ -129,7 +129,7 @@ def _of_row(patient: Patient, row: Row) -> np.ndarray:
         losses.append(-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0])
         hits.append((logits.argmax(dim=-1) == ids).float())
     loss, hit = torch.cat(losses), torch.cat(hits)
-    return np.stack([loss.numpy(), hit.numpy(), np.linspace(0, 1, len(loss))])
+    return np.stack([loss.numpy(force=True), hit.numpy(force=True), np.linspace(0, 1, len(loss))])
 
 
 @Test(

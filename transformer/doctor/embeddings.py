@@ -62,7 +62,7 @@ def _table(name: str, rows: Tensor, tokenizer: AnyTokenizer) -> Table:
     size, most = min(len(rows), tokenizer.size), max(1, MOST_VALUES // rows.size(1))
     ids = torch.tensor([i for i in range(size) if not tokenizer.is_special(i)], dtype=torch.long)
     ids = ids[:: -(-len(ids) // most) or 1]
-    return Table(name, widened(rows.detach()[ids]), ids, tokenizer)
+    return Table(name, widened(rows.detach()[ids]).cpu(), ids, tokenizer)
 
 
 def mean_cosine(rows: Tensor) -> float:

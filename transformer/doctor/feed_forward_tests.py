@@ -53,7 +53,7 @@ class Spread:
 
     def add(self, values: Tensor) -> None:
         """More tokens, [B, T, F]."""
-        rows = values.flatten(0, 1).double()
+        rows = values.flatten(0, 1).cpu().double()
         self.n += len(rows)
         self.total += rows.sum(dim=0)
         self.squares += rows.square().sum(dim=0)
@@ -161,7 +161,7 @@ def _dead(patient: Patient, stack: StackName, layer: int, seen: dict[str, Spread
     blind = silent & (fixed | (far if patient.config.activation != "none" else torch.zeros_like(far)))
     cut = moved <= STILL * made.largest if patient.config.gated else torch.zeros_like(blind)
     layers: Any = patient.model.stack(stack).layers
-    written = widened(layers[layer].ffn.down_proj.weight.detach()).norm(dim=0).double()  # [F]
+    written = widened(layers[layer].ffn.down_proj.weight.detach()).norm(dim=0).cpu().double()  # [F]
     return blind | cut & ~far | (written <= STILL * written.median())
 
 

@@ -65,7 +65,7 @@ class Way:
     line: Sentence | Literal[""] = ""  # which line of the code that is, and what is right there
 
 
-HEALTHY = Way(lambda mask: causal_mask(mask.size(-1)))
+HEALTHY = Way(lambda mask: causal_mask(mask.size(-1), device=mask.device))
 WAYS = (
     Way(
         torch.ones_like,
@@ -79,7 +79,7 @@ WAYS = (
         ),
     ),
     Way(
-        lambda mask: causal_mask(mask.size(-1), offset=1)[..., :-1],
+        lambda mask: causal_mask(mask.size(-1), offset=1, device=mask.device)[..., :-1],
         said=lambda closed, seeing: say(
             "On the pairs, the loss is {closed:.3g} nats per piece with the causal mask and {open:.3g} with a mask "
             "that shows one more piece.",

@@ -175,13 +175,13 @@ class _Visitor:
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
         look, layer, name = self._looks[site]
-        self._seen[name] = value
+        self._seen[name] = here = value.cpu()
         if name == "scores":
-            look.scores(layer, value)
+            look.scores(layer, here)
         elif name == "weights" and self.counts:
-            look.weights(layer, value, self._seen["mask"].expand(len(value), 1, *value.shape[2:])[:, 0])
+            look.weights(layer, here, self._seen["mask"].expand(len(here), 1, *here.shape[2:])[:, 0])
         elif name == "residual":
-            self._writes(look, layer, value)
+            self._writes(look, layer, here)
             self._seen.clear()
         return value
 
@@ -199,7 +199,7 @@ class _Visitor:
 
 def _output_parts(attention: MultiHeadAttention) -> Tensor:
     """The rows of W_O that each head is multiplied with [H, d, D]."""
-    matrix = widened(attention.out_proj.weight.detach())
+    matrix = widened(attention.out_proj.weight.detach()).cpu()
     return matrix.T.reshape(attention.n_heads, -1, len(matrix))
 
 
@@ -230,8 +230,8 @@ def distances(attention: MultiHeadAttention) -> np.ndarray:
 
 def _heads_of(weight: Tensor, bias: Tensor | None, n: int) -> Tensor:
     """A projection's matrix by heads, the bias as one more column: [n, d, D + 1]."""
-    matrix = widened(weight.detach()).float()
-    whole = matrix if bias is None else torch.cat((matrix, bias.detach().float()[:, None]), dim=1)
+    matrix = widened(weight.detach()).cpu().float()
+    whole = matrix if bias is None else torch.cat((matrix, bias.detach().cpu().float()[:, None]), dim=1)
     return whole.reshape(n, -1, whole.size(1))
 
 

@@ -303,7 +303,7 @@ def _effective_rank(matrix: Tensor) -> float:
     part = matrix[rows][:, columns].double()
     part = part if part.size(0) <= part.size(1) else part.T
     energy = torch.linalg.eigvalsh(part @ part.T).clamp_min(0)  # squares of the singular values
-    return effective_number(energy.numpy()) if float(energy.sum()) > 0 else 0.0
+    return effective_number(energy.numpy(force=True)) if float(energy.sum()) > 0 else 0.0
 
 
 @of_weights(

@@ -111,7 +111,8 @@ def _row(
 def result(model: Transformer, src: Tensor, tgt: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
     """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder alone, whatever head it has.
 
-    The encoder reads `src` [B, S], the decoder `tgt` [B, T]. A `QueryError` names the first site that is not finite.
+    They are on the processor. The encoder reads `src` [B, S], the decoder `tgt` [B, T]. A `QueryError` names the
+    first site that is not finite.
     """
 
     def made(tap: Tap) -> Tensor:
@@ -120,7 +121,7 @@ def result(model: Transformer, src: Tensor, tgt: Tensor, *, tap: Tap = NO_TAP) -
 
     values = made(tap)
     check_recorded((values,), made, tap=tap)
-    return values
+    return values.cpu()
 
 
 def moved(before: Tensor, after: Tensor) -> Tensor:

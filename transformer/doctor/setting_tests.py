@@ -84,7 +84,7 @@ class _Shifted(nn.Module):
 
     def forward(self, length: int, *, offset: int = 0, moves: Moves | None = None) -> Tensor:
         """Vectors of the positions from offset on, moved if they are [length, D]."""
-        places = torch.arange(offset, offset + length)
+        places = torch.arange(offset, offset + length, device=self._rows.device)
         places = places if moves is None else moves(places)
         return self._rows[(places + self._by) % len(self._rows)]
 

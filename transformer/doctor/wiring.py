@@ -177,7 +177,7 @@ class _Elsewhere:
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
         generator = torch.Generator().manual_seed(0)
         drawn = torch.randn(value.shape, generator=generator).to(value) * value.float().std().to(value)
-        return torch.where(self._hidden[..., None], drawn, value)
+        return torch.where(self._hidden.to(value.device)[..., None], drawn, value)
 
 
 of_padding = partial(
@@ -338,7 +338,7 @@ def cache(patient: Patient) -> Measured:
         mask = model.source_mask(src) if patient.anatomy.reads else None
         kept = KVCache(patient.config.n_decoder_layers)
         steps = [model.decode(tgt[:, t : t + 1], memory, mask, cache=kept) for t in range(tgt.size(1))]
-        return float(moved(whole, model.project(torch.cat(steps, dim=1))[0]).max())
+        return float(moved(whole, model.project(torch.cat(steps, dim=1))[0].cpu()).max())
 
     return _compared(
         patient,

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from transformer.checkpoint import load as native
 from transformer.checkpoint.agreement import first
+from transformer.checkpoint.device import CPU, Device, device_of
 from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.load import Checkpoint, assembled
 from transformer.checkpoint.snapshots import meant
@@ -179,6 +180,7 @@ def load(
     given: Given = NOTHING,
     inside: Path | None = None,
     progress: Progress = silent,
+    device: Device = CPU,
 ) -> Checkpoint:
     """Load a checkpoint: a folder of this program, or what `preview` understands.
 
@@ -187,6 +189,7 @@ def load(
         given: Tokenizers, for weights without them.
         inside: The real path of a folder that it may not leave by a link; None if any will do.
         progress: Called with the bytes loaded so far and their total.
+        device: Where the model computes; see `transformer.checkpoint.load.load`.
 
     Raises:
         QuestionsError: Questions are open; the error lists them with their choices.
@@ -200,14 +203,17 @@ def load(
                 "and the tokenizers.",
                 folder=place.name,
             )
-        return native.load(place, inside=inside, progress=progress)
+        return native.load(place, inside=inside, progress=progress, device=device)
+    device = device_of(device)
     imported = preview(source, answers=answers, given=given, inside=inside)
     if imported.content is None:
         raise QuestionsError(imported.report) if imported.report.asked else incomplete(imported.report)
-    return made(imported.content, place, inside, progress)
+    return made(imported.content, place, inside, progress, device=device)
 
 
-def made(content: Content, source: Path, inside: Path | None = None, progress: Progress = silent) -> Checkpoint:
+def made(
+    content: Content, source: Path, inside: Path | None = None, progress: Progress = silent, *, device: Device = CPU
+) -> Checkpoint:
     """The checkpoint that a model that is understood makes; errors as of `assembled`."""
     with content.values() as values:
         return assembled(
@@ -218,6 +224,7 @@ def made(content: Content, source: Path, inside: Path | None = None, progress: P
             card=content.card,
             inside=inside,
             progress=progress,
+            device=device,
         )
 
 

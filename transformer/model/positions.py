@@ -99,9 +99,10 @@ class FixedPositions(_Table):
         if not self.table.is_meta:  # made without values: `transformer.checkpoint.load` fills it later
             self.fill()
 
-    def fill(self) -> None:
-        """Compute the table."""
-        self.table = table_of(self.layout, *self.table.shape, after_padding=self.after_padding)
+    def fill(self, device: torch.device | None = None) -> None:
+        """Compute the table; None: on the processor."""
+        table = table_of(self.layout, *self.table.shape, after_padding=self.after_padding)
+        self.table = table.to(device)
 
 
 class LearnedPositions(_Table):

@@ -152,7 +152,7 @@ class Onlooker:
 
 
 class Recorder(Onlooker):
-    """Keeps the values of the sites that match any of its patterns.
+    """Keeps the values of the sites that match any of its patterns, on the processor.
 
     Args:
         patterns: Site names or patterns; by default every attention's weights and mask.
@@ -164,7 +164,7 @@ class Recorder(Onlooker):
 
     def keep(self, site: str, value: Tensor) -> None:
         """Keep a value."""
-        self.values[site] = value.detach()
+        self.values[site] = value.detach().cpu()
 
 
 class _Table:

@@ -174,6 +174,11 @@ class Transformer(nn.Module):
         return [getattr(layer, one.sublayer) for layer in self.stack(one.stack).layers]
 
     @property
+    def device(self) -> torch.device:
+        """Where the parameters are, and so where it computes: ids and vectors from elsewhere are brought there."""
+        return self.src_table.device
+
+    @property
     def target_table(self) -> Tensor:
         """The target's token embeddings [V, D]; the source's own when the vocabulary is shared."""
         return self.src_table if self.config.shared_vocab else self.tgt_table
@@ -185,17 +190,17 @@ class Transformer(nn.Module):
 
     def source_mask(self, src_ids: Tensor) -> Tensor:
         """Which source tokens may be attended to: bool [B, 1, 1, S]."""
-        return padding_mask(src_ids, pad_id=self.config.pad_id)
+        return padding_mask(src_ids.to(self.device), pad_id=self.config.pad_id)
 
     def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
         """Which target token may attend to which: bool [B, 1, T, T], or [1, 1, T, n_past + T] with a cache.
 
         With a cache, the ids must not contain padding.
         """
-        causal = tap.setting("causal", causal_mask(tgt_ids.size(1), offset=n_past, device=tgt_ids.device))
+        causal = tap.setting("causal", causal_mask(tgt_ids.size(1), offset=n_past, device=self.device))
         if n_past:
             return causal
-        padding = padding_mask(tgt_ids, pad_id=self.config.pad_id)
+        padding = padding_mask(tgt_ids.to(self.device), pad_id=self.config.pad_id)
         padding[..., :1] = True  # the start id is read even where it is the padding id
         return combine_masks(causal, tap.setting("padding", padding))
 
@@ -214,7 +219,8 @@ class Transformer(nn.Module):
             QueryError: More than `max_len` tokens, or the model has no encoder.
         """
         self.anatomy.stack("encoder")
-        tap = tap.child("encoder")
+        tap, src_ids = tap.child("encoder"), src_ids.to(self.device)
+        types = None if types is None else types.to(self.device)
         return self.encoder(
             src_ids, self.src_table, tap.setting("padding", self.source_mask(src_ids)), types, tap=tap
         )
@@ -244,7 +250,7 @@ class Transformer(nn.Module):
             QueryError: More than `max_len` tokens, or the model has no decoder.
         """
         self.anatomy.stack("decoder")
-        n_past = cache.length if cache else 0
+        n_past, tgt_ids = cache.length if cache else 0, tgt_ids.to(self.device)
         # A single new token sees all tokens so far: without a mask attention takes its shortest path.
         sees_all = n_past > 0 and tgt_ids.size(1) == 1 and tap is NO_TAP
         tap = tap.at(n_past).child("decoder")
@@ -254,6 +260,7 @@ class Transformer(nn.Module):
 
     def project(self, hidden: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """The last vectors [..., D] -> logits [..., V] of the next piece, or with an MLM head of the token's own."""
+        hidden = hidden.to(self.device)
         if self.mlm_head is not None:
             hidden = self.mlm_head(hidden, tap=tap.child("mlm_head"))
         if self.config.output_scale != 1.0:

@@ -96,7 +96,7 @@ class _Beams:
         self.rules = Rules(self.config, prefix.n_prompt, max_new, prefix.insisted)
         n_sentences = prefix.ids.size(0)
         self.size, self.alpha, self.max_new = size, alpha, max_new
-        prefix.select(torch.arange(n_sentences, device=prefix.ids.device).repeat_interleave(size))
+        prefix.select(torch.arange(n_sentences).repeat_interleave(size))
         self.prefix = prefix
         self.searched = list(range(n_sentences))  # which sentence each K rows of the batch belong to
         # All beams of a sentence begin alike: only the first is open, or each continuation would stand K times.
@@ -138,9 +138,8 @@ class _Beams:
         kept = (self.log_probs > -torch.inf).any(dim=1)  # [B]
         self.searched = [sentence for sentence, keep in zip(self.searched, kept.tolist(), strict=True) if keep]
         self.log_probs, self.lowered, chosen = log_probs[kept], lowered[kept].nan_to_num(0.0), chosen[kept]
-        device = self.prefix.ids.device
-        self.prefix.select(rows[kept].flatten().to(device))
-        self.prefix.append(chosen.flatten().to(device))
+        self.prefix.select(rows[kept].flatten())
+        self.prefix.append(chosen.flatten())
         self._set_aside(torch.isin(chosen, torch.tensor(self.config.end_ids)))
 
     def best(self) -> tuple[tuple[Hypothesis, ...], ...]:

@@ -91,6 +91,6 @@ def _by_prefixes(checkpoint: Runnable, trace: Trace, site: str, tap: Tap) -> np.
 
 def _alone(value: Tensor) -> np.ndarray:
     """The one run of its batch, read-only."""
-    maps: np.ndarray = value[0].numpy()
+    maps: np.ndarray = value[0].numpy(force=True)
     maps.flags.writeable = False
     return maps

@@ -55,6 +55,7 @@ class Prefix:
     ) -> None:
         model.anatomy.stack("decoder")
         self.insisted = insisted or {}
+        src_ids = src_ids.to(model.device)
         self.model, self.tap, self._src_ids = model, tap, src_ids
         self.log_sums = torch.zeros(src_ids.size(0))
         self.cache = cache if tap.causal else None
@@ -103,10 +104,11 @@ class Prefix:
 
     def append(self, ids: Tensor) -> None:
         """Add one piece to every row; ids [B]."""
-        self.ids = torch.cat((self.ids, ids[:, None]), dim=1)
+        self.ids = torch.cat((self.ids, ids[:, None].to(self.ids.device)), dim=1)
 
     def select(self, rows: Tensor) -> None:
         """Keep the given rows (int [rows]), in the given order; a row may be taken twice."""
+        rows = rows.to(self.ids.device)
         self.ids = self.ids[rows]
         self.memory = None if self.memory is None else self.memory[rows]
         self.src_mask = None if self.src_mask is None else self.src_mask[rows]
@@ -196,7 +198,7 @@ def _rounds(
         yield DecodeStep(index, step_ids, step_log_probs, finished)
         if all(finished):
             return
-        prefix.append(torch.tensor(step_ids, device=prefix.ids.device))
+        prefix.append(torch.tensor(step_ids))
 
 
 def _force(ids: Tensor, forced: Sequence[Sequence[int]] | None, index: int) -> Tensor:

@@ -61,13 +61,14 @@ def logits_of(model: Transformer, hidden: Tensor, *, tap: Tap = NO_TAP) -> Itera
 
 
 def losses_of(model: Transformer, hidden: Tensor, wanted: Tensor) -> Tensor:
-    """Loss of each piece [N] in nats, from the vectors before the output [N, D] and the ids [N]."""
-    parts = zip(logits_of(model, hidden), wanted.split(ROWS), strict=True)
-    return torch.cat([-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0] for logits, ids in parts])
+    """Loss of each piece [N] in nats, on the processor, from the vectors before the output [N, D] and the ids [N]."""
+    parts = zip(logits_of(model, hidden), wanted.to(model.device).split(ROWS), strict=True)
+    return torch.cat([-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0] for logits, ids in parts]).cpu()
 
 
 def ranks_of(log_probs: Tensor, ids: Tensor) -> Tensor:
     """The rank of a piece [n] among all pieces of its row [n, V], 1 for the most probable; ties go by id."""
+    ids = ids.to(log_probs.device)
     own = log_probs.gather(1, ids[:, None])  # [n, 1]
-    before = torch.arange(log_probs.size(1)) < ids[:, None]
+    before = torch.arange(log_probs.size(1), device=ids.device) < ids[:, None]
     return (log_probs > own).sum(dim=1) + ((log_probs == own) & before).sum(dim=1) + 1

@@ -108,7 +108,7 @@ class _LastRows(Recorder):
     def keep(self, site: str, value: Tensor) -> None:
         """Keep the last row; all of what belongs to the source, which has no more tokens than before."""
         whole = site.endswith(("cross_attn.keys", "cross_attn.values"))
-        self._rows.setdefault(site, []).append((value if whole else value[..., -1:, :]).detach())
+        self._rows.setdefault(site, []).append((value if whole else value[..., -1:, :]).detach().cpu())
         if whole:
             del self._rows[site][:-1]
 

@@ -200,7 +200,9 @@ def judge(
     check_recorded(
         (part[0] for part in parts), lambda seen: [*logits_of(checkpoint.model, hidden, tap=seen)], tap=tap
     )
-    losses, ranks, own, own_probs, best, best_probs = (torch.cat(part).numpy() for part in zip(*parts, strict=True))
+    losses, ranks, own, own_probs, best, best_probs = (
+        torch.cat(part).numpy(force=True) for part in zip(*parts, strict=True)
+    )
     vocabulary = checkpoint.tgt_tokenizer.pieces
     return Score(
         query=query,
@@ -231,7 +233,8 @@ def _vectors(model: Transformer, source: Source, read_ids: tuple[int, ...], tap:
 
 def _judged(checkpoint: Runnable, hidden: Tensor, given: Given, tap: Tap) -> Iterator[tuple[Tensor, ...]]:
     """Of a few pieces at a time: losses, ranks, own choices with their probabilities, and the best with theirs."""
-    wanted, n_best = torch.tensor(given.ids), min(N_BEST, checkpoint.config.tgt_vocab_size)
+    wanted = torch.tensor(given.ids, device=checkpoint.model.device)
+    n_best = min(N_BEST, checkpoint.config.tgt_vocab_size)
     most = len(given.before) + len(given.ids) + 1  # no end is forced
     rules = Rules(checkpoint.config, given.n_prompt, most, given.source.insisted)
     text = (*given.before, *given.ids)

@@ -149,7 +149,7 @@ def _decode(prefix: Prefix, rows: Sequence[_Row], pause: Pause) -> list[tuple[in
     config, here = prefix.model.config, list(rows)  # here: those that still have a row in the batch
     over = [False] * len(here)
     while True:
-        log_probs = prefix.next_log_probs()  # [rows here, V]
+        log_probs = prefix.next_log_probs().cpu()  # [rows here, V]
         scores = scores_of(log_probs, prefix.ids, prefix.log_sums, [row.rules for row in here])
         if config.has_rules:
             check_open(scores)  # each then finds out alone

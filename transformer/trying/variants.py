@@ -84,7 +84,7 @@ def _made(base: Transformer, config: ModelConfig) -> Transformer | None:
     model.load_state_dict(state, assign=True)
     for module in model.modules():
         if isinstance(module, FixedPositions):
-            module.fill()  # a formula: no file holds it
+            module.fill(model.device)  # a formula: no file holds it
     return model.requires_grad_(False).eval()
 
 

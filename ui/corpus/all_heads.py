@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pandas as pd
 
 from transformer.corpus.rollups import Key, Summary
+from transformer.corpus.scores import HeadAer
 from transformer.corpus.tables import Name
 from transformer.model.anatomy import Kind
 from ui.corpus import whole
@@ -31,18 +33,24 @@ NO_LABEL: Final = say(
     "numbers. An interval says how far the mean would move with other lines like these, if lines were independent; "
     "neighbouring lines of one text seldom are, so it is rather too narrow."
 )
+AER: Final = say(
+    "The alignment error rate of the head's largest weights against the gold alignments, 0 % to 100 %; the lower of "
+    "its two, as a piece's row may be the one that predicts it or the one that reads it."
+)
+PREDICTS: Final = say("alignment error rate of the rows that predict a piece")
+READS: Final = say("alignment error rate of the rows that read a piece")
 _Head = tuple[Kind, int, int]
 
 
 def draw(corpus: OpenCorpus) -> None:
     """Draw the part."""
-    whole.draw(corpus)
+    rates = whole.draw(corpus)
     show(all_heads, corpus.scene)
-    _table(corpus)
+    _table(corpus, {("cross", one.layer, one.head): one for one in rates})
     st.caption(NO_LABEL)
 
 
-def _table(corpus: OpenCorpus) -> None:
+def _table(corpus: OpenCorpus, rates: Mapping[_Head, HeadAer]) -> None:
     scene = corpus.scene
     heads = list(dict.fromkeys((key.kind, key.layer, key.head) for key in scene.summaries))
     heads.sort(key=lambda one: (scene.kinds.index(one[0]), *one[1:]))
@@ -52,6 +60,9 @@ def _table(corpus: OpenCorpus) -> None:
     opens = [say("● {name}", name=name) if one == chosen else name for one, name in zip(heads, named, strict=True)]
     button = drawing.opening(OPEN, say("Head"), heads, _look, type="tertiary", width=_OPEN_WIDTH, alignment="left")
     shown, looks = _shown(scene, heads)
+    if rates:
+        shown["aer"] = [whole.lowest(rates[one])[0].value if one in rates else None for one in heads]
+        looks["aer"] = st.column_config.NumberColumn("AER", format="percent", width=70, help=here(AER))
     st.container(key=TABLE).dataframe(
         pd.DataFrame(shown).assign(open=here(opens))[["open", *shown]],
         hide_index=True,
@@ -68,7 +79,7 @@ def _table(corpus: OpenCorpus) -> None:
     )
     title = say("heads over a corpus")
     of = Origin(checkpoint=corpus.run.about.checkpoint, chart=here(title))
-    drawing.csv_button(_frame(scene), key=CSV, title=title, of=of)
+    drawing.csv_button(_frame(scene, rates), key=CSV, title=title, of=of)
 
 
 def _look(head: _Head) -> None:
@@ -111,9 +122,9 @@ def _column(words: Words) -> Any:
     return st.column_config.NumberColumn(heading, format="%.3f", width=26 + 6 * len(heading), help=help)
 
 
-def _frame(scene: Scene) -> pd.DataFrame:
+def _frame(scene: Scene, rates: Mapping[_Head, HeadAer]) -> pd.DataFrame:
     """One row per head and measure, all of them."""
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "attention": KIND_NAMES[key.kind],
             "layer": key.layer,
@@ -127,4 +138,8 @@ def _frame(scene: Scene) -> pd.DataFrame:
         }
         for key, one in scene.summaries.items()
     ]
+    for (kind, layer, head), one in rates.items():
+        named = {"attention": KIND_NAMES[kind], "layer": layer, "head": head}
+        for said, found in ((PREDICTS, one.predicts), (READS, one.reads)):
+            rows.append(named | {"measure": said, "mean": found.value, "low": found.low, "high": found.high})
     return pd.DataFrame(here(rows))

@@ -9,7 +9,7 @@ from typing import Final
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.folder import About, Run, summaries
 from transformer.model.anatomy import anatomy
-from ui.corpus import all_heads, one_head, search
+from ui.corpus import all_heads, beside_panels, code_to_copy, joined_panels, one_head, search
 from ui.corpus.corpus_pictures import CORPUS, Scene
 from ui.corpus.head_choice import choose_head, choose_kind, choose_measure
 from ui.corpus.opened import OpenCorpus
@@ -24,9 +24,13 @@ from words import Sentence, joined, say, say_n
 
 RUN: Final = "corpus_run"
 PARTS: Final[Mapping[str, Callable[[OpenCorpus], None]]] = {
-    "heads": all_heads.draw, "head": one_head.draw, "search": search.draw
-}  # fmt: skip
-OF_HEADS: Final = ("heads", "head")  # parts that show one measure
+    "heads": all_heads.draw,
+    "head": one_head.draw,
+    "search": search.draw,
+    "joined": joined_panels.draw,
+    "beside": beside_panels.draw,
+}
+OF_HEADS: Final = ("heads", "head", "beside")  # parts that show one measure
 
 
 def draw(checkpoint: Checkpoint) -> None:
@@ -46,7 +50,7 @@ def draw(checkpoint: Checkpoint) -> None:
         part = choose_part(CORPUS, MAIN)
         if part == "heads":
             choose_kind(scene)
-        if part == "head":
+        if part in ("head", "joined", "beside"):
             choose_head(scene)
         if part in OF_HEADS:
             choose_measure(scene)
@@ -67,9 +71,9 @@ def _how_to_make_one(checkpoint: Checkpoint) -> None:
     st.markdown(say("Measure a file, which has one source per line, then a tab and its reference:"))
     entry = loading.found(str(st.session_state.get(session.MODEL) or ""))
     folder = shlex.quote(f"checkpoints/{checkpoint.name}" if entry is None else str(entry.folder))
-    st.code(f"python -m transformer corpus {folder} --pairs FILE --out DIR", language="sh")
+    st.code(code_to_copy.COMMAND.format(folder=folder), language="sh")
     st.markdown(say("Then tell the app where it is, as an option or in the environment:"))
-    st.code(f"streamlit run app.py -- {corpora.OPTION} DIR\n{corpora.ENVIRONMENT}=DIR", language="sh")
+    st.code(code_to_copy.SETTING, language="sh")
     where = corpora.folders()
     if where:
         said = say_n(
@@ -101,8 +105,9 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
 
 
 def _label(run: Run) -> Sentence:
-    return say("{checkpoint}: {file} · {state}", checkpoint=run.about.checkpoint, file=files(run.about),
-               state=lines_of(run))  # fmt: skip
+    return say(
+        "{checkpoint}: {file} · {state}", checkpoint=run.about.checkpoint, file=files(run.about), state=lines_of(run)
+    )
 
 
 def files(about: About) -> str:

@@ -29,6 +29,7 @@ from ui.state.click import Click, cell_of
 from ui.state.view import MAIN, Slot, View
 from words import Sentence, joined, say, say_n
 
+MOST_BARS: Final = 60
 CORPUS: Final = Page("corpus", say("Over a corpus"), panel="corpus_panel")
 
 
@@ -137,12 +138,14 @@ def _all_heads(scene: Scene) -> Plot:
             signed=signed,
             chosen=(kinds.index(scene.kind), *scene.head),
         ),
-        alt=say("{title}, by layer and head, one block per kind of attention. The table below has the same numbers.",
-                title=capitalised(words.title)),
+        alt=say(
+            "{title}, by layer and head, one block per kind of attention. The table below has the same numbers.",
+            title=capitalised(words.title),
+        ),
         how_to_read=joined(" ", [*read, say("Click a cell to look at its head.")]),
         of_sentence=False,
-        clicked=partial(_head_of, kinds=kinds, shapes=[block.values.shape for block in blocks]),
-    )  # fmt: skip
+        clicked=partial(head_of, kinds=kinds, shapes=[block.values.shape for block in blocks]),
+    )
 
 
 def _means(scene: Scene, kind: Kind) -> np.ndarray:
@@ -153,7 +156,8 @@ def _means(scene: Scene, kind: Kind) -> np.ndarray:
     return found
 
 
-def _head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]]) -> Mapping[str, Any] | None:
+def head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]]) -> Mapping[str, Any] | None:
+    """What is looked at when a cell of a map of all heads was clicked; None between heads."""
     cell = cell_of(click)
     at = None if cell is None else head_at([shape[0] for shape in shapes], *cell)
     if at is None or at[2] >= shapes[at[0]][1]:
@@ -178,14 +182,13 @@ def _spread(scene: Scene) -> Plot | None:
     if found is None:
         return None
     interval = found.interval or (found.mean, found.mean)
-    there = np.flatnonzero(found.counts[1:-1])
-    low, high = (int(there[0]), int(there[-1]) + 1) if len(there) else (0, 0)
+    edges, counts = _drawn(found)
     name = head_name(scene.kind, *scene.head)
     outside = int(found.counts[0] + found.counts[-1])
     return Plot(
         spec=charts.measure_spread_spec(
-            found.bins.edges()[low : high + 1] if high else np.empty(0),
-            found.counts[1:-1][low:high],
+            edges,
+            counts,
             mean=found.mean,
             interval=interval,
             title=say("{head}: {measure}", head=name, measure=words.full_title),
@@ -206,13 +209,24 @@ def _spread(scene: Scene) -> Plot | None:
             [
                 HOW_TO_READ_SPREAD,
                 words.meaning,
-                *[
-                    say_n("{n:,} line is outside the chart.", "{n:,} lines are outside the chart.", outside)
-                ] * bool(outside),
+                *[say_n("{n:,} line is outside the chart.", "{n:,} lines are outside the chart.", outside)]
+                * bool(outside),
             ],
         ),
         of_sentence=False,
-    )  # fmt: skip
+    )
+
+
+def _drawn(found: Summary) -> tuple[np.ndarray, np.ndarray]:
+    """The edges of bars and how many lines each has: from the first that has some to the last, some bins together."""
+    there = np.flatnonzero(found.counts[1:-1])
+    if not len(there):
+        return np.empty(0), np.empty(0, dtype=np.int64)
+    together = -(-(int(there[-1]) + 1 - int(there[0])) // MOST_BARS)
+    starts = np.arange(there[0] // together * together, there[-1] + 1, together)
+    inside = found.counts[1:-1][: starts[-1] + together]
+    edges = found.bins.edges()
+    return edges[[*starts, min(starts[-1] + together, found.bins.n)]], np.add.reduceat(inside, starts)
 
 
 spread: Final = Picture(HEAD, "corpus_spread", say("One measure of a head over a corpus"), _spread)

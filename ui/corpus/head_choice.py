@@ -21,7 +21,7 @@ def choose_kind(scene: Scene) -> None:
     """Draw the choice of an attention, if there are several."""
     kinds = {kind: KIND_NAMES[kind] for kind in scene.kinds}
     if len(kinds) > 1:
-        choices.menu(of("kind"), say("Attention"), kinds, otherwise=scene.kind, bare=True, width=210)
+        choices.menu(of("kind"), say("Attention"), kinds, otherwise=scene.kind, bare=True, width=185)
 
 
 def choose_head(scene: Scene) -> None:
@@ -36,4 +36,4 @@ def choose_measure(scene: Scene) -> None:
     """Draw the choice of a measure."""
     names = {name: scene.spoken[scene.kind][name].heading for name in scene.names(scene.kind)}
     kept = of("corpus_measure", "bound")
-    choices.menu(kept, say("Measure"), names, otherwise=scene.measure, bare=True, width=170)
+    choices.menu(kept, say("Measure"), names, otherwise=scene.measure, bare=True, width=145)

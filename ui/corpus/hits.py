@@ -28,9 +28,8 @@ def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) ->
     """Draw lines; `values` are the headings of what was looked at, one for each number of a line."""
     numbers, chosen = [one.line for one in hits], session.view().line
     opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
-    button = drawing.opening(
-        f"{key}_open", say("Line"), numbers, look_at, type="tertiary", width=_OPEN_WIDTH
-    )  # fmt: skip
+    press = f"{key}_open"
+    button = drawing.opening(press, say("Line"), numbers, look_at, type="tertiary", width=_OPEN_WIDTH)
     shown = columns(hits, len(values))
     looks = _looks(values)
     names = [name for name in looks if any(cell is not None for cell in shown[name])]
@@ -60,7 +59,7 @@ def _peak(place: Place) -> str | None:
 def _looks(values: Sequence[Heading]) -> dict[str, Any]:
     kinds = st.column_config
     looks: dict[str, Any] = {
-        f"value {i + 1}": kinds.NumberColumn(here(said), format=form, width=30 + 7 * len(here(said)))
+        f"value {i + 1}": kinds.NumberColumn(here(said), format=form, width=max(74, 30 + 7 * len(here(said))))
         for i, (said, form) in enumerate(values)
     }
     looks["place"] = kinds.TextColumn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -10,9 +11,9 @@ import pandas as pd
 
 from transformer.corpus import queries
 from transformer.corpus.queries import Hit
-from ui.corpus import hits
+from ui.corpus import asking, hits
 from ui.corpus.corpus_pictures import spread
-from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card
+from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card, choose_line
 from ui.runs.attempt import attempt
 from ui.runs.show import show
 from ui.shared import drawing
@@ -34,6 +35,7 @@ def draw(corpus: OpenCorpus) -> None:
     if not queries.is_installed():
         st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
         return
+    choose_line(corpus)
     card(corpus, at_head=True)
     _lines(corpus)
 
@@ -61,14 +63,13 @@ def _said(corpus: OpenCorpus) -> Sentence:
 
 
 def _lines(corpus: OpenCorpus) -> None:
-    key = corpus.scene.key
-    ask = partial(queries.extremes, corpus.run, key.kind, key.layer, key.head, key.measure, n=N_LINES)
+    ask = partial(asking.extremes, corpus.run, corpus.scene.key, N_LINES)
     most, least = attempt(lambda: ask(most=True)), attempt(lambda: ask(most=False))
     if most is None or least is None:
         return
     heading = corpus.scene.words.heading
 
-    def one(found: list[Hit], where: str, title: Sentence) -> None:
+    def one(found: Sequence[Hit], where: str, title: Sentence) -> None:
         st.subheader(title, anchor=False)
         hits.table(where, found, [(heading, "%.3f")], title)
 

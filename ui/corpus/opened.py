@@ -6,7 +6,7 @@ and the cell of the head's largest weight.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -18,15 +18,16 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_NEW
 from transformer.runs.targets import read_given
+from ui.corpus import asking
 from ui.corpus.corpus_pictures import Scene, head_name
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.open_run import REVISION_LENGTH
-from ui.shared import drawing, menu
+from ui.shared import choices, drawing, menu
 from ui.shared.door import st
 from ui.state import session
 from ui.state.link import DEFAULT_NEW, Link
-from ui.state.view import MAIN, View
+from ui.state.view import MAIN, MAX_STEP, View
 from words import Sentence, joined, say
 
 OPENED: Final = "corpus_line"
@@ -48,7 +49,7 @@ class OpenCorpus:
     def line(self) -> Whole | None:
         """The line that is looked at; None if there is none, or it is not there. Errors as of `queries.search`."""
         number = self.scene.view.line
-        return None if number is None or not queries.is_installed() else queries.line(self.run, number + 1)
+        return None if number is None or not queries.is_installed() else asking.line(self.run, number + 1)
 
     @property
     def of_head(self) -> OfHead | None:
@@ -74,14 +75,27 @@ def look_at(line: int) -> None:
     session.replace(MAIN, line=line - 1)
 
 
-def card(corpus: OpenCorpus, *, at_head: bool) -> None:
-    """Draw the line that is looked at, if any, and the ways to it: at the chosen head, or at its worst step."""
+def choose_line(corpus: OpenCorpus) -> None:
+    """Draw a box for the number of a line, as a table needs a mouse to be pressed; says if the line is not there."""
+    kept, help = choices.field(MAIN, "line", key="corpus_line_number"), say("A line's number in the file, from 1.")
+    choices.number(kept, say("Open line"), MAX_STEP, placeholder=say("Open line"), help=help, width=150, bare=True)
+    number = corpus.scene.view.line
+    if number is not None and attempt(lambda: corpus.line) is None:
+        st.info(say("This corpus run has no line {n:,}.", n=number + 1), icon=":material/info:")
+
+
+def card(corpus: OpenCorpus, *, at_head: bool, place: Place | None = None, name: str = "") -> None:
+    """Draw the line that is looked at, if any, and the ways to it: at a place, the chosen head or its worst step.
+
+    `name` says of which of two runs it is.
+    """
     found = attempt(lambda: corpus.line)
     if found is None:
         return
     hit, one = found.hit, corpus.of_head if at_head else None
-    with st.container(border=True, key=OPENED):
-        st.markdown(joined("  \n", _told(corpus, hit, one)))
+    with st.container(border=True, key=f"{OPENED}{corpus.run.key if name else ''}"):
+        of = [drawing.strong(name)] if name else []
+        st.markdown(joined("  \n", [*of, *_told(corpus, hit, one)]))
         if found.sentence["problem"]:
             st.error(drawing.plain(str(found.sentence["problem"])))
             return
@@ -89,9 +103,8 @@ def card(corpus: OpenCorpus, *, at_head: bool) -> None:
         if whose is None:
             st.info(drawing.plain(_not_here(corpus)), icon=":material/info:")
             return
-        _ways(
-            whose, link_to(*whose, hit, None if one is None else one.place, decoded=corpus.run.about.options.decode)
-        )
+        place = place or (None if one is None else one.place)
+        _ways(whose, link_to(*whose, hit, place, decoded=corpus.run.about.options.decode))
 
 
 def _not_here(corpus: OpenCorpus) -> Sentence:
@@ -111,8 +124,14 @@ def _told(corpus: OpenCorpus, hit: Hit, one: OfHead | None) -> list[Sentence]:
     if hit.target is not None:
         said.append(say("**Reference:** {text}", text=drawing.plain(hit.target)))
     if hit.loss is not None and hit.worst_rank is not None:
-        said.append(say("Loss per piece: {loss:.3f} nats. Largest rank of a piece: {rank:,}, at step {step}.",
-                        loss=hit.loss, rank=hit.worst_rank, step=(hit.worst_step or 0) + 1))  # fmt: skip
+        said.append(
+            say(
+                "Loss per piece: {loss:.3f} nats. Largest rank of a piece: {rank:,}, at step {step}.",
+                loss=hit.loss,
+                rank=hit.worst_rank,
+                step=(hit.worst_step or 0) + 1,
+            )
+        )
     scene = corpus.scene
     value = None if one is None else one.values[scene.measure]
     if one is not None and value is not None:
@@ -171,8 +190,3 @@ def _forced(checkpoint: Checkpoint, hit: Hit) -> tuple[int, ...]:
     except QueryError:
         return ()
     return (*given.before[given.n_prompt :], *given.ids)
-
-
-def replaced(corpus: OpenCorpus, value: float | None) -> Scene:
-    """The scene with the value of the line that is looked at."""
-    return replace(corpus.scene, here=value)

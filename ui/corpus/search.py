@@ -10,11 +10,11 @@ from typing import Any, Final
 from transformer.corpus import queries
 from transformer.corpus.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from transformer.corpus.folder import Run
-from ui.corpus import hits
+from ui.corpus import asking, hits
 from ui.corpus.corpus_pictures import Scene
 from ui.corpus.head_choice import choose_head, choose_measure, of
 from ui.corpus.hits import Heading
-from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card
+from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card, choose_line
 from ui.runs.attempt import attempt
 from ui.shared import choices, drawing
 from ui.shared.door import st
@@ -33,15 +33,22 @@ SOUGHT: Final[Mapping[Sought, Sentence]] = {
     "attends": say("A head attends much but matters little"),
     "owes": say("A head attends little but matters much"),
 }
-PROPOSED: Final[Mapping[Sought, float]] = {"punctuation": 0.6, "piece": 0.6, "measure": 0.5, "attends": 0.5,
-                                           "owes": 0.5}  # fmt: skip
+PROPOSED: Final[Mapping[Sought, float]] = {
+    "punctuation": 0.6,
+    "piece": 0.6,
+    "measure": 0.5,
+    "attends": 0.5,
+    "owes": 0.5,
+}
 WHAT_DISAGREES: Final = say(
     "How much the head attends (its share of the output norm) and how much the output loses without it are ranked "
     "among all lines, each from 0 to 1. The number is the difference of the two ranks."
 )
 TEXTS: Final[Mapping[TextIn, Sentence]] = {
-    "source": say("in the source"), "target": say("in the reference"), "output": say("in the output")
-}  # fmt: skip
+    "source": say("in the source"),
+    "target": say("in the reference"),
+    "output": say("in the output"),
+}
 
 _Asked = tuple[Condition, Heading]
 
@@ -56,7 +63,7 @@ def draw(corpus: OpenCorpus) -> None:
         st.info(say("Choose at least one condition above."), icon=":material/filter_list:")
         return
     page = session.view(MAIN).leaf
-    found = attempt(partial(queries.search, corpus.run, conditions, n=A_PAGE, offset=page * A_PAGE))
+    found = attempt(partial(asking.search, corpus.run, tuple(conditions), A_PAGE, page * A_PAGE))
     if found is None:
         return
     if not found.total:
@@ -65,6 +72,7 @@ def draw(corpus: OpenCorpus) -> None:
     st.markdown(
         say_n("**{n:,} line** of {all:,}.", "**{n:,} lines** of {all:,}.", found.total, all=corpus.run.lines_done)
     )
+    choose_line(corpus)
     card(corpus, at_head=any(one.of_head for one in conditions))
     title = say("lines of a corpus that were searched for")
     hits.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
@@ -120,6 +128,8 @@ def _of_head(run: Run, scene: Scene) -> list[_Asked]:
             sides = {False: say("at least"), True: say("at most")}
             choices.menu(of("below"), say("Bound"), sides, bare=True, width=110)
         bound = _bound(sought, scene)
+    if sought in ("attends", "owes"):
+        st.caption(WHAT_DISAGREES)
     return _asked(sought, scene, bound)
 
 

@@ -2,64 +2,84 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from transformer.corpus.folder import Run
-from transformer.corpus.scores import CorpusScores, Figure, scores
+from transformer.corpus.scores import CorpusScores, Figure, HeadAer
+from ui.corpus.asking import scores_of
 from ui.corpus.opened import OpenCorpus
 from ui.shared import drawing, page_style
 from ui.shared.door import st
-from words import Sentence, joined, say, say_n
-
-DRAWS: Final = 200  # of lines, for an interval: few enough that nobody waits
-MOST_REASONS: Final = 3
+from words import Sentence, say, say_n
 
 
-def draw(corpus: OpenCorpus) -> None:
-    """Draw them, and why lines were left out."""
-    with st.spinner(say("Adding up the scores…")):
-        found = _scores(corpus.run)
-    shown = [(label, one, form, help) for label, one, form, help in _figures(found) if one is not None]
+def draw(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
+    """Draw them, and why lines were left out; returns the alignment error rates of heads."""
+    try:
+        with st.spinner(say("Adding up the scores…")):
+            found = scores_of(corpus.run)
+    except ModuleNotFoundError:
+        st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install sacrebleu`.")))
+        return ()
+    figures = _figures(found, decoded=corpus.run.about.options.decode)
+    shown = [(label, one, form, help) for label, one, form, help in figures if one is not None]
     with st.container(horizontal=True, key=page_style.SUMMARY):
         for label, one, form, help in shown:
             between = say("{low} to {high}", low=format(one.low, form), high=format(one.high, form))
-            st.metric(label, format(one.value, form), between, help=help, width="content", delta_color="off",
-                      delta_arrow="off")  # fmt: skip
+            st.metric(
+                label,
+                format(one.value, form),
+                between,
+                help=help,
+                width="content",
+                delta_color="off",
+                delta_arrow="off",
+            )
     if found.left_out:
         st.caption(drawing.plain(_left_out(found)))
+    return found.heads
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _scores(run: Run) -> CorpusScores:
-    return scores(run.folder, n_draws=DRAWS)
-
-
-def _figures(found: CorpusScores) -> list[tuple[Sentence, Figure | None, str, Sentence]]:
+def _figures(found: CorpusScores, *, decoded: bool) -> list[tuple[Sentence, Figure | None, str, Sentence]]:
     """Label, number, how it is written, and what it is."""
-    best = min(found.heads, key=lambda one: one.aer.value, default=None)
+    best = min(found.heads, key=lambda one: lowest(one)[0].value, default=None)
+    exact = say("Share of lines whose output is the reference.")
+    if not decoded:
+        exact = say("Share of lines in which every right piece was the model's first choice.")
     return [
         (say("Loss per piece"), found.loss, ".3f", say("Mean over all pieces that were predicted, in nats.")),
-        (say("Exact"), found.exact, ".1%", say("Share of lines in which every piece is right.")),
+        (say("Exact"), found.exact, ".1%", exact),
         (say("BLEU"), found.bleu, ".1f", say("Of all outputs together, 0 to 100.")),
         (say("chrF"), found.chrf, ".1f", say("Of all outputs together, 0 to 100.")),
         (
             say("Lowest AER"),
-            best and best.aer,
+            None if best is None else lowest(best)[0],
             ".1%",
-            say(
-                "The alignment error rate of the cross-attention head that has the lowest: layer {layer}, head "
-                "{head}. It was chosen on these lines, so it is a little too low.",
-                layer=best.layer if best else 0,
-                head=best.head if best else 0,
-            ),
+            _of_best(best),
         ),
     ]
 
 
+def lowest(one: HeadAer) -> tuple[Figure, Sentence]:
+    """The lower of a head's two alignment error rates, and of which rows it is."""
+    if one.predicts.value <= one.reads.value:
+        return one.predicts, say("a piece's row is the one that predicts it")
+    return one.reads, say("a piece's row is the one that reads it")
+
+
+def _of_best(best: HeadAer | None) -> Sentence:
+    if best is None:
+        return say("Needs gold word alignments.")
+    return say(
+        "The alignment error rate of the cross-attention head that has the lowest: layer {layer}, head {head}, where "
+        "{rows}. It was chosen on these lines, so it is a little too low.",
+        layer=best.layer,
+        head=best.head,
+        rows=lowest(best)[1],
+    )
+
+
 def _left_out(found: CorpusScores) -> Sentence:
-    n = sum(found.left_out.values())
-    said = [say_n("{n:,} line was not measured:", "{n:,} lines were not measured:", n)]
-    said += [
-        say("{reason} ({n:,})", reason=reason, n=count) for reason, count in [*found.left_out.items()][:MOST_REASONS]
-    ]
-    return joined(" ", said)
+    return say_n(
+        "{n:,} line was not measured, for example because: {reason}",
+        "{n:,} lines were not measured, for example because: {reason}",
+        sum(found.left_out.values()),
+        reason=next(iter(found.left_out)),
+    )

@@ -115,7 +115,7 @@ class OneParameter:
 
         def made() -> np.ndarray:
             some = self.one.parameter.values.split(ROWS_AT_ONCE)  # in 16 bits it is not made 32 bits wide as a whole
-            return np.concatenate([neighbours.row_norms(widened(rows).numpy()) for rows in some])
+            return np.concatenate([neighbours.row_norms(widened(rows).numpy(force=True)) for rows in some])
 
         key = ("row_lengths", self.checkpoint.content_hash, self.name)
         return self.work.compute(key, made, nbytes=lambda lengths: lengths.nbytes)

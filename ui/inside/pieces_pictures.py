@@ -153,7 +153,7 @@ def open_piece(run: Seen) -> Chosen:
 def _open_book(run: Seen, side: Side) -> Book:
     checkpoint = run.checkpoint
     model, shared = checkpoint.model, checkpoint.config.shared_vocab
-    table = (model.src_table if side == "source" else model.target_table).detach().float().numpy()
+    table = (model.src_table if side == "source" else model.target_table).float().numpy(force=True)
     tokenizer = checkpoint.src_tokenizer if side == "source" else checkpoint.tgt_tokenizer
     key = (checkpoint.content_hash, "shared" if shared else side)
     norms, ordinary = run.work.compute(

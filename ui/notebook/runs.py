@@ -160,6 +160,7 @@ def picture_file(
     width: float,
     height: float | None,
     dpi: float,
+    device: str = "cpu",
 ) -> tuple[bytes, tuple[str, ...]]:
     """The content of a file with a picture of a run, and a note for each thing that is looked at and is not there.
 
@@ -171,6 +172,7 @@ def picture_file(
         form: HTML is a saved run.
         language: Of PNG and SVG.
         width, height, dpi: As of `ui.notebook.images.images`.
+        device: Where the model computes.
 
     Raises:
         GlassformerError: The folder, the query, a name or a size cannot be used, or nothing draws PNG and SVG.
@@ -187,7 +189,7 @@ def picture_file(
             near = ", ".join(get_close_matches(word, ADDRESS_WORDS, n=3) or ADDRESS_WORDS)
             raise QueryError("{word} is not an address parameter; choose from {known}.", word=shown(word), known=near)
     link, notes = read_link({**parameters, "src": (source,)})
-    checkpoint = load(folder)
+    checkpoint = load(folder, device=device)
     trace = checkpoint.run(link.query(checkpoint.content_hash))
     run, more = run_of(trace, checkpoint, link, pictures[0])
     if form == "html":

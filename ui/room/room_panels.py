@@ -25,10 +25,12 @@ KEPT = say("For each browser tab in a room, this server keeps a random number an
            "It stores no student's name, account, address or sentence, and it writes nothing to disk. The votes "
            "are deleted together with the room: when its teacher ends it, after {hours} hours without use, or when "
            "the server restarts.", hours=round(IDLE_SECONDS / 3600))  # fmt: skip
-KEPT_SHARED = say("For each browser tab in a room, a store that all servers of this address share keeps a random "
-                  "number and the tab's votes. It stores no student's name, account, address or sentence. The votes "
-                  "are deleted together with the room: when its teacher ends it, or after {hours} hours without use.",
-                  hours=round(IDLE_SECONDS / 3600))  # fmt: skip
+KEPT_SHARED = say(
+    "For each browser tab in a room, a store that all replicas of this server share keeps a random number and the "
+    "tab's votes. It stores no student's name, account, address or sentence. The votes are deleted together with the "
+    "room: when its teacher ends it, or after {hours} hours without use.",
+    hours=round(IDLE_SECONDS / 3600),
+)
 MEANT_FOR = say("A room is meant for a class of about 30 to 100 people on one server.")
 
 

@@ -26,6 +26,7 @@ from transformer.runs.query import Query
 from transformer.runs.trace import Trace
 from transformer.trying.samples import samples_of
 from ui.runs import loading
+from ui.server import switch
 from ui.shared.door import st
 from ui.state import answers as addresses
 from ui.state.answers import Answer, Answers
@@ -103,7 +104,10 @@ def scored(
     def build(more: Mapping[str, Any]) -> Checkpoint | None:
         answers, files = _said(root, written)
         try:
-            return opening.load(Path(source), answers={**answers, **more}, given=files, inside=Path(root))
+            everything = {**answers, **more}
+            return opening.load(
+                Path(source), answers=everything, given=files, inside=Path(root), device=switch.device()
+            )
         except QuestionsError:
             return None
 
@@ -182,7 +186,9 @@ def _open(which: _Which) -> Checkpoint:
 def _load(which: _Which, progress: Progress) -> Checkpoint:
     source, root, _, given = which
     answers, files = _said(root, given)
-    return opening.load(Path(source), answers=answers, given=files, inside=Path(root), progress=progress)
+    return opening.load(
+        Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=switch.device()
+    )
 
 
 def _said(root: str, given: str) -> tuple[Mapping[str, Answer], Given]:

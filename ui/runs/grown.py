@@ -118,7 +118,7 @@ def opened(checkpoint: Checkpoint, step: int | None) -> Checkpoint:
     """A snapshot of a checkpoint, or with no step the finished one; a `CheckpointError` if it cannot be opened."""
     folder = checkpoint.folder
     name = folder if step is None else folder.with_name(snapshots.at_step(folder.name, step))
-    return load(name, inside=checkpoint.inside)
+    return load(name, inside=checkpoint.inside, device=checkpoint.device)
 
 
 def finished(run: Seen, open_one: Callable[[], Checkpoint] | None = None) -> Looking:

@@ -124,7 +124,7 @@ _OF_A_CORPUS: Final[dict[tables.Name, Words]] = {
         say("Peak"),
         say("largest weight of the map"),
         "weight",
-        say("The largest weight of the whole map of a line."),
+        say("The largest weight of a line's whole map, without rows that have only one open key."),
     ),
     "effect": Words(
         say("Effect"),

@@ -2,7 +2,7 @@
 
 Checkpoints are looked for in the folder `checkpoints/` of the project, in the folders of the environment variable
 `GLASSFORMER_CHECKPOINTS` (separated as in `PATH`), and in those given as `--checkpoints DIR` after `--` on the
-command line.
+command line. All are opened on the device of `ui.server.switch`.
 
 Whatever asks the model raises `BusyError` where it has too much to do, and QueryError for what does not fit the
 checkpoint; what opens a folder, a GlassformerError if that cannot be done.
@@ -39,9 +39,8 @@ from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
 from ui.runs import own_trainings
 from ui.runs.map_layers import Work
-from ui.server import garbage
+from ui.server import garbage, switch
 from ui.server.shelf import Open, Opening, Shelf
-from ui.server.switch import values
 from ui.server.work import MAP_BYTES, Runner
 from ui.shared.door import st
 from ui.shared.drawing import plain
@@ -63,7 +62,7 @@ WIDENS = 2.2  # what a file of 16 bits a number becomes, and what lies in memory
 def folders(arguments: Sequence[str] | None = None) -> list[Path]:
     """The folders that hold checkpoint folders, the project's own first, by the app's command line."""
     from_environment = [part for part in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if part]
-    named = (*from_environment, *values(OPTION, arguments))
+    named = (*from_environment, *switch.values(OPTION, arguments))
     return list(dict.fromkeys([SHIPPED, *(Path(part).expanduser() for part in named)]))
 
 
@@ -207,7 +206,7 @@ def let_go(gone: Callable[[Hashable], bool]) -> None:
 
 
 def _load(folder: Path, root: Path, progress: Progress) -> Checkpoint:
-    return load(folder, inside=root, progress=progress)
+    return load(folder, inside=root, progress=progress, device=switch.device())
 
 
 def _size(folder: Path) -> int:

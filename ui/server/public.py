@@ -18,10 +18,10 @@ MOST_CHOICES: Final = 8
 LEAST_VOTES: Final = 5  # fewer are not counted by choice: who voted what could be guessed
 LEAST_OF_FEW: Final = 2  # where a teacher wants them counted all the same
 
-Why = Literal[
-    "no-room", "full", "too-often", "no-token", "no-question", "over", "voted", "no-choice", "not-yours", "too-long",
-    "away",
-]  # fmt: skip
+_Refusal = Literal[
+    "no-room", "full", "too-often", "no-token", "no-question", "over", "voted", "no-choice", "not-yours", "too-long"
+]
+Why = Literal[_Refusal, "away"]
 
 Phase = Literal["", "vote", "discuss"]
 

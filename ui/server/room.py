@@ -34,9 +34,7 @@ VOTES_AT_ONCE, VOTES_A_SECOND = 5, 0.5  # of one token
 JOINS_AT_ONCE, JOINS_A_SECOND = 200, 10.0
 MOST_KEPT: Final = 200  # rounds
 FORGOTTEN_SECONDS: Final = 60.0  # a token that is needed for another may be dropped when unseen for so long
-_STATE: Final = {
-    "secret": "secret", "public": "public", "used": "used", "record": "record", "joins": "_joins", "ahead": "_ahead",
-}  # fmt: skip
+_STATE: Final = ("secret", "public", "used", "record", "joins", "ahead")
 _OF_A_STUDENT: Final = "t."  # names of a state that begin so
 
 
@@ -74,8 +72,8 @@ class Room:
         self.public = Public()
         self.used = clock()
         self.record: tuple[Kept, ...] = ()
-        self._joins = Bucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=clock).held
-        self._ahead: tuple[tuple[Phase, float], ...] = ()  # what is timed after what is timed now, and for how long
+        self.joins = Bucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=clock).held
+        self.ahead: tuple[tuple[Phase, float], ...] = ()  # what is timed after what is timed now, and for how long
         self._students: dict[str, Student] = {}
         # What follows is of this process, and of what it heard of others.
         self.listeners: dict[Callable[[], None], bool] = {}
@@ -86,13 +84,13 @@ class Room:
 
     def state(self) -> dict[str, Any]:
         """All that is true of the room everywhere, by names."""
-        said = {name: getattr(self, of) for name, of in _STATE.items()}
+        said = {name: getattr(self, name) for name in _STATE}
         return said | {f"{_OF_A_STUDENT}{token}": student for token, student in self._students.items()}
 
     def become(self, state: Mapping[str, Any]) -> Self:
         """Take over a whole state."""
-        for name, of in _STATE.items():
-            setattr(self, of, state[name])
+        for name in _STATE:
+            setattr(self, name, state[name])
         at = len(_OF_A_STUDENT)
         self._students = {name[at:]: one for name, one in state.items() if name.startswith(_OF_A_STUDENT)}
         return self
@@ -127,8 +125,8 @@ class Room:
 
     def join(self, token: str) -> None:
         """Let somebody in. Raises `RefusedError`: the room is full, or too many come at once."""
-        joins = Bucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=self._clock, held=self._joins)
-        taken, self._joins = joins.take(), joins.held
+        joins = Bucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=self._clock, held=self.joins)
+        taken, self.joins = joins.take(), joins.held
         if not taken:
             raise RefusedError("too-often")
         if len(self._students) >= MOST_TOKENS:
@@ -212,7 +210,7 @@ class Room:
         if self.public.taken and self._votes():
             self._keep(self._counted())  # never shown, and not lost
         self._students = {token: one._replace(vote=None) for token, one in self._students.items()}
-        self._ahead = ()
+        self.ahead = ()
         taken = question is not None
         number = self.public.round + (1 if taken else 0)
         least = LEAST_OF_FEW if self.public.few else LEAST_VOTES
@@ -279,12 +277,12 @@ class Room:
         if not self.public.taken:
             self.again()
         self.used = self._clock()
-        self._ahead = (("discuss", discuss), ("vote", vote)) if discuss else ()
+        self.ahead = (("discuss", discuss), ("vote", vote)) if discuss else ()
         self._change(phase="vote", until=self._clock() + vote)
 
     def stop(self) -> None:
         """Time nothing any more; what goes on stays until its teacher ends it."""
-        self._ahead = ()
+        self.ahead = ()
         if self.public.phase:
             self._change(phase="")
 
@@ -299,12 +297,12 @@ class Room:
 
     def _go_on(self) -> None:
         """From a vote to what follows, from discussing to the vote after it."""
-        here, (next_one, *rest) = self.public, self._ahead or (("", 0.0),)
+        here, (next_one, *rest) = self.public, self.ahead or (("", 0.0),)
         if here.phase == "vote":
             self._close()
         else:
             self._begin(here.question, here.shown[-1:])
-        self._ahead = tuple(rest)
+        self.ahead = tuple(rest)
         self._change(phase=next_one[0], until=self._clock() + next_one[1])
 
     def let_own(self, own: bool) -> bool:

@@ -16,9 +16,10 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
 from transformer.checkpoint import room
+from transformer.checkpoint.device import CPU
 from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.load import Checkpoint
-from ui.server import garbage
+from ui.server import garbage, switch
 
 MOST = 8  # checkpoints that are kept
 Open = Callable[[Progress], Checkpoint]
@@ -108,7 +109,7 @@ class Shelf:
 
     def _make_room(self, n_bytes: int) -> None:
         """Let go of what was used longest ago, until the next one fits; a visitor may still hold it for a moment."""
-        while not room.fits(n_bytes):
+        while not all(room.fits(n_bytes, place) for place in {CPU, switch.device()}):
             with self._lock:
                 if not self._open:
                     return

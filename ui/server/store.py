@@ -105,7 +105,7 @@ def chosen(said: str | None = None) -> Store:
         ) from error
     except ValueError as error:
         raise StoreError(
-            "{name} is “{found}”, which is no address of a Redis or Valkey server, such as redis://127.0.0.1:6379/0.",
+            "{name} is “{found}”; it must be the address of a Redis or Valkey server, such as redis://127.0.0.1:6379/0.",
             name=ENVIRONMENT,
             found=url.rpartition("@")[2],
         ) from error

@@ -3,7 +3,7 @@
     glassformer:1:boot          tells whether the server still has what it had
     glassformer:1:rooms         the codes of all rooms, each with when it is too old
     glassformer:1:room:CODE     the state of a room by names; `rev`, which grows with each change; `by`, the change
-    glassformer:1:news          the channel on which changes are told
+    glassformer:1:news:DB       the channel on which changes are told: channels are the same in all databases
 
 The 1 is the form of what is written: programs that write another form use another number. Source: Redis, "Scripting
 with Lua": a script runs alone.
@@ -25,7 +25,7 @@ from redis.retry import Retry
 
 CONNECT_SECONDS, CALL_SECONDS = 1.0, 2.0
 PREFIX: Final = "glassformer:1:"
-BOOT, ROOMS, NEWS = f"{PREFIX}boot", f"{PREFIX}rooms", f"{PREFIX}news"
+BOOT, ROOMS = f"{PREFIX}boot", f"{PREFIX}rooms"
 REV, BY = "rev", "by"
 ERRORS: Final = (redis.RedisError, OSError)
 # Keys: a room, all rooms. What follows the numbers below: names and texts to be set, then names to be removed.
@@ -85,24 +85,41 @@ class Link:
         self._hearing = _client(url, again=0)  # whoever hears has to know that something may have been missed
         self._change, self._end = self._client.register_script(_CHANGE), self._client.register_script(_END)
         found = self._client.connection_pool.connection_kwargs
+        self._news = f"{PREFIX}news:{found.get('db', 0)}"
         self.host = str(found.get("path") or f"{found.get('host', 'localhost')}:{found.get('port', 6379)}")
 
     def change(
-        self, code: str, *, was: int | None, new: int, now: float, said: Mapping[str, str], gone: Collection[str],
+        self,
+        code: str,
+        *,
+        was: int | None,
+        new: int,
+        now: float,
+        said: Mapping[str, str],
+        gone: Collection[str],
         news: str,
-    ) -> bool:  # fmt: skip
+    ) -> bool:
         """Change a room from one `rev` to another, and tell so; whether it was at the first.
 
         At 0 it is a new room, for which there has to be space. With None the whole of a room is put back, unless a
         newer one is there.
         """
         pairs = [part for pair in said.items() for part in pair]
-        about = (code, "" if was is None else was, new, secrets.token_hex(8), now, self._seconds, self._most, NEWS)
+        about = (
+            code,
+            "" if was is None else was,
+            new,
+            secrets.token_hex(8),
+            now,
+            self._seconds,
+            self._most,
+            self._news,
+        )
         return bool(self._change([f"{PREFIX}room:{code}", ROOMS], [*about, len(pairs), *pairs, news, *gone]))
 
     def end(self, code: str, *, news: str) -> None:
         """Forget a room, and tell so."""
-        self._end([f"{PREFIX}room:{code}", ROOMS], [code, NEWS, news])
+        self._end([f"{PREFIX}room:{code}", ROOMS], [code, self._news, news])
 
     def room(self, code: str) -> dict[str, str]:
         """The state of a room, with its `rev`; nothing if there is none."""
@@ -122,12 +139,12 @@ class Link:
 
     def publish(self, news: str) -> None:
         """Tell all who hear."""
-        self._client.publish(NEWS, news)
+        self._client.publish(self._news, news)
 
     def hearing(self) -> Any:
         """What hears from now on; its `get_message` raises if it may have missed something."""
         found = self._hearing.pubsub()
-        found.subscribe(NEWS)
+        found.subscribe(self._news)
         if found.get_message(timeout=CALL_SECONDS) is None:
             found.close()
             raise redis.TimeoutError("no answer to SUBSCRIBE")

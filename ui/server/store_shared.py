@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from ui.server.public import RefusedError
-from ui.server.room import Room
+from ui.server.room import Bucket, Room
 from ui.server.store import IDLE_SECONDS, MOST_ROOMS, Store
 from ui.server.store_plain import read, written
 from ui.server.store_redis import BY, ERRORS, REV, Link
@@ -34,6 +34,7 @@ BEAT_SECONDS, SILENT_SECONDS = 1.5, 5.0
 AGAIN_SECONDS = 0.3  # until a server that did not answer is asked again
 TOGETHER_SECONDS = 0.02  # students who come within so long are told at once
 TRY_SECONDS = 3.0
+LOOKS_AT_ONCE, LOOKS_A_SECOND = 200, 20.0  # at what is not known here, which anybody may ask for
 HEAR_SECONDS = 0.5
 _LOG = logging.getLogger("glassformer.rooms")
 _UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError)
@@ -53,6 +54,7 @@ class Shared(Store):
         self._changing = threading.Lock()  # one change of this replica at a time: it does not fight itself
         self._work, self._stopped = threading.Event(), threading.Event()
         self._next_beat = 0.0
+        self._looks = Bucket(LOOKS_AT_ONCE, per_second=LOOKS_A_SECOND, clock=time.monotonic)
         self._dirty: set[str] = set()  # rooms whose listeners are to be told
         self._seen: dict[str, set[str]] = {}  # students of each room who came or left
         self._silent: dict[str, float] = {}  # when each other replica is taken for gone
@@ -140,7 +142,8 @@ class Shared(Store):
         """See `Store`."""
         with self.lock:
             room = self.rooms.get(code)
-        if code and (room is None or (token and not room.knows(token))):
+            unknown = code and (room is None or (token and not room.knows(token))) and self._looks.take()
+        if unknown:
             with suppress(RefusedError):
                 self._called(self._read, code)
 

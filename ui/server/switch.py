@@ -1,10 +1,11 @@
-"""Whether models may be handed in, whether files of `torch.save` may be among them, and whether any may be trained.
+"""What whoever runs the server decides: what may be handed in, whether models may be trained, where they compute.
 
     streamlit run app.py -- --uploads no-pickles        or        GLASSFORMER_UPLOADS=off
     streamlit run app.py -- --training on               or        GLASSFORMER_TRAINING=off
+    streamlit run app.py -- --device cuda               or        GLASSFORMER_DEVICE=cuda
 
 Unless it is said, uploads are on where the server listens on this machine alone, and off everywhere else; so is
-training where uploads are.
+training where uploads are. Models compute on the processor.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from collections.abc import Sequence
 from typing import Literal, cast, get_args
 
 import streamlit
+import torch
 
+from transformer.checkpoint.device import CPU, device_of
 from transformer.confined import can_limit
 
 Mode = Literal["on", "no-pickles", "off"]
@@ -25,6 +28,7 @@ ENVIRONMENT, OPTION = "GLASSFORMER_UPLOADS", "--uploads"
 MODES: tuple[str, ...] = get_args(Mode)
 TRAINING = "GLASSFORMER_TRAINING", "--training"
 TRAINING_MODES = ("on", "off")
+DEVICE = "GLASSFORMER_DEVICE", "--device"
 
 
 def mode(arguments: Sequence[str] | None = None) -> Mode:
@@ -43,6 +47,11 @@ def trains(arguments: Sequence[str] | None = None) -> bool:
     if not can_limit() or asked not in (*TRAINING_MODES, None):
         return False
     return mode(arguments) != "off" if asked is None else asked == "on"
+
+
+def device(arguments: Sequence[str] | None = None) -> torch.device:
+    """Where every model of the app computes. A CheckpointError if there is no such device here."""
+    return device_of(said(arguments, *DEVICE) or CPU)
 
 
 def said(arguments: Sequence[str] | None = None, environment: str = ENVIRONMENT, option: str = OPTION) -> str | None:

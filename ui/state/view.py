@@ -32,6 +32,8 @@ AttentionPanel = Literal["overview", "head", "flow", "walk", "table", "training"
 CorpusPanel = Literal["heads", "head", "search", "joined", "beside"]
 Sought = Literal["any", "punctuation", "piece", "measure", "attends", "owes"]
 TextIn = Literal["source", "target", "output"]
+Lit = Literal["piece", "line", "near", "token"]
+PointsBy = Literal["side", "place", "group"]
 TrainingPanel = Literal["curves", "sentence", "watch"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]
@@ -158,6 +160,14 @@ class View:
     least_loss: float | None = number("loss", 0.0, 1e6)  # of those lines
     text_in: TextIn = choice("in", "source")  # where they hold the words `holding`
     leaf: int = place("leaf", MAX_STEP, 0)  # which page of what was found, from 0
+    # The token that was clicked among queries and keys, as "12.query.3": line, side and place, from 1; "" for none.
+    spot: str = text("spot")
+    lit: Lit = choice("lit", "piece")  # what is selected with it
+    lit_piece: str = text("lit_piece", most=LONGEST_NAME)  # all tokens of a piece instead; "" for the one clicked
+    points_by: PointsBy = choice("points", "side")  # what colours queries and keys
+    second_run: str = text(
+        "run2"
+    )  # the corpus run beside it, by the name of its folder; "" for the page's own choice
     begin: From = choice("begin", "zero")  # where the line of integrated gradients begins
     # Id of the piece whose logit is taken off that of the piece written; None for none.
     rival: int | None = place("rival", MAX_STEP)

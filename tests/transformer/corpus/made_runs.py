@@ -1,7 +1,10 @@
 """Folders of runs with numbers drawn at random: what a page is asked about, without a model."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +19,7 @@ PIECES = np.array(["▁the", "▁dog", "s", ",", "▁,", ".", "</s>", "▁“", 
 LACKING = {"encoder": ("diagonal",), "decoder": ("next", "end", "diagonal"), "cross": ("self", "previous", "next")}
 
 
-def sentences(numbers, draws):
+def sentences(numbers: np.ndarray, draws: np.random.Generator) -> pa.Table:
     """Rows for lines of these numbers; each 50th could not be measured."""
     n = len(numbers)
     there = numbers % 50 != 0
@@ -42,7 +45,9 @@ def sentences(numbers, draws):
     return _table(tables.SENTENCES, columns, n)
 
 
-def heads(numbers, draws, *, effect=True, layers=3, per_layer=4):
+def heads(
+    numbers: np.ndarray, draws: np.random.Generator, *, effect: bool = True, layers: int = 3, per_layer: int = 4
+) -> pa.Table:
     """Rows for those of these lines that could be measured, sorted as a run has them."""
     numbers = numbers[numbers % 50 != 0]
     n = len(numbers)
@@ -56,8 +61,8 @@ def heads(numbers, draws, *, effect=True, layers=3, per_layer=4):
     return pa.concat_tables(parts)
 
 
-def _measures(kind, draws, n, *, sharp, effect):
-    found = {name: draws.beta(1.0, sharp, n) for name in tables.NAMES}
+def _measures(kind: str, draws: np.random.Generator, n: int, *, sharp: int, effect: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {name: draws.beta(1.0, sharp, n) for name in tables.NAMES}
     found["entropy"] = draws.gamma(sharp, 0.6, n)
     found["distance"] = found["distance"] if kind == "cross" else draws.gamma(2.0, sharp, n)
     found["effect"] = draws.normal(0.2, sharp, n)
@@ -74,15 +79,24 @@ def _measures(kind, draws, n, *, sharp, effect):
     return found
 
 
-def _table(schema, columns, n):
+def _table(schema: pa.Schema, columns: Mapping[str, Any], n: int) -> pa.Table:
     return pa.table([_array(columns.get(field.name, [None] * n), field.type) for field in schema], schema=schema)
 
 
-def _array(values, kind):
+def _array(values: Any, kind: pa.DataType) -> pa.Array:
     return (values if isinstance(values, pa.Array) else pa.array(values)).cast(kind)
 
 
-def write_run(out, *, lines=300, options=None, seed=0, done=None, layers=3, per_layer=4):
+def write_run(
+    out: Path,
+    *,
+    lines: int = 300,
+    options: Options | None = None,
+    seed: int = 0,
+    done: int | None = None,
+    layers: int = 3,
+    per_layer: int = 4,
+) -> Path:
     """Write a run of so many lines into `out`, complete or with the first `done` shards, and give its folder."""
     options = options or Options(effect=True, shard=100)
     folder = out / f"{seed:016x}"
@@ -104,6 +118,6 @@ def write_run(out, *, lines=300, options=None, seed=0, done=None, layers=3, per_
     return folder
 
 
-def write(folder, table, shard, rows, *, rows_of_group=None):
+def write(folder: Path, table: tables.Table, shard: int, rows: pa.Table, *, rows_of_group: int | None = None) -> None:
     """Write a table of a shard."""
     pq.write_table(rows, folder / file_name(table, shard), compression="zstd", row_group_size=rows_of_group)

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
+from tests.transformer.stand_in import DEVICE
 from transformer.checkpoint.save import Parts, save
 from transformer.errors import CheckpointError
-from ui.runs import loading
+from ui.runs import grown, loading
+from ui.server import switch
 
 
 @pytest.fixture(autouse=True)
@@ -147,6 +149,20 @@ def test_a_listed_folder_that_becomes_a_link_out_of_the_root_is_refused(own, che
     (own / "works").symlink_to(checkpoint_folder)
     with pytest.raises(CheckpointError, match="'works': now points to a place outside the folder of checkpoints"):
         loading.open_checkpoint(entry)
+
+
+def test_what_the_app_opens_is_on_its_device(own, monkeypatch):
+    """A checkpoint, one beside it that another is let go for, and a snapshot, which all run there."""
+    here = loading.open_checkpoint(loading.usable()["reverse"])
+    loading.let_go(lambda which: True)
+    monkeypatch.setattr(switch, "device", lambda: DEVICE)
+    there = loading.open_checkpoint(loading.usable()["reverse"])
+    assert there is not here
+    assert there.device == grown.opened(there, 1022).device == DEVICE
+    found, expected = (loading.run(one, one.query("1 2 3")) for one in (there, here))
+    assert found.output_text == expected.output_text
+    assert loading.open_checkpoint(loading.usable()["works"]).device == DEVICE
+    loading.let_go(lambda which: True)
 
 
 def test_one_queue_serves_everybody():

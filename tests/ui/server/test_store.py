@@ -131,7 +131,7 @@ def test_a_state_is_the_same_after_it_was_written_and_read(state, students):
     "found", ["http://x", "redis://h:99999/0", "redis:h", "127.0.0.1:6379", "redis://h/zero", "redis://a:secret@h/x"]
 )
 def test_what_is_no_address_of_a_store_is_said_without_its_password(found):
-    with pytest.raises(StoreError, match="which is no address of a Redis or Valkey server") as caught:
+    with pytest.raises(StoreError, match="it must be the address of a Redis or Valkey server") as caught:
         chosen(found)
     assert "secret" not in str(caught.value)
 

@@ -2,7 +2,9 @@
 
 import pytest
 import streamlit
+import torch
 
+from transformer.errors import CheckpointError
 from ui.server import switch
 
 
@@ -49,6 +51,20 @@ def test_a_system_without_limits_takes_nothing(listening, monkeypatch):
     listening("127.0.0.1")
     monkeypatch.setattr(switch, "can_limit", lambda: False)
     assert switch.mode(["--uploads", "on"]) == "off"
+
+
+def test_models_compute_on_the_processor_unless_it_is_said(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.delenv(switch.DEVICE[0], raising=False)
+    assert switch.device([]).type == "cpu"
+    assert str(switch.device(["--device", "cuda:1"])) == "cuda:1"
+    monkeypatch.setenv(switch.DEVICE[0], "cuda")
+    assert switch.device([]).type == "cuda"
+    assert switch.device(["--device=cpu"]).type == "cpu"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(CheckpointError, match="no CUDA device here"):
+        switch.device([])
 
 
 def test_training_is_on_where_uploads_are_unless_it_is_said(listening, monkeypatch):

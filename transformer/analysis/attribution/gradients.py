@@ -98,12 +98,9 @@ def baseline_of(asked: Asked, kind: Baseline) -> Tensor:
     model, stack = asked.model, asked.model.stack(asked.stack)
     table = model.src_table if asked.stack == "encoder" else model.target_table
     if kind == "zero":
-        return torch.zeros_like(widened(table[0]))
-    return (
-        torch.stack([widened(rows).sum(dim=0) for rows in table.split(4096)]).sum(dim=0)
-        / len(table)
-        * (stack.embedding.scale)
-    )
+        return torch.zeros_like(widened(table[0])).cpu()
+    total = torch.stack([widened(rows).sum(dim=0) for rows in table.split(4096)]).sum(dim=0)
+    return (total / len(table) * stack.embedding.scale).cpu()
 
 
 def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,7 +110,7 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
         try:
             # Every site is wanted, weights among them: the way back through torch's fused attention has no number
             # for a query that may attend to nothing.
-            given = Replacer({asked.tokens: lambda before: leaf, "*": _ordinary}, causal=True)
+            given = Replacer({asked.tokens: lambda before: leaf.to(before.device), "*": _ordinary}, causal=True)
             values = asked.log_probs(tap=asked.tap.also(given), rows=len(x))
             (slopes,) = torch.autograd.grad(values.sum(), leaf)
         except RuntimeError as error:
@@ -123,7 +120,7 @@ def gradient(asked: Asked, x: Tensor) -> tuple[Tensor, Tensor]:
                 "gradients cannot be computed: this run takes values from another run, and gradients cannot flow "
                 "back through them."
             ) from error
-    return values.detach(), slopes
+    return values.detach().cpu(), slopes
 
 
 def input_times_gradient(asked: Asked) -> np.ndarray:

@@ -58,16 +58,20 @@ class Hiding(Arrays):
 def hider(places: Tensor, stack: str) -> tuple[AtPlace, ...]:
     """Hides one piece per row [R] in every mask of an attention whose keys are a stack's tokens; -1 hides nothing."""
 
-    def closed(n_keys: int) -> Tensor:
-        return torch.arange(n_keys) == places[:, None, None, None]  # [R, 1, 1, K]
+    def closed(n_keys: int, device: torch.device) -> Tensor:
+        return torch.arange(n_keys, device=device) == places.to(device)[:, None, None, None]  # [R, 1, 1, K]
 
     def of_others(mask: Tensor, offset: int) -> Tensor:  # [1, ., Q, K] -> [R, ., Q, K]
         n_keys = mask.size(-1)
         n_queries = mask.size(-2) if mask.size(-2) > 1 else n_keys - offset
-        own = torch.arange(offset, offset + n_queries)[:, None] == torch.arange(n_keys)  # [Q, K]
-        return mask & ~(closed(n_keys) & ~own)
+        queries = torch.arange(offset, offset + n_queries, device=mask.device)
+        own = queries[:, None] == torch.arange(n_keys, device=mask.device)  # [Q, K]
+        return mask & ~(closed(n_keys, mask.device) & ~own)
 
-    crossing = AtPlace("decoder.*.cross_attn.mask", lambda mask, offset: mask & ~closed(mask.size(-1)))
+    def of_source(mask: Tensor, offset: int) -> Tensor:
+        return mask & ~closed(mask.size(-1), mask.device)
+
+    crossing = AtPlace("decoder.*.cross_attn.mask", of_source)
     return (AtPlace(f"{stack}.*.self_attn.mask", of_others), *([crossing] if stack == "encoder" else []))
 
 
@@ -108,5 +112,5 @@ def _log_probs(asked: Asked, places: Tensor, rows: list[int], pieces: Tensor) ->
 
 def _of(logits: Tensor, pieces: Tensor) -> Tensor:
     """The log-probability of one piece a step, of logits [n, N, V] -> [n, N]."""
-    own = logits.gather(-1, pieces.expand(len(logits), -1)[..., None])[..., 0]
-    return own - logits.logsumexp(dim=-1)
+    own = logits.gather(-1, pieces.to(logits.device).expand(len(logits), -1)[..., None])[..., 0]
+    return (own - logits.logsumexp(dim=-1)).cpu()

@@ -49,14 +49,14 @@ def contributions(asked: Asked, pieces: Sequence[int] = ()) -> Contributions:
 
     def keep(site: str, value: Tensor) -> None:
         rows = value if site.endswith("embedding.positions") else value[0]
-        seen[site] = rows[..., -1, :].double()
+        seen[site] = rows[..., -1, :].cpu().double()
 
     asked.logits(tap=asked.tap.also(Onlooker(_NEEDED, keep)))
-    table = widened(asked.tap.setting("output_weight", model.output_weight)[list(ids)]).double()  # [C, D]
+    table = widened(asked.tap.setting("output_weight", model.output_weight)[list(ids)]).cpu().double()  # [C, D]
     reading = Reading(model, asked.tap, seen, table * model.config.output_scale)
     before_cap = reading.direction @ seen["decoder.output"]
     if model.output_bias is not None:
-        bias = widened(model.output_bias)[list(ids)].double()
+        bias = widened(model.output_bias)[list(ids)].cpu().double()
         reading.found.append((Part("output_bias"), bias))
         before_cap = before_cap + bias
     walk_back(reading)

@@ -42,8 +42,8 @@ class Reading:
 
     def through(self, norm: Norm, read: Tensor, wrote: Tensor, part: Part) -> None:
         """Go back through a norm that read one vector and wrote another."""
-        gamma = widened(norm.weight).double()
-        beta = torch.zeros_like(gamma) if norm.bias is None else widened(norm.bias).double()
+        gamma = widened(norm.weight).cpu().double()
+        beta = torch.zeros_like(gamma) if norm.bias is None else widened(norm.bias).cpu().double()
         centre, size = norm.centre(read), norm.size(read)
         self.changed(part, wrote, gamma * (read - centre) / size + beta)
         if norm.bias is not None:
@@ -146,8 +146,8 @@ def _attention(reading: Reading, layer: int, part: Sublayer) -> None:
         reading.add(Part("attention", layer, part), output)
         return
     if out.bias is not None:
-        reading.add(Part("attention_bias", layer, part), widened(out.bias).double())
-    columns = (reading.direction @ widened(weight).double()).unflatten(1, heads.shape)  # [C, H, d]
+        reading.add(Part("attention_bias", layer, part), widened(out.bias).cpu().double())
+    columns = (reading.direction @ widened(weight).cpu().double()).unflatten(1, heads.shape)  # [C, H, d]
     for head in reversed(range(len(heads))):
         reading.found.append((Part("head", layer, part, head), columns[:, head] @ heads[head]))
 
@@ -157,7 +157,7 @@ def _feed_forward(reading: Reading, layer: int, part: Sublayer) -> None:
     place, here = f"decoder.{layer}.{part}", Part("ffn", layer, part)
     down: Linear = _layers(reading)[layer].ffn.down_proj
     output, weight = reading.seen[f"{place}.output"], _weight(reading, down, place, "down_proj")
-    bias = None if down.bias is None else widened(down.bias).double()
+    bias = None if down.bias is None else widened(down.bias).cpu().double()
     if bias is None or is_changed(output, _applied(weight, down.bias, reading.seen[f"{place}.activation"])):
         reading.add(here, output)
         return
@@ -168,7 +168,7 @@ def _feed_forward(reading: Reading, layer: int, part: Sublayer) -> None:
 def _applied(weight: Tensor, bias: Tensor | None, x: Tensor) -> Tensor:
     """A linear map as the model applies it [I] -> [O]; rounded as it is there."""
     dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
-    return linear(x.to(dtype)[None], weight, bias)[0].double()
+    return linear(x.to(weight.device, dtype)[None], weight, bias)[0].cpu().double()
 
 
 def _embedding(reading: Reading) -> None:

@@ -70,6 +70,7 @@ def weigh(asked: Asked) -> Weighed:
     maps, seen = dict[str, np.ndarray](), dict[str, Tensor]()
 
     def keep(site: str, value: Tensor) -> None:
+        value = value.cpu()
         if site.endswith("weights"):
             maps[site] = value[0].double().mean(dim=0).numpy()
         if fnmatchcase(site, attention.site("*", "*")):
@@ -90,7 +91,7 @@ def weigh(asked: Asked) -> Weighed:
 
 def _weight(asked: Asked, module: MultiHeadAttention, place: str) -> Tensor:
     """W_O as the run went by it [D, H * d]."""
-    return asked.tap.child(*place.split("."), "out_proj").setting("weight", module.out_proj.weight)
+    return asked.tap.child(*place.split("."), "out_proj").setting("weight", module.out_proj.weight).cpu()
 
 
 def _written(weight: Tensor, values: Tensor, *, n_heads: int) -> Tensor:

@@ -121,7 +121,7 @@ def _joined(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     found = replay(case.checkpoint, case.trace, [f"{site}.heads", f"{site}.output"])
     heads, output = (found[f"{site}.{name}"].astype(np.float64) for name in ("heads", "output"))
     bias = case.checkpoint.model.attentions(case.picked["kind"])[layer].out_proj.bias
-    return heads, output, np.zeros(output.shape[-1]) if bias is None else bias.detach().double().numpy()
+    return heads, output, np.zeros(output.shape[-1]) if bias is None else bias.double().numpy(force=True)
 
 
 def _matrix(case: Case) -> np.ndarray:

@@ -59,7 +59,7 @@ def write_again(case: Case, *, cached: bool) -> Written:
         prefix = Prefix(case.checkpoint.model, torch.tensor([trace.src_ids]), cache=cache, tap=tap)
         for piece in trace.tgt_ids:
             counted.clear()
-            rows.append(prefix.next_log_probs()[0].numpy().copy())
+            rows.append(prefix.next_log_probs()[0].cpu().numpy().copy())
             own.append(counted["own"])
             source.append(counted["source"])
             prefix.append(torch.tensor([piece]))

@@ -93,7 +93,7 @@ def _rows_moved(case: Case, at: int, *changes: Intervention) -> np.ndarray:
 
 def _logits(case: Case, read: list[int], tap: Tap) -> np.ndarray:
     logits: torch.Tensor = case.checkpoint.model(torch.tensor([case.trace.src_ids]), torch.tensor([read]), tap=tap)
-    return logits[0].numpy()
+    return logits[0].numpy(force=True)
 
 
 def _span(rows: np.ndarray) -> tuple[int, int] | None:

@@ -127,7 +127,7 @@ def spelled_alike(one: str, other: str) -> bool:
 
 def table_of(case: Case) -> np.ndarray:
     """The embeddings of the source's pieces [V, D]."""
-    return np.asarray(case.checkpoint.model.src_table.detach().float())
+    return case.checkpoint.model.src_table.float().numpy(force=True)
 
 
 CLEAR: Final = 1.05  # by how much the largest has to exceed the next to be asked for

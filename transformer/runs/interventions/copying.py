@@ -84,7 +84,7 @@ class CopyMap(HeadChange, kw_only=True):
 
     def _copied(self, values: Values, site: str, weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
         """Weights [B, H, Q, K]: over the source's tokens there are as many as in the other map."""
-        other = values()[site].to(weights.dtype)  # [1, H, rows, keys]
+        other = values()[site].to(weights)  # [1, H, rows, keys]
         if self.kind != "decoder":  # whose rows see as many of its own tokens in both runs
             self._check_keys(other.size(-1), weights, mask)
         check_like(self, other, weights)
@@ -211,7 +211,7 @@ class Patch(PartChange, kw_only=True):
 
     def _patched(self, values: Values, site: str, value: Tensor, offset: int) -> Tensor:
         """Values whose last axis but one is of tokens, from `offset` on."""
-        other = values()[site].to(value.dtype)
+        other = values()[site].to(value)
         check_like(self, other, value)
         first = 0 if site.endswith(("cross_attn.keys", "cross_attn.values")) else offset  # those are the source's
         if self.token is None:

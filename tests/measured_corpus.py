@@ -1,0 +1,24 @@
+"""A corpus run of a shipped model, measured in this process."""
+
+from pathlib import Path
+
+from transformer.checkpoint.load import load
+from transformer.corpus import lines
+from transformer.corpus.folder import Run, open_run
+from transformer.corpus.shards import claimed, plan
+from transformer.corpus.tables import Options
+
+CHECKPOINTS = Path(__file__).parents[1] / "checkpoints"
+
+
+def measure(texts: str, out: Path, options: Options, *, model: str = "reverse") -> Run:
+    """Measure lines of text, as of a file, into a new folder in `out`."""
+    file = out / "letters.tsv"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(texts, encoding="utf-8")
+    whole = plan(load(CHECKPOINTS / model), CHECKPOINTS / model, lines.pairs(file), options, out=out)
+    with claimed(whole):
+        for shard in whole.missing():
+            whole.write(shard.number, whole.job.files(shard))
+        whole.close()
+    return open_run(whole.folder)

@@ -1,0 +1,118 @@
+"""Scores of a corpus run: exactly those of the whole corpus at once, and intervals that cover what they should."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import sacrebleu
+
+from tests.conftest import SOURCES, TARGETS
+from transformer.analysis.alignment_scores import score_alignment
+from transformer.analysis.gold import read_gold
+from transformer.corpus import lines, scores, shards
+from transformer.corpus.tables import SENTENCES, Options
+from transformer.runs.query import Greedy
+from transformer.training.evaluation import decoding_name, evaluate, read_held_out, usual_words
+
+WORDS = ["the", "red", "fox", "sees", "a", "small", "lake", ",", "and", "swims", "in", "it", "."]
+
+
+@pytest.fixture
+def outputs():
+    """Sixty references, and outputs that have some of their words."""
+    rng = np.random.default_rng(1)
+    references = [" ".join(rng.choice(WORDS, rng.integers(3, 15))) for _ in range(60)]
+    found = [" ".join(word for word in one.split() if rng.random() < 0.8) or "the" for one in references]
+    return found, references
+
+
+def write(folder, rows, *, size):
+    for number, start in enumerate(range(0, len(rows), size)):
+        part = [{"line": start + i + 1, **row} for i, row in enumerate(rows[start : start + size])]
+        pq.write_table(pa.Table.from_pylist(part, schema=SENTENCES), folder / f"sentences-{number:06}.parquet")
+
+
+def row(output, reference):
+    bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
+    (words,), (letters,) = (metric._extract_corpus_statistics([output], [[reference]]) for metric in (bleu, chrf))
+    n = len(reference)
+    return {"bleu": words, "chrf": letters, "log_prob": -0.5 * n, "n_target": n, "exact": output == reference}
+
+
+def test_bleu_and_chrf_are_sacrebleus_for_the_whole_corpus(outputs, tmp_path):
+    write(tmp_path, [row(*pair) for pair in zip(*outputs, strict=True)], size=7)
+    found, (written, references) = scores.scores(tmp_path), outputs
+    assert found.bleu.value == sacrebleu.BLEU().corpus_score(written, [references]).score
+    assert found.chrf.value == sacrebleu.CHRF().corpus_score(written, [references]).score
+    assert found.loss.value == 0.5
+    assert found.exact.value == np.mean([a == b for a, b in zip(written, references, strict=True)])
+    assert found.bleu.low < found.bleu.value < found.bleu.high
+
+
+def test_an_interval_is_that_of_the_plain_bootstrap_and_repeats(outputs, tmp_path):
+    write(tmp_path, [row(*pair) for pair in zip(*outputs, strict=True)], size=7)
+    found, (written, references) = scores.scores(tmp_path, n_draws=4000), outputs
+    assert found == scores.scores(tmp_path, n_draws=4000)
+    assert found.exact != scores.scores(tmp_path, n_draws=4000, seed=1).exact
+    exact = np.array([a == b for a, b in zip(written, references, strict=True)])
+    plain = exact[np.random.default_rng(5).integers(60, size=(20_000, 60))].mean(axis=1)
+    assert [found.exact.low, found.exact.high] == pytest.approx(np.percentile(plain, [2.5, 97.5]), abs=0.02)
+
+
+def test_the_draws_of_shards_together_are_draws_from_all_lines():
+    values = np.arange(30.0)[:, None] ** 2
+    shards_of = [values[:3], values[3:20], values[20:]]
+    sums, drawn = scores._resampled(shards_of, n_draws=20_000, seed=0)
+    assert sums == values.sum()
+    assert drawn.mean() == pytest.approx(values.sum(), rel=0.01)
+    assert drawn.std() == pytest.approx(np.sqrt(30) * values.std(), rel=0.03)
+
+
+def test_lines_that_were_not_measured_count_by_their_reason(outputs, tmp_path):
+    rows = [row(*pair) for pair in zip(*outputs, strict=True)]
+    write(tmp_path, [*rows, {"problem": "too long"}, {"problem": "empty"}, {"problem": "too long"}], size=10)
+    found = scores.scores(tmp_path)
+    assert found.n_lines == 60
+    assert list(found.left_out.items()) == [("too long", 2), ("empty", 1)]
+    assert found.heads == ()
+
+
+def test_what_no_line_has_is_no_score(tmp_path):
+    write(tmp_path, [{"n_source": 3}, {"problem": "empty"}], size=1)
+    found = scores.scores(tmp_path)
+    assert (found.n_lines, found.loss, found.exact, found.bleu, found.chrf) == (1, None, None, None, None)
+
+
+def measured(checkpoint, folder, corpus, options, tmp_path):
+    run = shards.plan(checkpoint, folder, corpus, options, out=tmp_path)
+    with shards.claimed(run):
+        for shard in run.missing():
+            run.write(shard.number, run.job.files(shard))
+    return scores.scores(run.folder)
+
+
+def test_a_decoded_run_scores_as_evaluate_does(checkpoint, checkpoint_folder, tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("".join(f"{a}\t{b}\n" for a, b in zip(SOURCES, TARGETS, strict=True)), encoding="utf-8")
+    found = measured(checkpoint, checkpoint_folder, lines.pairs(file), Options(decode=True, shard=4), tmp_path)
+    expected = evaluate(checkpoint, read_held_out(file), Greedy()).scores
+    assert (found.bleu.value, found.chrf.value, found.exact.value) == (expected.bleu, expected.chrf, expected.exact)
+    assert decoding_name(Greedy()) == "greedy"
+    assert usual_words(checkpoint.card) == "13a"
+
+
+def test_error_rates_are_those_of_evaluate(checkpoint, checkpoint_folder, tmp_path):
+    files = [tmp_path / name for name in ("src", "tgt", "gold")]
+    links = ["".join(f"{i}-{i} " for i in range(2)) + "2p0" for _ in SOURCES]
+    words = [["ba mi lo" for _ in SOURCES], [" ".join(one.split()[:2]) for one in TARGETS], links]
+    words[0][1] = "ta lo mi ba"
+    for path, rows in zip(files, words, strict=True):
+        path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    corpus = lines.aligned(files, source_text="spaced", target_text="spaced")
+    found = measured(checkpoint, checkpoint_folder, corpus, Options(shard=4), tmp_path)
+    expected = score_alignment(checkpoint, read_gold(*files), source_text="spaced", target_text="spaced").heads
+    assert len(found.heads) == expected[0].size
+    for one in found.heads:
+        predicts, reads = expected[:, one.layer - 1, one.head - 1]
+        assert (one.predicts.value, one.reads.value) == (predicts, reads)
+        assert one.predicts.low <= predicts <= one.predicts.high

@@ -1,0 +1,80 @@
+"""Questions to a corpus run, each asked once; while DuckDB answers, other visitors' pages are drawn.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from transformer.corpus import folder, paired, queries, scores
+from transformer.corpus.conditions import Condition
+from transformer.corpus.folder import Run
+from transformer.corpus.joined import Joined, join, read_tokens
+from transformer.corpus.paired import Difference, Head, LinePair
+from transformer.corpus.queries import Found, Hit, Whole
+from transformer.corpus.rollups import Key
+from transformer.corpus.scores import CorpusScores, PairedScore
+from transformer.corpus.tables import Name
+from transformer.model.anatomy import Kind
+from ui.server.turns import DRAWING
+
+DRAWS = 200  # of lines, for the interval of a score: few enough that nobody waits
+
+
+@lru_cache(maxsize=256)
+def search(run: Run, conditions: tuple[Condition, ...], n: int, offset: int) -> Found:
+    """As `queries.search`."""
+    with DRAWING.aside():
+        return queries.search(run, conditions, n=n, offset=offset)
+
+
+@lru_cache(maxsize=64)
+def extremes(run: Run, key: Key, n: int, *, most: bool) -> Sequence[Hit]:
+    """As `queries.extremes`."""
+    with DRAWING.aside():
+        return queries.extremes(run, key.kind, key.layer, key.head, key.measure, most=most, n=n)
+
+
+@lru_cache(maxsize=64)
+def line(run: Run, number: int) -> Whole | None:
+    """As `queries.line`."""
+    with DRAWING.aside():
+        return queries.line(run, number)
+
+
+@lru_cache(maxsize=16)
+def scores_of(run: Run) -> CorpusScores:
+    """As `scores.scores`."""
+    with DRAWING.aside():
+        return scores.scores(run.folder, n_draws=DRAWS)
+
+
+@lru_cache(maxsize=32)
+def differences(first: Run, second: Run, name: Name) -> Mapping[Head, Difference]:
+    """As `paired.by_head`."""
+    with DRAWING.aside():
+        return paired.by_head(first, second, name)
+
+
+@lru_cache(maxsize=64)
+def most_different(first: Run, second: Run, name: Name, head: Head, n: int) -> Sequence[LinePair]:
+    """As `paired.most_different`."""
+    with DRAWING.aside():
+        return paired.most_different(first, second, name, head, n)
+
+
+@lru_cache(maxsize=16)
+def score_differences(first: Run, second: Run) -> tuple[Mapping[str, PairedScore], tuple[Difference | None, bool]]:
+    """As `scores.paired`, and `paired.of_log_prob`."""
+    with DRAWING.aside():
+        return scores.paired(first.folder, second.folder, n_draws=DRAWS), paired.of_log_prob(first, second)
+
+
+@lru_cache(maxsize=8)
+def joined_heads(run: Run, kind: Kind, layer: int, n_heads: int) -> Mapping[int, Joined]:
+    """The queries and keys of the heads of a layer (from 1), by the heads' places from 0; all of the same tokens."""
+    with DRAWING.aside():
+        of = read_tokens(folder.check(run, "vectors"), kind, layer, range(1, n_heads + 1))
+        return {tokens.head - 1: join(tokens, causal=kind == "decoder") for tokens in of}
