@@ -174,7 +174,7 @@ def test_a_visitor_stays_with_one_replica(school):
 
 def test_pages_are_drawn_through_the_proxy(school):
     with RawClient(f"http://{HOST}:{school.port}") as visitor:
-        drawn = visitor.rerun(page="step", query=f"model=reverse&source={SENTENCE}")
+        drawn = visitor.rerun(page="step", query=f"model=reverse&src={SENTENCE}")
         assert not drawn.errors
         assert drawn.drawn
 
@@ -190,9 +190,9 @@ def test_a_model_that_one_replica_was_given_opens_at_the_other(school):
     assert ended.name.startswith("upload:"), ended.refused
     school.secrets.append(ended.name)
     with RawClient(other) as visitor:
-        assert visitor.rerun(page="step", query=f"model={ended.name}&source={SENTENCE}").alerts == []
+        assert visitor.rerun(page="step", query=f"model={ended.name}&src={SENTENCE}").alerts == []
     with RawClient(other) as visitor:  # as one that is not there is spoken of
-        assert visitor.rerun(page="step", query=f"model={ended.name[:-1]}&source={SENTENCE}").alerts
+        assert visitor.rerun(page="step", query=f"model={ended.name[:-1]}&src={SENTENCE}").alerts
 
 
 def test_a_room_is_the_same_at_both_replicas_and_survives_the_restart_of_one_and_the_end_of_the_other(school, room):
