@@ -30,7 +30,6 @@ from transformer.corpus.lines import Shard
 from transformer.corpus.shards import Files, Job
 from transformer.errors import DataError, GlassformerError
 from transformer.training.arithmetic import keep_freed_memory
-from words import say_n
 
 MOST = 256  # processes
 _ATTEMPTS = 3  # at one shard: what ends a process each time will also end the next
@@ -160,9 +159,4 @@ def _serve(job: Job, pipe: Connection, parents: Connection | None) -> None:
 def check(processes: int) -> None:
     """A `DataError` where so many processes make no sense."""
     if not 1 <= processes <= MOST:
-        raise DataError(
-            say_n(
-                "--processes: found {found}, expected 1 to {n}.", "--processes: found {found}, expected 1 to {n}.",
-                MOST, found=processes,
-            )
-        )  # fmt: skip
+        raise DataError("--processes: found {found}, expected 1 to {most}.", found=processes, most=MOST)

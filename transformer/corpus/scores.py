@@ -3,7 +3,7 @@
 BLEU, chrF, loss and alignment error rate are no means over lines: each is a function of sums over lines. So the
 statistics of lines are added up, which gives exactly what sacrebleu gives for the whole corpus. An interval is by the
 percentile bootstrap: as many lines as there are, drawn from them with replacement, give a score, a thousand times.
-The draws are seeded.
+The draws are seeded, and made shard by shard.
 
 Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (2004), section 3, for the
 bootstrap; Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the statistics.
@@ -12,7 +12,7 @@ bootstrap; Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,9 +29,12 @@ N_DRAWS: Final = 1_000
 _LEVEL: Final = (2.5, 97.5)  # percentiles
 _PLAIN: Final = ("log_prob", "n_target", "exact")
 _LISTS: Final = {"bleu": 10, "chrf": 18}  # how many statistics sacrebleu has of a line
+_NAMES: Final = [*_PLAIN, *_LISTS, "problem"]
+_GOLD: Final = ["line", "sure"]
 _COUNTED: Final = {"loss": 2, "exact": 4, "bleu": 5, "chrf": 6}  # the statistic that is 0 where nothing has the score
 _AT_ONCE: Final = 2_000  # lines
 _START: Final = {"bleu": 7, "chrf": 17}
+_WIDTH: Final = _START["chrf"] + _LISTS["chrf"]
 
 Score = Callable[[Floats], float]  # of statistics added up over lines
 
@@ -80,8 +83,11 @@ class PairedScore:
 def scores(folder: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> CorpusScores:
     """The scores of the shards in a run's folder; a `ModuleNotFoundError` where sacrebleu is needed and not there."""
     left_out: Counter[str] = Counter()
-    shards = list(_statistics(folder, left_out))
-    sums, drawn = _resampled(shards, n_draws=n_draws, seed=seed)
+    for path in _sentences(folder):
+        left_out.update(
+            pq.read_table(path, columns=_NAMES[-1:], use_threads=False)["problem"].drop_null().to_pylist()
+        )
+    sums, drawn = _resampled(partial(_statistics, folder), n_draws=n_draws, seed=seed)
     n, _, n_pieces, _, n_exact, n_bleu, n_chrf = sums[: _START["bleu"]]
 
     def figure(score: Score) -> Figure:
@@ -107,7 +113,7 @@ def paired(first: Path, second: Path, *, n_draws: int = N_DRAWS, seed: int = 0) 
     _, here, there = np.intersect1d(lines, others, return_indices=True)
     both = np.hstack([one[here], other[there]])
     shards = np.array_split(both, len(both) // _AT_ONCE + 1)
-    sums, drawn = _resampled(shards, n_draws=n_draws, seed=seed)
+    sums, drawn = _resampled(shards.copy, n_draws=n_draws, seed=seed)
     width, found = one.shape[1], {}
     for name, n_lines in _COUNTED.items():
         if sums[n_lines] and sums[width + n_lines]:
@@ -119,19 +125,23 @@ def paired(first: Path, second: Path, *, n_draws: int = N_DRAWS, seed: int = 0) 
 
 def _by_line(folder: Path) -> tuple[np.ndarray, Floats]:
     """The numbers of the lines that were measured, and the statistics of each."""
-    rows = [pq.read_table(path, columns=["line", "problem"]) for path in sorted(folder.glob("sentences-*.parquet"))]
+    rows = [pq.read_table(path, columns=["line", "problem"]) for path in _sentences(folder)]
     lines = [table.filter(pc.is_null(table["problem"]))["line"].to_numpy() for table in rows]
-    return np.concatenate(lines), np.concatenate(list(_statistics(folder, Counter())))
+    return np.concatenate(lines), np.concatenate(list(_statistics(folder)))
 
 
-def _statistics(folder: Path, left_out: Counter[str]) -> Iterator[Floats]:
+def _sentences(folder: Path) -> list[Path]:
+    """The tables of sentences, by the numbers of their shards."""
+    return sorted(folder.glob("sentences-*.parquet"))
+
+
+def _statistics(folder: Path) -> Iterator[Floats]:
     """Of each shard, of each line that was measured, float64 [line, 35].
 
     1; log-probability, pieces, exact; whether it has exact, BLEU's and chrF's statistics; those of BLEU and of chrF.
     """
-    for path in sorted(folder.glob("sentences-*.parquet")):
-        rows = pq.read_table(path, columns=[*_PLAIN, *_LISTS, "problem"], use_threads=False)
-        left_out.update(rows["problem"].drop_null().to_pylist())
+    for path in _sentences(folder):
+        rows = pq.read_table(path, columns=_NAMES, use_threads=False)
         rows = rows.filter(pc.is_null(rows["problem"]))
         plain = [pc.fill_null(rows[name].cast("float64"), 0.0).to_numpy() for name in _PLAIN]
         there = [rows[name].is_valid().to_numpy() for name in ("exact", *_LISTS)]
@@ -146,18 +156,19 @@ def _spread(lists: Any, size: int) -> Floats:
     return rows
 
 
-def _resampled(shards: Sequence[Floats], *, n_draws: int, seed: int) -> tuple[Floats, Floats]:
+def _resampled(read: Callable[[], Iterable[Floats]], *, n_draws: int, seed: int) -> tuple[Floats, Floats]:
     """The sum over all lines [statistic], and over the lines of each draw [draw, statistic].
 
-    How many lines of a draw are of a shard is drawn first, then which: together that is drawing from all.
+    How many lines of a draw are of a shard is drawn first, then which: together that is drawing from all. `read`
+    gives the shards anew, so no more than one has to be in memory.
     """
-    sizes = np.array([len(one) for one in shards])
-    sums = np.sum([one.sum(axis=0) for one in shards], axis=0)
+    found = [(len(one), one.sum(axis=0)) for one in read()] or [(0, np.zeros(_WIDTH))]
+    sizes, sums = [n for n, _ in found], np.sum([one for _, one in found], axis=0)
     drawn = np.zeros((n_draws, len(sums)))
-    if sizes.sum():
+    if total := sum(sizes):
         rng = np.random.default_rng(seed)
-        counts = rng.multinomial(sizes.sum(), sizes / sizes.sum(), size=n_draws)  # [draw, shard]
-        for one, n_of_each in zip(shards, counts.T, strict=True):
+        counts = rng.multinomial(total, np.array(sizes) / total, size=n_draws)  # [draw, shard]
+        for one, n_of_each in zip(read(), counts.T, strict=True):
             for draw, n in enumerate(n_of_each):
                 drawn[draw] += np.bincount(rng.integers(len(one), size=n), minlength=len(one)) @ one if n else 0.0
     return sums, drawn
@@ -187,7 +198,7 @@ def _aer(folder: Path, *, n_draws: int, seed: int) -> Iterator[HeadAer]:
     by_shard = [one for one in _links(folder) if one]
     for layer, head in sorted({key for one in by_shard for key in one}):
         shards = [one[layer, head] for one in by_shard]
-        sums, drawn = _resampled(shards, n_draws=n_draws, seed=seed)
+        sums, drawn = _resampled(shards.copy, n_draws=n_draws, seed=seed)
         yield HeadAer(layer, head, *(_figure(partial(_error_rate, place), sums, drawn) for place in (1, 3)))
 
 
@@ -201,8 +212,8 @@ def _links(folder: Path) -> Iterator[dict[tuple[int, int], Floats]]:
 
     The head's links; how many are sure and possible by the one row, and by the other; how many sure links there are.
     """
-    for path in sorted(folder.glob("sentences-*.parquet")):
-        gold = pq.read_table(path, columns=["line", "sure"], use_threads=False).drop_null()
+    for path in _sentences(folder):
+        gold = pq.read_table(path, columns=_GOLD, use_threads=False).drop_null()
         if not len(gold):
             continue
         sure = dict(zip(gold["line"].to_pylist(), gold["sure"].to_pylist(), strict=True))

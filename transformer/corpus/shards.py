@@ -41,7 +41,8 @@ KINDS: Final = ("encoder", "decoder", "cross")  # the order in which `heads` has
 _PART: Final = ".part"
 _DECIDING: Final = ("model", "runs", "text", "checkpoint", "analysis", "corpus")  # folders
 _ASKING: Final = frozenset(  # modules of this one that measure nothing
-    f"{name}.py" for name in ("folder", "joined", "paired", "pool", "queries", "rayed", "scores")
+    f"{name}.py"
+    for name in ("conditions", "database", "folder", "joined", "paired", "pool", "queries", "rayed", "scores")
 )
 
 Files = Mapping[Table, bytes]
@@ -243,8 +244,9 @@ def _ordered(heads: pa.Table) -> pa.Table:
 
 
 def _bytes(table: Table, rows: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pq.ParquetWriter(sink, SCHEMAS[table], compression="zstd") as writer:
+    sink, schema = pa.BufferOutputStream(), SCHEMAS[table]
+    few = [field.name for field in schema if not pa.types.is_floating(field.type)]  # numbers hardly repeat
+    with pq.ParquetWriter(sink, schema, compression="zstd", use_dictionary=few) as writer:
         for part in _groups(rows) if table == "heads" else [rows]:
             writer.write_table(_compact(part), row_group_size=max(len(part), 1))
     return sink.getvalue().to_pybytes()

@@ -62,7 +62,7 @@ def test_an_interval_is_that_of_the_plain_bootstrap_and_repeats(outputs, tmp_pat
 def test_the_draws_of_shards_together_are_draws_from_all_lines():
     values = np.arange(30.0)[:, None] ** 2
     shards_of = [values[:3], values[3:20], values[20:]]
-    sums, drawn = scores._resampled(shards_of, n_draws=20_000, seed=0)
+    sums, drawn = scores._resampled(lambda: shards_of, n_draws=20_000, seed=0)
     assert sums == values.sum()
     assert drawn.mean() == pytest.approx(values.sum(), rel=0.01)
     assert drawn.std() == pytest.approx(np.sqrt(30) * values.std(), rel=0.03)
@@ -81,6 +81,11 @@ def test_what_no_line_has_is_no_score(tmp_path):
     write(tmp_path, [{"n_source": 3}, {"problem": "empty"}], size=1)
     found = scores.scores(tmp_path)
     assert (found.n_lines, found.loss, found.exact, found.bleu, found.chrf) == (1, None, None, None, None)
+
+
+def test_a_run_that_has_only_begun_has_no_scores(tmp_path):
+    found = scores.scores(tmp_path)
+    assert (found.n_lines, found.loss, found.heads, found.left_out) == (0, None, (), {})
 
 
 def measured(checkpoint, folder, corpus, options, tmp_path):
