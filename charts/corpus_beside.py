@@ -62,7 +62,7 @@ def head_differences_spec(
         trace["text"] = texts
         number = with_number(literal(value_name), f"%{{z:{NUMBER}}}")
         trace["hovertemplate"] = hover("%{customdata[0]}, %{customdata[1]}", number, "%{text}")
-    names = [say("attention"), say("layer"), say("head"), say("lines"), value_name, say("from"), say("to")]
+    names = [say("Kind of attention"), say("layer"), say("head"), say("lines"), value_name, say("from"), say("to")]
     table(layout, names, [row for block in blocks for row in _rows(block)])
     return spec | {"how_to_read": HOW_TO_READ}
 

@@ -29,6 +29,7 @@ CODE = (
     "ui/corpus/code_to_copy.py",
     "ui/lessons/lesson_style.py",
     "ui/room/projector_style.py",
+    "ui/server/store_redis.py",
 )
 SPEAKING = {"app", "main", "pages", "ui", "charts", "transformer"}
 

@@ -22,8 +22,16 @@ from torch import Tensor
 from transformer.corpus.tables import NAMES, Name
 
 _LINEAR: Final[tuple[Name, ...]] = (
-    "distance", "self", "previous", "next", "first", "end", "diagonal", "same", "punctuation"
-)  # fmt: skip
+    "distance",
+    "self",
+    "previous",
+    "next",
+    "first",
+    "end",
+    "diagonal",
+    "same",
+    "punctuation",
+)
 MEASURED: Final[tuple[Name, ...]] = NAMES[: NAMES.index("effect")]
 _OFFSETS: Final[tuple[tuple[Name, int], ...]] = (("self", 0), ("previous", -1), ("next", 1))
 _AT_ONCE = 2**21  # weights of a part, 8 MB
@@ -147,10 +155,8 @@ def _measure(weights: Tensor, shares: Tensor, fixed: Fixed) -> tuple[Tensor, Ten
     key = weights.gather(2, query[..., None, None].expand(-1, -1, 1, weights.size(3)))[:, :, 0].argmax(dim=-1)
     none = peak < 0
     n_before = _LINEAR.index("same")  # the share of the output is before it in `NAMES`
-    values = torch.cat([
-        of_rows, sums[..., :n_before], shares[..., None], sums[..., n_before:],
-        peak.masked_fill(none, math.nan)[..., None],
-    ], dim=-1)  # fmt: skip
+    peaks = peak.masked_fill(none, math.nan)[..., None]
+    values = torch.cat([of_rows, sums[..., :n_before], shares[..., None], sums[..., n_before:], peaks], dim=-1)
     return values, query.masked_fill(none, -1), key
 
 

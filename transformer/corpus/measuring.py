@@ -196,10 +196,8 @@ def _sentence(job: _Job, place: int, item: Item | None, problem: str | None) -> 
     row |= {"n_source": item.n_source, "sure": None if found.sure[place] < 0 else int(found.sure[place])}
     if item.ids:
         log_prob, rank = float(found.log_prob[place]), int(found.rank[place])
-        row |= {
-            "n_target": len(item.ids), "log_prob": log_prob, "loss": -log_prob / len(item.ids),
-            "worst_rank": rank, "worst_step": int(found.step[place]), "exact": rank == 1,
-        }  # fmt: skip
+        row |= {"n_target": len(item.ids), "log_prob": log_prob, "loss": -log_prob / len(item.ids)}
+        row |= {"worst_rank": rank, "worst_step": int(found.step[place]), "exact": rank == 1}
     if item.output is not None:
         row |= {"output": item.output, "exact": None if line.target is None else item.output == line.target}
         row |= {} if line.target is None else {"bleu": job.bleu(item.output, line.target)}

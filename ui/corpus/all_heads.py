@@ -62,7 +62,7 @@ def _table(corpus: OpenCorpus, rates: Mapping[_Head, HeadAer]) -> None:
     shown, looks = _shown(scene, heads)
     if rates:
         shown["aer"] = [whole.lowest(rates[one])[0].value if one in rates else None for one in heads]
-        looks["aer"] = st.column_config.NumberColumn("AER", format="percent", width=70, help=here(AER))
+        looks["aer"] = st.column_config.NumberColumn(here(say("AER")), format="percent", width=70, help=here(AER))
     st.container(key=TABLE).dataframe(
         pd.DataFrame(shown).assign(open=here(opens))[["open", *shown]],
         hide_index=True,
