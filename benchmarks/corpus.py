@@ -10,7 +10,8 @@ come with `output_attentions=True`, one sentence at a time or in batches of 32 i
 
 With measures, the others take those of `head_statistics` from each sentence's maps; ours are those and, in addition,
 the share of the output, equal text, punctuation and the largest weight with its place. The script first checks that
-losses and entropies are the same. One program works while the others wait.
+losses and entropies are the same. One program works while the others wait. On a busy machine, where threads that wait
+for each other are the first to suffer, give the others one (`--threads 1`) and read the processor's time.
 
 Needs: pip install transformers (tried with 5.23.0).
 """
@@ -62,9 +63,11 @@ def main() -> None:
     parser.add_argument("--pairs", type=Path, required=True, help="source TAB target, one pair a line")
     parser.add_argument("--sentences", type=int, default=4000, help="for a corpus run; the others get a tenth")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=PROCESSES, help="of the others")
     parser.add_argument("--worker", choices=NAMES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
+        torch.set_num_threads(1 if options.worker.startswith("ours") else options.threads)
         _work(options.worker, _lines(options.pairs, options.sentences))
     else:
         _report(*_measure(options))
@@ -110,7 +113,7 @@ def _processes(name: str) -> int:
 
 def _start(name: str, options: argparse.Namespace) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "benchmarks.corpus", "--worker", name, "--pairs", str(options.pairs)]
-    command += ["--sentences", str(options.sentences)]
+    command += ["--sentences", str(options.sentences), "--threads", str(options.threads)]
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -139,7 +142,6 @@ def _answer(worker: "subprocess.Popen[str]") -> str:
 
 def _work(name: str, lines: list[Line]) -> None:
     """Answer the questions that come on standard input."""
-    torch.set_num_threads(1 if name.startswith("ours") else PROCESSES)
     keep_freed_memory()  # as the processes of a corpus run do; for the others it is not slower either
     work, lines = _program(name, lines)
     loaded = _megabytes("VmRSS")
@@ -264,10 +266,7 @@ def _measured(maps: dict[Kind, np.ndarray], row: int, n_source: int, n_target: i
 
 
 def _report(rates: Rates, memory: dict[str, list[int]]) -> None:
-    print(
-        "\n| | sentences a second, median of turns | range of turns | a second of the processor | MB loaded "
-        "| MB at most |"
-    )
+    print("\n| | sentences a second | range of turns | a second of the processor | MB loaded | MB at most |")
     print("|---|---|---|---|---|---|")
     middle = {name: np.median(found, axis=0) for name, found in rates.items()}
     for name, label in NAMES.items():

@@ -199,7 +199,8 @@ def main() -> None:
             median, p95 = np.quantile(warm, [0.5, 0.95])
             worst = max(worst, cold, p95)
             cells = " | ".join(f"{1e3 * cell:,.0f}" for cell in (cold, median, p95, pandas))
-            print(f"| {question.name} | {cells} | {pandas / median:,.0f} |")
+            against = cold if median < 1e-3 else median  # what is kept in memory is no match
+            print(f"| {question.name} | {cells} | {pandas / against:,.0f} |")
         print(f"\nSlowest {worst:.2f} s, cold or p95; the bar is {BAR} s. Load {os.getloadavg()[0]:.1f}.")
         print(f"Roll-ups of a million lines, read and added up: {of_a_million(run):.2f} s.")
 

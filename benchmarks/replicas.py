@@ -42,6 +42,7 @@ RETRY_SECONDS = 2.0  # of a stream of events, as the server says
 PATIENCE_SECONDS = 240.0
 BACK_SECONDS = 10.0  # the bar
 AWAY_SECONDS = 3.0
+MOVE_SECONDS = 0.15  # the bar for a move of the teacher
 
 
 class Pupil(Student):
@@ -220,6 +221,7 @@ async def lesson(site: Site, options: argparse.Namespace) -> Held:
         moves = group.times.seconds["event"]
         print(f"Then a move reached all after {max(moves):.3f} s, and all {options.students} votes were counted.")
         group.times.seconds = usual
+        group.times.votes -= options.students
     await group.leave()
     return held
 
@@ -231,6 +233,9 @@ def report(held: Sequence[Held]) -> int:
     for kind in held[0].times.seconds:
         found = [sorted(one.times.seconds.get(kind, [0.0])) for one in held]
         rows[f"{kind}: median, last"] = [f"{one[len(one) // 2]:.3f} s, {one[-1]:.3f} s" for one in found]
+    on_time = [sum(o <= MOVE_SECONDS for o in one.times.seconds["event"]) for one in held]
+    n = [len(one.times.seconds["event"]) for one in held]
+    rows[f"events within {MOVE_SECONDS} s"] = [f"{a:,} of {b:,}" for a, b in zip(on_time, n, strict=True)]
     rows["votes counted"] = [str(one.times.votes) for one in held]
     for place, name in enumerate(("the app", "Redis", "HAProxy")):
         rows[f"processor of {name}"] = [f"{one.cpu[place]:.1f} s" for one in held]

@@ -34,7 +34,7 @@ class School:
     """Redis, replicas and HAProxy."""
 
     def __init__(self, folder):
-        self.folder, self.left = folder, contextlib.ExitStack()
+        self.folder, self.left, self.replicas = folder, contextlib.ExitStack(), []
         (folder / "shared").mkdir()
         self.secrets = []  # that visitors have
         self.redis = self.left.enter_context(RedisServer(folder))
@@ -49,15 +49,33 @@ class School:
             "GLASSFORMER_UPLOADS": "on",
             "STREAMLIT_LOGGER_HIDE_WELCOME_MESSAGE": "true",
         }
+
+    def __enter__(self):
+        try:
+            return self.begun()
+        except BaseException:
+            self.left.close()
+            raise
+
+    def __exit__(self, *raised):
+        self.left.close()
+
+    def begun(self):
         with ThreadPoolExecutor() as at_once:
             self.replicas = list(at_once.map(self.start, self.ports))
-        file = folder / "haproxy.cfg"
+        self.left.callback(self.kill)
+        file = self.folder / "haproxy.cfg"
         file.write_text(configuration(self.port, self.ports))
-        proxy = subprocess.Popen([needed("haproxy"), "-f", file], stderr=(folder / "haproxy.log").open("wb"))
+        proxy = subprocess.Popen([needed("haproxy"), "-f", file], stderr=(self.folder / "haproxy.log").open("wb"))
         self.left.callback(proxy.wait)
         self.left.callback(proxy.terminate)
-        self.left.callback(self.kill)
         until(lambda: self.answers(self.port, "/readyz") == 200)
+        self.visitors()
+        return self
+
+    def visitors(self):
+        """Cookies of two visitors, of a replica each, as soon as the proxy knows both."""
+        return until(lambda: sorted(found) if len(found := {self.ask("/start")[1] for _ in range(2)}) == 2 else None)
 
     def kill(self):
         """End the replicas at once."""
@@ -134,8 +152,7 @@ class Listening:
 
 @pytest.fixture(scope="module")
 def school(tmp_path_factory):
-    made = School(tmp_path_factory.mktemp("school"))
-    with made.left:
+    with School(tmp_path_factory.mktemp("school")) as made:
         yield made
 
 
@@ -149,7 +166,7 @@ def room(school):
 
 
 def test_a_visitor_stays_with_one_replica(school):
-    one, other = (school.ask("/start")[1] for _ in range(2))
+    one, other = school.visitors()
     assert school.home(one) is not school.home(other)
     assert {school.home(one) for _ in range(3)} == {school.home(one)}
     assert school.ask("/metrics")[0] == 404  # not for those who come through the proxy
@@ -157,7 +174,7 @@ def test_a_visitor_stays_with_one_replica(school):
 
 def test_pages_are_drawn_through_the_proxy(school):
     with RawClient(f"http://{HOST}:{school.port}") as visitor:
-        drawn = visitor.rerun(page="step", query=f"model=reverse&source={SENTENCE}")
+        drawn = visitor.rerun(page="step", query=f"model=reverse&src={SENTENCE}")
         assert not drawn.errors
         assert drawn.drawn
 
@@ -173,15 +190,15 @@ def test_a_model_that_one_replica_was_given_opens_at_the_other(school):
     assert ended.name.startswith("upload:"), ended.refused
     school.secrets.append(ended.name)
     with RawClient(other) as visitor:
-        assert visitor.rerun(page="step", query=f"model={ended.name}&source={SENTENCE}").alerts == []
+        assert visitor.rerun(page="step", query=f"model={ended.name}&src={SENTENCE}").alerts == []
     with RawClient(other) as visitor:  # as one that is not there is spoken of
-        assert visitor.rerun(page="step", query=f"model={ended.name[:-1]}&source={SENTENCE}").alerts
+        assert visitor.rerun(page="step", query=f"model={ended.name[:-1]}&src={SENTENCE}").alerts
 
 
 def test_a_room_is_the_same_at_both_replicas_and_survives_the_restart_of_one_and_the_end_of_the_other(school, room):
     rooms, taught = room
     path = f"/class/{taught.code}"
-    cookie, other = (school.ask("/start")[1] for _ in range(2))
+    cookie, other = school.visitors()
     tokens = []
     rooms.do(taught, Room.ask, QUESTION)
     for visitor in (cookie, other):

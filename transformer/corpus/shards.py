@@ -41,7 +41,8 @@ KINDS: Final = ("encoder", "decoder", "cross")  # the order in which `heads` has
 _PART: Final = ".part"
 _DECIDING: Final = ("model", "runs", "text", "checkpoint", "analysis", "corpus")  # folders
 _ASKING: Final = frozenset(  # modules of this one that measure nothing
-    f"{name}.py" for name in ("folder", "joined", "paired", "pool", "queries", "rayed", "scores")
+    f"{name}.py"
+    for name in ("conditions", "database", "folder", "joined", "paired", "pool", "queries", "rayed", "scores")
 )
 
 Files = Mapping[Table, bytes]

@@ -72,7 +72,7 @@ def score_differences(first: Run, second: Run) -> tuple[Mapping[str, PairedScore
         return scores.paired(first.folder, second.folder, n_draws=DRAWS), paired.of_log_prob(first, second)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def joined_heads(run: Run, kind: Kind, layer: int, n_heads: int) -> Mapping[int, Joined]:
     """The queries and keys of the heads of a layer (from 1), by the heads' places from 0; all of the same tokens."""
     with DRAWING.aside():

@@ -169,7 +169,7 @@ def scaling(own: Joined) -> str:
     """Why near means a large score, and how well that holds here."""
     why = say(
         "Keys were moved so that both sides have the same mean, which softmax ignores. Queries were multiplied by "
-        "c = {c:.2f} and keys by 1 / c, which leaves every q·k unchanged. So the larger a score, the smaller the "
+        "c = {c:.2f} and keys by 1 / c, which leaves every q·k unchanged. So a large score goes with a small "
         "distance.",
         c=own.scale,
     )

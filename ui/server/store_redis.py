@@ -127,15 +127,15 @@ class Link:
         return found
 
     def overview(self, now: float) -> tuple[str, float, dict[str, int]]:
-        """What tells whether all is still there; the server's time; the `rev` of each room."""
+        """What tells whether all is still there, asked for last; the server's time; the `rev` of each room."""
         with self._client.pipeline(transaction=False) as asked:
-            asked.set(BOOT, secrets.token_urlsafe(6), nx=True).get(BOOT).time().zrangebyscore(ROOMS, now, "+inf")
-            _, boot, (seconds, micros), codes = asked.execute()
+            asked.set(BOOT, secrets.token_urlsafe(6), nx=True).time().zrangebyscore(ROOMS, now, "+inf")
+            _, (seconds, micros), codes = asked.execute()
             for code in codes:
                 asked.hget(f"{PREFIX}room:{code}", REV)
-            revs = asked.execute()
+            *revs, boot = asked.get(BOOT).execute()
         there = {code: int(rev) for code, rev in zip(codes, revs, strict=True) if rev is not None}
-        return str(boot), seconds + micros / 1e6, there
+        return str(boot or ""), seconds + micros / 1e6, there
 
     def publish(self, news: str) -> None:
         """Tell all who hear."""

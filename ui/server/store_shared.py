@@ -52,6 +52,7 @@ class Shared(Store):
         self._link = Link(url, most=MOST_ROOMS, seconds=round(IDLE_SECONDS))
         self._me, self._met, self._offset = secrets.token_hex(8), False, time.time() - time.monotonic()
         self._changing = threading.Lock()  # one change of this replica at a time: it does not fight itself
+        self._comparing = threading.Lock()
         self._work, self._stopped = threading.Event(), threading.Event()
         self._next_beat = 0.0
         self._looks = Bucket(LOOKS_AT_ONCE, per_second=LOOKS_A_SECOND, clock=time.monotonic)
@@ -171,7 +172,7 @@ class Shared(Store):
             return list(self.rooms.values())
 
     def _read(self, code: str) -> bool:
-        """Read a room anew; whether there is one."""
+        """Read a room anew; whether the copy is now what is there."""
         texts = self._link.room(code)
         if not texts:
             return False
@@ -182,27 +183,28 @@ class Shared(Store):
                 return False
             room = self.rooms.setdefault(code, Room(code, state["secret"], self.clock))
             if room.rev >= rev:
-                return True
+                return room.rev == rev
             room.become(state).rev = rev
         self.tell(room)
         return True
 
     def _catch_up(self) -> None:
-        """Compare all copies with the server."""
-        revs, began = {room.code: room.rev for room in self._all()}, time.monotonic()
-        boot, now, there = self._link.overview(self.clock())
-        self._offset = now - (began + time.monotonic()) / 2
-        lost, self.boot, self._met = self._met and boot != self.boot, boot, True
-        for code, rev in there.items():
-            if rev > revs.get(code, 0):
-                self._read(code)
-        for code, rev in revs.items():
-            room = self.rooms.get(code)
-            if room is not None and rev > there.get(code, 0):
-                if lost or code in there:
-                    self._put_back(room)
-                else:
-                    self._forget(room)
+        """Compare all copies with the server, one thread at a time; only once all is done another start is known."""
+        with self._comparing:
+            revs, began = {room.code: room.rev for room in self._all()}, time.monotonic()
+            boot, now, there = self._link.overview(self.clock())
+            self._offset = now - (began + time.monotonic()) / 2
+            for code, rev in there.items():
+                if rev > revs.get(code, 0):
+                    self._read(code)
+            for code, rev in revs.items():
+                room = self.rooms.get(code)
+                if room is not None and rev > there.get(code, 0):
+                    if code in there or (self._met and boot != self.boot):
+                        self._put_back(room)
+                    else:
+                        self._forget(room)
+            self.boot, self._met = boot, True
 
     def _forget(self, room: Room) -> None:
         super().end(room)

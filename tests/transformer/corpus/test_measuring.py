@@ -112,6 +112,26 @@ def test_numbers_are_those_of_each_run(checkpoint_folder):
     check(checkpoint, lines, found)
 
 
+@pytest.mark.parametrize(
+    ("stack", "changes"),
+    [("decoder", {"pad_id": None}), ("encoder", {"pad_id": None}), ("decoder", {"positions": "rotary"})],
+)
+def test_lines_that_cannot_be_padded_and_positions_inside_attention(stack, changes, tmp_path):
+    checkpoint, lines = alone(stack, tmp_path, **changes), [Line(line.number, line.source) for line in LINES[:4]]
+    check(checkpoint, lines, measure(checkpoint, lines, Options()))
+
+
+def test_a_layer_with_a_window_has_rows_of_its_own(tmp_path):
+    checkpoint, line = alone("decoder", tmp_path, windows=(3, 0, 2)), Line(1, SOURCES[3])
+    found = rows_of(measure(checkpoint, [line], Options()).heads, 1, "decoder")
+    trace, means = expected(checkpoint, line, "decoder")
+    for (layer, head), row in found.items():
+        for name in ("entropy", "entropy_share", "previous", "norm_share"):
+            assert row[name] == pytest.approx(means[name][layer, head], abs=1e-5)
+        rows = trace.mask("decoder", layer)[:, 0]  # those that may look at the first token
+        assert row["first"] == pytest.approx(trace.maps("decoder")[layer, head, rows, 0].mean(), abs=1e-5)
+
+
 @pytest.mark.parametrize("stack", ["decoder", "encoder"])
 def test_one_stack_alone(stack, tmp_path):
     checkpoint = alone(stack, tmp_path)

@@ -9,13 +9,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.source_code import ROOT
 from tests.ui.server.redis_server import RedisServer
 from tests.ui.waiting import WAIT, Clock, until
-from ui.server import codes, store_shared
+from ui.server import codes, store_redis, store_shared
 from ui.server.events import stream
 from ui.server.public import Kept, Public, Question, RefusedError, Round
 from ui.server.registry import MOST_ROOMS, Registry
@@ -351,6 +352,43 @@ def test_whatever_happens_to_the_store_all_is_back(tmp_path, happens, kept):
         assert [one.public(gone.code) for one in two] == [None, None]
         with replicas(server.url, 1) as [new]:
             until(lambda: new.public(taught.code) == two[0].public(taught.code))
+
+
+def test_a_store_that_ends_again_while_it_gets_its_rooms_back_gets_them_later(own_server, monkeypatch):
+    with replicas(own_server.url, 1) as [rooms]:
+        taught = [rooms.open() for _ in range(3)]
+        rooms.do(taught[2], Room.ask, ASKED)
+        link, asked = rooms._store._link, []
+        change = link.change
+
+        def failing(*args, **named):
+            asked.append(named)
+            if len(asked) == 2:
+                raise OSError("gone again")
+            return change(*args, **named)
+
+        monkeypatch.setattr(link, "change", failing)
+        own_server.empty()
+        until(lambda: len(asked) >= 4 and not rooms.away)  # one, one in vain, and the two that are left
+        with replicas(own_server.url, 1) as [new]:
+            until(lambda: len(new) == 3)
+            assert new.public(taught[2].code) == rooms.public(taught[2].code)
+
+
+def test_a_store_that_has_lost_the_latest_gets_it_back(two, redis_server):
+    taught = opened(*two)
+    with redis.Redis.from_url(redis_server.url, decode_responses=True) as asked:
+        name = f"{store_redis.PREFIX}room:{taught.code}"
+        before = asked.hgetall(name)
+        two[0].do(taught, Room.move, "masks", {})
+        two[0].do(taught, Room.show)
+        until(lambda: two[1].public(taught.code) == two[0].public(taught.code))
+        asked.delete(name)
+        asked.hset(name, mapping=before)
+        two[1].do(taught, Room.move, "step", {})
+        public = two[1].public(taught.code)
+        assert (public.moves, public.taken, len(public.shown)) == (2, False, 1)
+        agree(*two, taught.code)
 
 
 def voted(rooms, code, token):
