@@ -140,8 +140,18 @@ def test_the_code_of_the_documentation_runs(file, tmp_path, capsys, monkeypatch)
     assert "Figure(value=" in said
 
 
-def started(file, out):
-    arguments = [sys.executable, "-m", "transformer", *command(file, out, "--shard", "2", "--processes", "2")]
+def test_ray_writes_the_same_files(file, tmp_path):
+    """In a process of its own: Ray leaves threads, and the other tests fork."""
+    process = started(file, tmp_path / "ray", "--shard", "20", "--engine", "ray")
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert main(command(file, tmp_path / "pool", "--shard", "20")) == 0
+    assert contents(tmp_path / "ray") == contents(tmp_path / "pool")
+
+
+def started(file, out, *more):
+    shards = ["--shard", "2", "--processes", "2", *more]
+    arguments = [sys.executable, "-m", "transformer", *command(file, out, *shards)]
     return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

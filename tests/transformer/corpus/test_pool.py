@@ -41,10 +41,6 @@ def test_processes_that_load_the_checkpoint_themselves_give_the_same_bytes(plan,
     assert not multiprocessing.active_children()
 
 
-def test_ray_gives_the_same_bytes(plan):
-    assert dict(rayed.measured(plan.job, plan.missing(), processes=1)) == alone(plan)
-
-
 def test_without_ray_one_sentence_says_how_to_get_it(plan, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(DataError, match=re.escape("needs Ray; pip install 'glassformer[ray]' brings it")):
