@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from transformer.analysis.draws import NORMAL_95
 from transformer.corpus import database
 from transformer.corpus.folder import Run
 from transformer.corpus.tables import NAMES, Name
 from transformer.errors import DataError
 from transformer.model.anatomy import Kind
 
-NORMAL: Final = 1.959964  # standard deviations on each side of the mean, of 95 %
 LEAST_LINES: Final = 2  # fewer have no standard deviation
 CHANCE: Final = 0.05  # share of intervals that exclude 0 although nothing differs
 
@@ -106,7 +106,7 @@ def difference(n: int, first: float, second: float, mean: float, deviation: floa
     """A difference over `n` lines: both runs' means, then mean and standard deviation of the differences."""
     if n < LEAST_LINES or deviation is None:
         return Difference(n, first, second, None, None)
-    reach = NORMAL * deviation / n**0.5
+    reach = NORMAL_95 * deviation / n**0.5
     return Difference(n, first, second, mean - reach, mean + reach)
 
 
@@ -122,7 +122,7 @@ def _heads(name: Name, side: str) -> str:
             "{name} is not a measure of a corpus run; there are {names}.", name=name, names=", ".join(NAMES)
         )
     return f"""SELECT kind, layer, head, line, "{name}"::DOUBLE AS x FROM read_parquet(${side}_heads)
-        WHERE "{name}" IS NOT NULL"""
+        WHERE isfinite(x)"""
 
 
 def _ask(first: Run, second: Run, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:

@@ -131,8 +131,9 @@ def _by_line(folder: Path) -> tuple[np.ndarray, Floats]:
 
 
 def _sentences(folder: Path) -> list[Path]:
-    """The tables of sentences, by the numbers of their shards."""
-    return sorted(folder.glob("sentences-*.parquet"))
+    """The tables of sentences of the shards that are done, whose roll-up is written last, by their numbers."""
+    found = sorted(folder.glob("sentences-*.parquet"))
+    return [path for path in found if path.with_name(path.name.replace("sentences", "rollup")).exists()]
 
 
 def _statistics(folder: Path) -> Iterator[Floats]:

@@ -51,7 +51,10 @@ def _told(corpus: Run, summary: Summary, found: Heads) -> Sentence:
         low=low,
         high=high,
     )
-    share = share_below(summary, float(found.means[layer, head]))
+    value = float(found.means[layer, head])
+    if not np.isfinite(value):  # this sentence has no such row
+        return capitalised(said)
+    share = share_below(summary, value)
     place = say("About {share:.0%} of these lines are below this sentence.", share=share)
     return joined(" ", [capitalised(said), place])
 

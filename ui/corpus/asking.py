@@ -5,8 +5,11 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
+
+import pyarrow as pa
 
 from transformer.corpus import folder, paired, queries, scores
 from transformer.corpus.conditions import Condition
@@ -17,10 +20,24 @@ from transformer.corpus.queries import Found, Hit, Whole
 from transformer.corpus.rollups import Key
 from transformer.corpus.scores import CorpusScores, PairedScore
 from transformer.corpus.tables import Name
+from transformer.errors import DataError, GlassformerError
 from transformer.model.anatomy import Kind
 from ui.server.turns import DRAWING
 
 DRAWS = 200  # of lines, for the interval of a score: few enough that nobody waits
+
+
+@contextmanager
+def _reading(*runs: Run) -> Iterator[None]:
+    """While files are read without DuckDB; a `DataError` where one is gone since, or holds what it cannot."""
+    try:
+        with DRAWING.aside():
+            yield
+    except GlassformerError:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
+        names, kind = ", ".join(run.key for run in runs), type(error).__name__
+        raise DataError("{runs}: a file is damaged or was replaced ({kind}).", runs=names, kind=kind) from None
 
 
 @lru_cache(maxsize=256)
@@ -47,7 +64,8 @@ def line(run: Run, number: int) -> Whole | None:
 @lru_cache(maxsize=16)
 def scores_of(run: Run) -> CorpusScores:
     """As `scores.scores`."""
-    with DRAWING.aside():
+    with _reading(run):
+        folder.check(run, "sentences")
         return scores.scores(run.folder, n_draws=DRAWS)
 
 
@@ -68,13 +86,13 @@ def most_different(first: Run, second: Run, name: Name, head: Head, n: int) -> S
 @lru_cache(maxsize=16)
 def score_differences(first: Run, second: Run) -> tuple[Mapping[str, PairedScore], tuple[Difference | None, bool]]:
     """As `scores.paired`, and `paired.of_log_prob`."""
-    with DRAWING.aside():
+    with _reading(first, second):
         return scores.paired(first.folder, second.folder, n_draws=DRAWS), paired.of_log_prob(first, second)
 
 
 @lru_cache(maxsize=4)
 def joined_heads(run: Run, kind: Kind, layer: int, n_heads: int) -> Mapping[int, Joined]:
     """The queries and keys of the heads of a layer (from 1), by the heads' places from 0; all of the same tokens."""
-    with DRAWING.aside():
+    with _reading(run):
         of = read_tokens(folder.check(run, "vectors"), kind, layer, range(1, n_heads + 1))
         return {tokens.head - 1: join(tokens, causal=kind == "decoder") for tokens in of}

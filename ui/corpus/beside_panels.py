@@ -135,12 +135,14 @@ def _scores(first: Run, second: Run) -> None:
     except ModuleNotFoundError:
         st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install sacrebleu`.")))
         return
+    decoded = first.about.options.decode  # as was the second: what each wrote is long and probable by itself
+    per_piece = {"loss"} if decoded else {"loss", "exact"}
     rows = {
         name: (one.first, one.second, one.difference.low, one.difference.high)
         for name, one in found.items()
-        if alike or name not in ("loss", "exact")
+        if name not in per_piece or (alike and not decoded)
     }
-    if log_prob is not None and log_prob.low is not None and log_prob.high is not None:
+    if not decoded and log_prob is not None and log_prob.low is not None and log_prob.high is not None:
         rows["log_prob"] = log_prob.first, log_prob.second, log_prob.low, log_prob.high
     with st.container(horizontal=True, key=page_style.SUMMARY):
         for name, (one, other, low, high) in rows.items():
@@ -160,7 +162,7 @@ def _scores(first: Run, second: Run) -> None:
                 delta_color="off",
                 delta_arrow="off",
             )
-    if log_prob is not None and not alike:
+    if log_prob is not None and not alike and not decoded:
         st.caption(say("The two models cut outputs into different pieces, so numbers per piece are not compared."))
 
 

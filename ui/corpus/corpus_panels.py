@@ -106,7 +106,10 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
 
 def _label(run: Run) -> Sentence:
     return say(
-        "{checkpoint}: {file} · {state}", checkpoint=run.about.checkpoint, file=files(run.about), state=lines_of(run)
+        "{checkpoint}: {file} · {state}",
+        checkpoint=beside_panels.name_of(run),
+        file=files(run.about),
+        state=lines_of(run),
     )
 
 

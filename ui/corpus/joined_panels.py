@@ -162,7 +162,6 @@ def _place(corpus: OpenCorpus, layer: Layer, token: int) -> Place:
     found = corpus.line
     step = None
     if layer.kind == "decoder" or (layer.kind == "cross" and is_query):
-        rows = int(of.place[(of.line == of.line[token]) & of.is_query].max()) + 1
-        n_steps = rows if found is None else found.sentence["n_target"] or rows
-        step = max(place - (rows - n_steps), 0)  # rows of a prompt come before the first step
+        n_prompt = 1 if "cross" in corpus.scene.kinds or found is None else found.sentence["n_source"] or 1
+        step = max(place - n_prompt + 1, 0)  # rows of a prompt come before the first step
     return Place(layer.kind, layer.layer + 1, layer.head + 1, query, key, step, None, None, None)

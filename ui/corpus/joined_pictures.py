@@ -102,7 +102,7 @@ class Layer:
 def spot_of(text: str) -> tuple[int, str, int] | None:
     """Line, side and place of a token as the view has it; None for anything else."""
     parts = text.split(".")
-    if len(parts) != 3 or parts[1] not in ("query", "key") or not (parts[0] + parts[2]).isdecimal():
+    if len(parts) != 3 or parts[1] not in ("query", "key") or not (parts[0].isdecimal() and parts[2].isdecimal()):
         return None
     return int(parts[0]), parts[1], int(parts[2])
 

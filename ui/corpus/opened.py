@@ -27,7 +27,7 @@ from ui.shared import choices, drawing, menu
 from ui.shared.door import st
 from ui.state import session
 from ui.state.link import DEFAULT_NEW, Link
-from ui.state.view import MAIN, MAX_STEP, View
+from ui.state.view import MAIN, MAX_LINE, View
 from words import Sentence, joined, say
 
 OPENED: Final = "corpus_line"
@@ -78,7 +78,7 @@ def look_at(line: int) -> None:
 def choose_line(corpus: OpenCorpus) -> None:
     """Draw a box for the number of a line, as a table needs a mouse to be pressed; says if the line is not there."""
     kept, help = choices.field(MAIN, "line", key="corpus_line_number"), say("A line's number in the file, from 1.")
-    choices.number(kept, say("Open line"), MAX_STEP, placeholder=say("Open line"), help=help, width=150, bare=True)
+    choices.number(kept, say("Open line"), MAX_LINE, placeholder=say("Open line"), help=help, width=150, bare=True)
     number = corpus.scene.view.line
     if number is not None and attempt(lambda: corpus.line) is None:
         st.info(say("This corpus run has no line {n:,}.", n=number + 1), icon=":material/info:")
@@ -166,7 +166,8 @@ def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
 def link_to(name: str, checkpoint: Checkpoint, hit: Hit, place: Place | None, *, decoded: bool) -> Link:
     """What other pages shall show: the line as it was measured, at a head's largest weight or at its worst step."""
     forced = () if decoded else _forced(checkpoint, hit)
-    looked: dict[str, Any] = {"step": hit.worst_step or 0}
+    # A text without a reference is a prompt, of which no piece is a step.
+    looked: dict[str, Any] = {"step": hit.worst_step or 0 if decoded or forced else 0}
     if place is not None:
         looked = {"step": place.step or 0, "kind": place.kind, "layer": place.layer - 1, "head": place.head - 1}
         looked |= {"query": place.query, "key": place.key, "panel": "head"}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import time
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -48,8 +47,3 @@ def of_checkpoint(content_hash: str) -> Run | None:
     """The run of a checkpoint with the most lines, if there is one."""
     found = [run for run in listed()[0] if run.about.content_hash == content_hash]
     return max(found, key=lambda run: run.lines_done, default=None)
-
-
-def can_ask() -> bool:
-    """Whether DuckDB is there, which asks the files of a run for single lines."""
-    return find_spec("duckdb") is not None

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from ui.shared import page_style
 from ui.shared.door import here, st
 from ui.state import session
-from ui.state.view import Slot, View
+from ui.state.view import MAX_STEP, Slot, View
 from words import Sentence, say, say_n
 
 KEEP: Final = "session"  # a widget of the request keeps its value while another page is looked at
@@ -236,11 +236,11 @@ def number(kept: Kept, label: str, most: int, *, placeholder: str, help: str, wi
 
 
 def box(kept: Kept, label: str, *, step: float, width: int, help: str | None = None) -> float | None:
-    """Draw a box for a number, whole ones where the step is; returns what stands there, None if it is empty."""
+    """Draw a box for a number of at most a million, whole ones where the step is; returns it, None if it is empty."""
     _set(kept.key, kept.value)
-    look: dict[str, Any] = (
-        {"step": step, "min_value": 1} if isinstance(step, int) else {"step": step, "format": "%.2f"}
-    )
+    look: dict[str, Any] = {"step": step, "min_value": -1e6, "max_value": 1e6, "format": "%.2f"}
+    if isinstance(step, int):
+        look = {"step": step, "min_value": 1, "max_value": MAX_STEP}
     st.number_input(
         label,
         value=None,

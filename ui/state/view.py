@@ -69,6 +69,7 @@ SECOND: Final[Slot] = "b-"
 """The slot beside it, where a page compares two runs."""
 
 MAX_STEP = 1_000_000  # the run says how many steps there are
+MAX_LINE = 10**9
 MAX_LAYER = 1000
 MAX_PLACE = 32_768
 MAX_DIMS = 12
@@ -144,7 +145,7 @@ class View:
     # Name of the checkpoint that the parameters are compared with; "" for none.
     against: str = text("against", most=LONGEST_NAME)
     log_counts: bool = flag("counts")  # the counts of a histogram go by their logarithm
-    line: int | None = place("line", MAX_STEP)  # A line of a file of sentences, from 0; None for none
+    line: int | None = place("line", MAX_LINE)  # A line of a file of sentences, from 0; None for none
     listed: Listed = choice("listed", "all")  # which lines of it are listed
     # In which order; the worst first, where it is not that of the file.
     line_order: LineOrder = choice("order", "file")

@@ -4,11 +4,12 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.transformer.corpus.made_runs import write_run
-from transformer.corpus import paired, scores
+from transformer.corpus import database, paired, scores, tables
 from transformer.corpus.folder import ABOUT, open_run
 from transformer.errors import DataError
 
@@ -64,6 +65,19 @@ def test_an_interval_holds_the_difference_as_often_as_it_says():
     outside = sum(paired.difference(60, 0.0, m, m, s).excludes_0 for m, s in both)
     assert 0.03 < outside / 2000 < 0.07
     assert not paired.difference(1, 0.0, 1.0, 1.0, None).excludes_0
+
+
+def test_numbers_that_are_not_finite_do_not_count(runs):
+    run, file = runs[0], runs[0].folder / runs[0].names("heads")[0]
+    expected = paired.by_head(run, run, "effect")[("cross", 1, 1)]
+    rows = pq.read_table(file).to_pandas()
+    of_it = rows.index[(rows.kind == "cross") & (rows.layer == 1) & (rows["head"] == 1)]
+    rows.loc[of_it[0], "effect"] = np.inf
+    pq.write_table(pa.Table.from_pandas(rows, schema=tables.HEADS, preserve_index=False), file)
+    again = open_run(run.folder)
+    database._database.cache_clear()
+    found = paired.by_head(again, again, "effect")[("cross", 1, 1)]
+    assert (found.n, found.mean) == (expected.n - 1, 0)
 
 
 def test_whether_losses_can_be_compared_is_said(runs):

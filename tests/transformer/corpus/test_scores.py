@@ -30,6 +30,7 @@ def write(folder, rows, *, size):
     for number, start in enumerate(range(0, len(rows), size)):
         part = [{"line": start + i + 1, **row} for i, row in enumerate(rows[start : start + size])]
         pq.write_table(pa.Table.from_pylist(part, schema=SENTENCES), folder / f"sentences-{number:06}.parquet")
+        (folder / f"rollup-{number:06}.parquet").touch()
 
 
 def row(output, reference):
@@ -75,6 +76,12 @@ def test_lines_that_were_not_measured_count_by_their_reason(outputs, tmp_path):
     assert found.n_lines == 60
     assert list(found.left_out.items()) == [("too long", 2), ("empty", 1)]
     assert found.heads == ()
+
+
+def test_a_shard_that_is_still_being_written_does_not_count(outputs, tmp_path):
+    write(tmp_path, [row(*pair) for pair in zip(*outputs, strict=True)], size=20)
+    (tmp_path / "rollup-000002.parquet").unlink()
+    assert scores.scores(tmp_path).n_lines == 40
 
 
 def test_what_no_line_has_is_no_score(tmp_path):

@@ -259,6 +259,10 @@ def test_what_is_found_comes_by_pages_and_the_address_says_which(page):
 def test_a_search_without_conditions_or_without_lines_says_so(page):
     assert "Choose at least one condition" in sentences(page(corpus="search"))
     assert "No line fits" in sentences(page(corpus="search", holding="nowhere"))
+    test = page(corpus="search", sought="measure", bound=0, leaf=40)
+    assert found_in(test) == N
+    assert not len(test.dataframe[0].value)
+    assert {one.proto.max for one in test.number_input if "bound" in one.key or "least" in one.key} == {1e6}
     assert "owes" not in page("decoded", corpus="search").selectbox(key="sought").options
 
 

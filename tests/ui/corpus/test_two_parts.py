@@ -1,5 +1,6 @@
 """The parts Queries and keys and Two runs of the page Over a corpus."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -16,12 +17,14 @@ from transformer.checkpoint.load import load
 from transformer.corpus import paired, queries
 from transformer.corpus.folder import summaries
 from transformer.corpus.tables import Options
+from transformer.errors import DataError, GlassformerError
 from transformer.runs.running import run as run_query
 from ui.corpus import asking, beside_pictures, joined_pictures
 from ui.corpus.beside_pictures import Beside, by_chance
 from ui.corpus.corpus_pictures import Scene
+from ui.corpus.joined_panels import _place
 from ui.corpus.joined_pictures import Layer, bare, clicked_on, group_of, spot_of
-from ui.corpus.opened import link_to
+from ui.corpus.opened import OpenCorpus, link_to
 from ui.runs import corpora
 from ui.state.click import Click
 from ui.state.view import View
@@ -124,6 +127,25 @@ def test_pictures_are_figures_and_a_click_selects_a_token(runs, points):
     assert joined_pictures.points.plot(scene).clicked(Click(0, (0,), 10**6)) is None
 
 
+def test_a_token_of_a_decoder_alone_leads_to_the_step_whose_row_it_is(tmp_path):
+    """Whether a line has a reference, or is read as a prompt and no more."""
+    run = measure("47+385=\t432\n12+3=\n", tmp_path, OPTIONS, model="addition")
+    checkpoint = load("checkpoints/addition")
+    heads = asking.joined_heads(run, "decoder", 1, 1)
+    for line in (1, 2):
+        view = View(kind="decoder", layer=0, head=0, line=line - 1)
+        scene = Layer("decoder", 0, 0, heads, frozenset(), view)
+        corpus = OpenCorpus(run, Scene(summaries(run), None, view), checkpoint)
+        hit = corpus.line.hit
+        rows = np.flatnonzero((scene.tokens.line == line) & scene.tokens.is_query)
+        links = [link_to("addition", checkpoint, hit, _place(corpus, scene, n), decoded=False) for n in rows]
+        first = run_query(checkpoint, links[0].query(checkpoint.content_hash)).first_row
+        assert [link.view.step for link in links] == [max(link.view.query - first, 0) for link in links]
+        assert {link.view.step for link in links} == ({0, 1, 2} if line == 1 else {0})
+        worst = link_to("addition", checkpoint, hit, None, decoded=False).view.step
+        assert worst == (hit.worst_step if line == 1 else 0)
+
+
 def test_pieces_are_told_apart_by_what_they_are():
     special = frozenset({"</s>"})
     assert [group_of(one, special) for one in ("</s>", "▁“", "▁", "▁the", "。", "a.")] == [
@@ -136,6 +158,7 @@ def test_pieces_are_told_apart_by_what_they_are():
     ]
     assert bare("▁The") == "the"
     assert spot_of("3.query.x") is spot_of("3.side.1") is spot_of("") is spot_of("-3.key.1") is None
+    assert spot_of(".query.5") is spot_of("5.query.") is None
 
 
 def test_a_token_that_was_clicked_leads_to_its_row(page):
@@ -179,6 +202,33 @@ def test_the_differences_of_two_runs_are_drawn_and_listed(page, runs):
     assert "Compare both runs of this line" in told(test)
     assert {"Loss per piece", "Exact", "Log-probability per line"} <= {one.label for one in test.metric}
     assert "Heads are paired by their number" not in sentences(test)
+
+
+def test_outputs_of_two_runs_are_compared_by_what_does_not_hang_on_their_lengths(tmp_path, monkeypatch, open_page):
+    texts = "".join(f"{word}\t{word[::-1]}\n" for word in WORDS)
+    runs = [measure(texts, tmp_path, replace(OPTIONS, decode=True), model=one) for one in ("reverse", "reverse@1022")]
+    monkeypatch.setenv(corpora.ENVIRONMENT, str(tmp_path))
+    test = open_page(CORPUS, model="reverse", run=runs[0].key, corpus="beside", run2=runs[1].key)
+    assert [one.label for one in test.metric] == ["Exact", "BLEU", "chrF"]
+    assert "different pieces" not in told(test)
+    assert "reverse (own output): letters.tsv · 10 lines" in test.selectbox(key="corpus_run").options
+
+
+def test_what_is_gone_or_damaged_since_is_said(tmp_path):
+    run = measure("abc\tcba\nzz\tzz\n", tmp_path, OPTIONS)
+    for table, ask in (
+        ("vectors", lambda: asking.joined_heads(run, "cross", 1, 4)),
+        ("sentences", lambda: asking.scores_of(run)),
+        ("sentences", lambda: asking.score_differences(run, run)),
+    ):
+        for file in run.folder.glob(f"{table}-*"):
+            file.write_bytes(b"PAR1 no more")
+        with pytest.raises(DataError):
+            ask()
+    shutil.rmtree(run.folder)
+    for ask in (asking.scores_of, lambda run: asking.score_differences(run, run)):
+        with pytest.raises(GlassformerError):
+            ask(run)
 
 
 def test_runs_of_different_models_are_compared_where_both_have_a_head(page, runs):
