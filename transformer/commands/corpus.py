@@ -55,7 +55,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         )
     how = parser.add_argument_group("how")
     add_device(how)
-    how.add_argument("--processes", type=int, metavar="N", help="processes (default: one a core, on a GPU one)")
+    how.add_argument("--processes", type=int, metavar="N", help="processes (default: one per core; on a GPU one)")
     how.add_argument("--engine", choices=("pool", "ray"), default="pool", help="what starts them (default pool)")
     how.add_argument("--address", metavar="A", help="of a Ray cluster, for --engine ray")
     how.add_argument("--shard", type=int, default=2_000, metavar="N", help="lines of a shard (default 2000)")
@@ -184,13 +184,13 @@ def _report(run: Plan, out: Path) -> None:
     found = scores(run.folder)
     print(f"{run.about['checkpoint']} over {', '.join(run.about['files'])}: {found.n_lines:,} lines, 95 % intervals")
     for name, figure, form in (
-        ("loss, nats a piece", found.loss, ".4f"),
+        ("loss, nats per piece", found.loss, ".4f"),
         ("exact", found.exact, ".2%"),
         ("BLEU", found.bleu, ".2f"),
         ("chrF", found.chrf, ".2f"),
     ):
         if figure:
-            print(f"  {name:<20}{_said(figure, form)}")
+            print(f"  {name:<22}{_said(figure, form)}")
     if found.heads:
         print("  Alignment error rate, by the row that predicts a piece; by the row that reads it:")
     for head in found.heads:
@@ -202,7 +202,7 @@ def _report(run: Plan, out: Path) -> None:
     others = list(found.left_out.values())[MOST_REASONS:]
     if others:
         print(f"  {sum(others):,} left out for {len(others):,} other reasons: see `problem` in the sentences' tables")
-    print(f"The tables stand in {run.folder}.")
+    print(f"The tables are in {run.folder}.")
     print(f"In the app, on the page Over a corpus: GLASSFORMER_CORPORA={out.resolve()} make run")
 
 

@@ -86,7 +86,7 @@ def _context(job: Job) -> BaseContext:
     """Fork only where nothing can be half done: a copied thread would not run, and what it locked stay locked."""
     held = in_memory(job.content_hash)
     alone = sys.platform == "linux" and threading.active_count() == 1
-    forks = alone and held is not None and held.model.src_table.device.type == "cpu"
+    forks = alone and held is not None and held.device.type == "cpu"
     return multiprocessing.get_context("fork" if forks else "spawn")
 
 

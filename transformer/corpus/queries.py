@@ -94,14 +94,6 @@ class Distribution:
     quantiles: tuple[float, ...]  # at `QUANTILES`, each the value of a line (numpy's method "lower")
 
 
-@dataclass(frozen=True, eq=False)
-class Values:
-    """One measure of one head on some lines, in the order of lines."""
-
-    lines: np.ndarray  # int [n], from 1
-    values: np.ndarray  # float64 [n]
-
-
 # ---------------------------------------------------------------- questions
 
 
@@ -177,32 +169,18 @@ def line(run: Run, number: int) -> Whole | None:
 
 def distribution(run: Run, kind: Kind, layer: int, head: int, measure: Name) -> Distribution | None:
     """One measure of one head over all lines; None where no line has it. Errors are those of `search`."""
-    values = _column(run, kind, layer, head, measure, share=1.0).values
+    asked = Asked(kind, layer, head, measure)
+    asked.check(run)
+    select, bound = asked.select()
+    query = f"SELECT value FROM ({select})"
+    with database.cursor(run) as cursor:
+        found = cursor.execute(query, database.bound(run, query, bound)).fetchnumpy()
+    values = np.asarray(found["value"], dtype=np.float64)
     summary = rollups.summary_of(Key(kind, layer, head, measure), values)
     if summary is None:
         return None
     quantiles = np.quantile(values, QUANTILES, method="lower")
     return Distribution(summary, float(values.min()), float(values.max()), tuple(quantiles.tolist()))
-
-
-def values(run: Run, kind: Kind, layer: int, head: int, measure: Name, *, most: int = 2_000) -> Values:
-    """One measure of one head on about `most` lines, spread over the file. Errors are those of `search`.
-
-    The same lines for every head and measure, so that two can be drawn against each other.
-    """
-    return _column(run, kind, layer, head, measure, share=most / max(run.lines_done, 1))
-
-
-def _column(run: Run, kind: Kind, layer: int, head: int, measure: Name, *, share: float) -> Values:
-    asked = Asked(kind, layer, head, measure)
-    asked.check(run)
-    select, bound = asked.select()
-    # Knuth's multiplicative hash of the line's number: the lines below a share of its range are spread evenly.
-    some = f"SELECT line, value FROM ({select}) WHERE line::UBIGINT * 2654435761 % 4294967296 < $below ORDER BY line"
-    with database.cursor(run) as cursor:
-        cursor.execute(some, database.bound(run, some, bound | {"below": round(min(share, 1.0) * 2**32)}))
-        found = cursor.fetchnumpy()
-    return Values(np.asarray(found["line"]), np.asarray(found["value"], dtype=np.float64))
 
 
 def _hits(run: Run, values: Mapping[int, tuple[float | None, ...]], places: Mapping[int, Place]) -> Iterator[Hit]:

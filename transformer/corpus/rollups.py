@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -250,19 +250,3 @@ class _Layout:
 def _added(one: Summary, other: Summary) -> Summary:
     n, total, squares = one.n + other.n, one.sum + other.sum, one.squares + other.squares
     return Summary(n, total, squares, one.counts + other.counts, one.bins)
-
-
-def disagreements(summaries: Summaries, attention: Name) -> list[tuple[Key, float]]:
-    """How far the rank of each head's attention is above that of its effect, by means over lines, highest first.
-
-    A rank is the share of the run's other heads that are below, 0 to 1; the keys are those of `attention`, one of
-    `ATTENDS`. Near 1 a head attends much and matters little, near -1 the other way round. Heads without an effect are
-    left away; empty without --effect.
-    """
-    sign = 1 if ATTENDS[attention] else -1
-    pairs = {key: summaries.get(replace(key, measure="effect")) for key in summaries if key.measure == attention}
-    heads = {key: (sign * summaries[key].mean, effect.mean) for key, effect in pairs.items() if effect is not None}
-    if len(heads) < 2:
-        return []
-    ranks = [np.searchsorted(np.sort(column), column) / (len(heads) - 1) for column in np.array([*heads.values()]).T]
-    return sorted(zip(heads, (ranks[0] - ranks[1]).tolist(), strict=True), key=lambda pair: -pair[1])

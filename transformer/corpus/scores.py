@@ -11,6 +11,7 @@ bootstrap; Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the s
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -191,7 +192,13 @@ def _score(name: str) -> Score:
 
     metric = BLEU() if name == "bleu" else CHRF()
     mine = slice(_START[name], _START[name] + _LISTS[name])
-    return lambda found: metric._compute_score_from_stats([int(one) for one in found[mine]]).score
+
+    def of(found: Floats) -> float:
+        if not found[_COUNTED[name]]:  # a draw of lines without a reference; sacrebleu says 0
+            return math.nan
+        return float(metric._compute_score_from_stats([int(one) for one in found[mine]]).score)
+
+    return of
 
 
 def _aer(folder: Path, *, n_draws: int, seed: int) -> Iterator[HeadAer]:

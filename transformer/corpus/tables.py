@@ -1,7 +1,7 @@
 """The tables that a corpus run keeps: their columns, units and ranges.
 
-A run has three. `sentences` has a row a line of the file; `heads` a row a line and head; `vectors` a row a token and
-head of the first lines, if asked. A value that a line or head does not have is null, never 0 or NaN.
+A run has three. `sentences` has one row per line of the file; `heads` one per line and head; `vectors` one per token
+and head of the first lines, if asked. A value that a line or head does not have is null, never 0 or NaN.
 
 Lines count from 1, as editors do; layers and heads from 1, as the app does; tokens (queries, keys) from 0, steps of
 the output from 0, as everywhere in the library.

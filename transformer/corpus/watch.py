@@ -33,7 +33,7 @@ class Batch:
     def __init__(self, checkpoint: Checkpoint, items: Sequence[Item], pieces: Pieces) -> None:
         self.model, self.items, self.pieces = checkpoint.model, items, pieces
         self.places = np.array([item.place for item in items])
-        self._device, config = checkpoint.model.src_table.device, checkpoint.config
+        self._device, config = checkpoint.device, checkpoint.config
         self.src = padded([item.src_ids for item in items], config.fill_id).to(self._device)  # [B, S]
         self.read = padded([item.read_ids for item in items], config.fill_id).to(self._device)  # [B, T]
         self._ends = [item.src_ids[-1:] == (config.eos_id,) for item in items]

@@ -51,12 +51,11 @@ def _told(corpus: Run, summary: Summary, found: Heads) -> Sentence:
         low=low,
         high=high,
     )
-    value = float(found.means[layer, head])
-    if not np.isfinite(value):  # this sentence has no such row
-        return capitalised(said)
-    share = share_below(summary, value)
-    place = say("About {share:.0%} of these lines are below this sentence.", share=share)
-    return joined(" ", [capitalised(said), place])
+    parts, value = [capitalised(said)], float(found.means[layer, head])
+    if np.isfinite(value):  # else this sentence has no such row
+        share = share_below(summary, value)
+        parts.append(say("About {share:.0%} of these lines are below this sentence.", share=share))
+    return joined(" ", parts)
 
 
 def share_below(summary: Summary, value: float) -> float:

@@ -13,10 +13,12 @@ from transformer.corpus import database
 from transformer.corpus.folder import Run, summaries
 from transformer.corpus.paired import Head
 from transformer.corpus.queries import Hit
+from transformer.corpus.scores import Figure, PairedScore
 from ui.corpus import asking, hits
 from ui.corpus.beside_pictures import Beside, differences
 from ui.corpus.corpus_pictures import head_name
 from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card, link_to
+from ui.corpus.whole import figure
 from ui.runs import corpora
 from ui.runs.attempt import attempt
 from ui.runs.show import show
@@ -137,31 +139,19 @@ def _scores(first: Run, second: Run) -> None:
         return
     decoded = first.about.options.decode  # as was the second: what each wrote is long and probable by itself
     per_piece = {"loss"} if decoded else {"loss", "exact"}
-    rows = {
-        name: (one.first, one.second, one.difference.low, one.difference.high)
-        for name, one in found.items()
-        if name not in per_piece or (alike and not decoded)
-    }
+    rows = {name: one for name, one in found.items() if name not in per_piece or (alike and not decoded)}
     if not decoded and log_prob is not None and log_prob.low is not None and log_prob.high is not None:
-        rows["log_prob"] = log_prob.first, log_prob.second, log_prob.low, log_prob.high
+        gap = Figure(log_prob.mean, log_prob.low, log_prob.high)
+        rows["log_prob"] = PairedScore(log_prob.first, log_prob.second, gap)
     with st.container(horizontal=True, key=page_style.SUMMARY):
-        for name, (one, other, low, high) in rows.items():
+        for name, one in rows.items():
             label, form = _SCORES[name]
-            between = say("{low} to {high}", low=format(low, f"+{form}"), high=format(high, f"+{form}"))
             help = say(
                 "{one} in the first run, {other} in the second; below, the 95 % interval of the difference.",
-                one=format(one, form),
-                other=format(other, form),
+                one=format(one.first, form),
+                other=format(one.second, form),
             )
-            st.metric(
-                label,
-                format(other - one, f"+{form}"),
-                between,
-                help=help,
-                width="content",
-                delta_color="off",
-                delta_arrow="off",
-            )
+            figure(label, one.difference, f"+{form}", help)
     if log_prob is not None and not alike and not decoded:
         st.caption(say("The two models cut outputs into different pieces, so numbers per piece are not compared."))
 

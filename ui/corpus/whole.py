@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from transformer.corpus.scores import CorpusScores, Figure, HeadAer
 from ui.corpus.asking import scores_of
 from ui.corpus.opened import OpenCorpus
@@ -22,19 +24,17 @@ def draw(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
     shown = [(label, one, form, help) for label, one, form, help in figures if one is not None]
     with st.container(horizontal=True, key=page_style.SUMMARY):
         for label, one, form, help in shown:
-            between = say("{low} to {high}", low=format(one.low, form), high=format(one.high, form))
-            st.metric(
-                label,
-                format(one.value, form),
-                between,
-                help=help,
-                width="content",
-                delta_color="off",
-                delta_arrow="off",
-            )
+            figure(label, one, form, help)
     if found.left_out:
         st.caption(drawing.plain(_left_out(found)))
     return found.heads
+
+
+def figure(label: Sentence, one: Figure, form: str, help: Sentence) -> None:
+    """Draw a number with its interval below."""
+    between = say("{low} to {high}", low=format(one.low, form), high=format(one.high, form))
+    look: Any = {"width": "content", "delta_color": "off", "delta_arrow": "off"}
+    st.metric(label, format(one.value, form), between, help=help, **look)
 
 
 def _figures(found: CorpusScores, *, decoded: bool) -> list[tuple[Sentence, Figure | None, str, Sentence]]:

@@ -53,13 +53,13 @@ def test_the_end_says_what_was_found_and_where_it_is(file, tmp_path, capsys):
     assert main(command(file, out, "--shard", "40")) == 0
     said = capsys.readouterr().out
     assert re.search(r"^reverse over words.tsv: 60 lines, 95 % intervals$", said, re.MULTILINE)
-    assert re.search(r"^  loss, nats a piece  0\.\d{4}  \(0\.\d{4} to 0\.\d{4}\)$", said, re.MULTILINE)
+    assert re.search(r"^  loss, nats per piece  0\.\d{4}  \(0\.\d{4} to 0\.\d{4}\)$", said, re.MULTILINE)
     assert re.search(r"^  exact +\d+\.\d\d%  \(.*%\)$", said, re.MULTILINE)
     assert "  1 left out: This line has no second column" in said
     assert "  1 left out: The source has 61 pieces; reverse reads at most 13. Shorten it." in said
     assert re.search(r"^62 lines in [\d.]+ s: [\d,]+ sentences a second\.$", said, re.MULTILINE)
     (folder,) = out.iterdir()
-    assert f"The tables stand in {folder}." in said
+    assert f"The tables are in {folder}." in said
     assert f"GLASSFORMER_CORPORA={out}" in said
     assert open_run(folder).about.complete
     before = contents(out)
@@ -131,7 +131,7 @@ def test_the_code_of_the_documentation_runs(file, tmp_path, capsys, monkeypatch)
     (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```py\n(.*?)```", (ROOT / "docs" / "corpus.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     capsys.readouterr()
     for block in blocks:
         exec(block, {})

@@ -129,18 +129,6 @@ def test_a_measure_that_no_line_has_has_no_distribution(run):
     assert queries.distribution(run, "cross", 1, 1, "self") is None
 
 
-def test_values_are_of_the_same_lines_each_time(run, heads):
-    rows = of_head(heads, *HEAD)
-    found = queries.values(run, *HEAD, "entropy", most=100)
-    again = queries.values(run, "cross", 2, 1, "peak", most=100)
-    assert found.lines.tolist() == again.lines.tolist()
-    assert found.values.tolist() == rows["entropy"].loc[found.lines].tolist()
-    assert 85 <= len(found.lines) <= 105
-    assert np.histogram(found.lines, 5, (1, LINES))[0].min() > 14  # from all over the file
-    everything = queries.values(run, *HEAD, "entropy", most=10**9)
-    assert everything.lines.tolist() == rows.index.tolist()
-
-
 # ---------------------------------------------------------------- searching
 
 
@@ -268,7 +256,7 @@ def test_only_measures_are_names(run, name):
     for asked in (Asked(*HEAD, name), OfSentence(name), Contains(name, "a"), Disagrees(*HEAD, name)):
         with pytest.raises(QueryError, match=r" is not a | does not say "):
             queries.search(run, [asked])
-    for ask in (queries.values, queries.distribution, queries.extremes):
+    for ask in (queries.distribution, queries.extremes):
         with pytest.raises(QueryError, match="not a measure"):
             ask(run, *HEAD, name)
 

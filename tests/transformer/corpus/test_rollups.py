@@ -111,20 +111,3 @@ def test_negative_counts_are_refused():
     row["bins"][:2] = [row["bins"][0] - 1_000, row["bins"][1] + 1_000]
     with pytest.raises(ClauseError, match="does not add up"):
         merged([pa.Table.from_pylist([row], schema=tables.ROLLUP)])
-
-
-@pytest.mark.parametrize(("attention", "sign"), [("norm_share", 1), ("entropy", -1)])
-def test_heads_whose_ranks_disagree_are_those_of_pandas(attention, sign):
-    means = HEADS.to_pandas().groupby(["kind", "layer", "head"], observed=True)[[attention, "effect"]].mean()
-    ranks = ((sign * means[attention]).rank() - means["effect"].rank()) / (len(means) - 1)
-    found = {
-        (key.kind, key.layer, key.head): rank
-        for key, rank in rollups.disagreements(merged([rolled_up(HEADS)]), attention)
-    }
-    assert found == pytest.approx(ranks.to_dict())
-    assert list(found.values()) == sorted(found.values(), reverse=True)
-
-
-def test_without_effects_no_heads_disagree():
-    measured = heads(LINES, np.random.default_rng(0), effect=False, layers=1, per_layer=2)
-    assert rollups.disagreements(merged([rolled_up(measured)]), "entropy") == []

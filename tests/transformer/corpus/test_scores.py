@@ -84,6 +84,13 @@ def test_a_shard_that_is_still_being_written_does_not_count(outputs, tmp_path):
     assert scores.scores(tmp_path).n_lines == 40
 
 
+def test_a_draw_of_lines_without_references_has_no_score(outputs, tmp_path):
+    pair = outputs[0][0], outputs[1][0]
+    write(tmp_path, [row(*pair), {"n_source": 3}], size=2)
+    found = scores.scores(tmp_path).chrf
+    assert found.low == found.value == found.high > 0
+
+
 def test_what_no_line_has_is_no_score(tmp_path):
     write(tmp_path, [{"n_source": 3}, {"problem": "empty"}], size=1)
     found = scores.scores(tmp_path)
