@@ -18,6 +18,7 @@ from transformer.corpus.conditions import Asked, Condition
 from transformer.corpus.folder import Run
 from transformer.corpus.rollups import Key, Summary
 from transformer.corpus.tables import NAMES, TABLES, Name
+from transformer.errors import DataError
 from transformer.model.anatomy import Kind
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -189,5 +190,8 @@ def _hits(run: Run, values: Mapping[int, tuple[float | None, ...]], places: Mapp
     files = [database.path(run, "sentences", shard) for shard in shards]
     query = f"SELECT {_TEXTS} FROM read_parquet($files) WHERE line IN (SELECT unnest($lines))"
     texts = {row[0]: row for row in database.rows(run, query, {"files": files, "lines": list(values)})}
+    if lacking := values.keys() - texts.keys():
+        kind = f"line {min(lacking)}"
+        raise DataError("{runs}: a file is damaged or was replaced ({kind}).", runs=run.key, kind=kind)
     for number, found in values.items():
         yield replace(Hit(*texts[number]), values=found, place=places.get(number))

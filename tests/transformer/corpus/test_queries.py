@@ -290,6 +290,14 @@ def test_a_file_that_is_gone_since_is_refused(tmp_path):
         queries.extremes(run, *HEAD, "peak")
 
 
+def test_tables_that_do_not_fit_each_other_are_refused(tmp_path):
+    made = write_run(tmp_path, lines=100, layers=1, per_layer=2)
+    file = made / "sentences-000000.parquet"
+    pq.write_table(pq.read_table(file).slice(1), file)
+    with pytest.raises(DataError, match=r"damaged or was replaced \(line 1\)"):
+        queries.search(folder.open_run(made), [Asked("cross", 1, 1, "peak")], n=100)
+
+
 @pytest.mark.parametrize(
     "query",
     [
