@@ -105,7 +105,7 @@ def _options(options: argparse.Namespace) -> Options:
     if (options.pairs is None) == (options.alignments is None):
         raise DataError("give either --pairs FILE or --alignments SRC TGT GOLD.")
     if options.alignments and options.decode:
-        raise DataError("--alignments are of the references, so --decode cannot be measured against them.")
+        raise DataError("--alignments link the references; leave out --decode.")
     for name, least, most in (("vectors", 0, 5_000), ("shard", 1, 100_000)):
         found = getattr(options, name)
         if not least <= found <= most:
@@ -121,7 +121,7 @@ def _options(options: argparse.Namespace) -> Options:
 
 def _check_fits(checkpoint: Checkpoint, options: argparse.Namespace) -> None:
     if options.decode and not checkpoint.model.anatomy.writes:
-        raise DataError("--decode: {name} only reads and writes nothing; leave it out.", name=checkpoint.name)
+        raise DataError("--decode: {name} is encoder-only, so it writes nothing; leave it out.", name=checkpoint.name)
     if options.alignments:
         checkpoint.model.anatomy.attention("cross")
 

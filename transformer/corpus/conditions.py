@@ -135,16 +135,6 @@ class OfSentence(Condition):
 
 
 @dataclass(frozen=True)
-class Exact(Condition):
-    """The output is the reference (forced: each piece was the model's first), or is not."""
-
-    exact: bool
-
-    def select(self) -> Select:  # noqa: D102
-        return "SELECT line, NULL AS value FROM read_parquet($sentences) WHERE exact = $exact", {"exact": self.exact}
-
-
-@dataclass(frozen=True)
 class Contains(Condition):
     """A text of a line contains another, upper or lower case alike."""
 

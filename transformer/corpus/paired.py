@@ -128,7 +128,7 @@ def _heads(name: Name, side: str) -> str:
 def _ask(first: Run, second: Run, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     if first.about.sha256 != second.about.sha256:
         raise DataError(
-            "{first} and {second} are not of the same lines, so they cannot be compared line by line.",
+            "{first} and {second} do not have the same lines, so they cannot be compared line by line.",
             first=first.key,
             second=second.key,
         )

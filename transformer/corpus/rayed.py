@@ -38,6 +38,8 @@ def measured(
     except (ConnectionError, ValueError, RuntimeError) as error:
         raise DataError("Ray cannot be reached ({reason}).", reason=str(error).split("\n")[0]) from None
     try:
+        if job.device != "cpu" and not ray.cluster_resources().get("GPU"):
+            raise DataError("device {device}: this Ray cluster has no GPU; use cpu.", device=job.device)
         files = ray.remote(num_cpus=1, num_gpus=int(job.device != "cpu"), max_retries=3)(Job.files)
         n_at_once = int(ray.cluster_resources().get("CPU", 1))
         waiting = iter(shards)
@@ -49,6 +51,8 @@ def measured(
                 found = ray.get(ready)
             except ray.exceptions.RayTaskError as error:
                 raise error.cause if isinstance(error.cause, GlassformerError) else error from None
+            except ray.exceptions.RayError as error:
+                raise DataError("Ray gave up a shard ({reason}).", reason=str(error).split("\n")[0]) from None
             running |= {files.remote(job, shard): shard.number for shard in islice(waiting, 1)}
             yield number, found
     finally:

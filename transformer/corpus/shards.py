@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ from transformer.importers.opening import load
 KINDS: Final = ("encoder", "decoder", "cross")  # the order in which `heads` has them
 _PART: Final = ".part"
 _DECIDING: Final = ("model", "runs", "text", "checkpoint", "analysis", "corpus")  # folders
+_WORDS: Final = "training/evaluation.py"  # how BLEU finds words
 _ASKING: Final = frozenset(  # modules of this one that measure nothing
     f"{name}.py"
     for name in ("conditions", "database", "folder", "joined", "paired", "pool", "queries", "rayed", "scores")
@@ -48,15 +50,23 @@ _ASKING: Final = frozenset(  # modules of this one that measure nothing
 Files = Mapping[Table, bytes]
 
 
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:  # sacreBLEU is an extra
+        return ""
+
+
 @cache
 def code_version() -> str:
     """A hash of the code that decides the numbers and the bytes: our sources, and the versions of the libraries."""
     root, digest = Path(__file__).parents[1], hashlib.sha256()
-    for path in sorted(path for folder in _DECIDING for path in (root / folder).rglob("*.py")):
+    for path in sorted([root / _WORDS, *(path for folder in _DECIDING for path in (root / folder).rglob("*.py"))]):
         name = path.relative_to(root).as_posix()
         if name.removeprefix("corpus/") not in _ASKING:
             digest.update(f"{name}\n".encode() + path.read_bytes())
-    digest.update(f"{torch.__version__} {pa.__version__} {np.__version__} {platform.machine()}".encode())
+    libraries = [f"{name} {_version(name)}" for name in ("torch", "pyarrow", "numpy", "sacrebleu")]
+    digest.update(" ".join([*libraries, platform.machine()]).encode())
     return digest.hexdigest()[:16]
 
 

@@ -31,7 +31,7 @@ _OPEN_WIDTH: Final = 270
 NO_LABEL: Final = say(
     "A mean over these lines says where weights are, not what a head is for; lines of another file can give other "
     "numbers. An interval says how far the mean would move with other lines like these, if lines were independent; "
-    "neighbouring lines of one text seldom are, so it is rather too narrow."
+    "neighbouring lines of one text seldom are, so it tends to be too narrow."
 )
 AER: Final = say(
     "The alignment error rate of the head's largest weights against the gold alignments, 0 % to 100 %; the lower of "

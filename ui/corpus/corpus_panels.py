@@ -133,7 +133,7 @@ def told(run: Run, checkpoint: Checkpoint) -> Sentence:
         how = say("Measured on the model's own greedy output.")
     if about.content_hash == checkpoint.content_hash:
         return how
-    other = say("It is of the checkpoint {name}, not of the one chosen in the sidebar.", name=about.checkpoint)
+    other = say("This run is of the checkpoint {name}, not of the one chosen in the sidebar.", name=about.checkpoint)
     return joined(" ", [how, other])
 
 

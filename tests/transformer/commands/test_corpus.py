@@ -112,7 +112,7 @@ def test_what_is_wrong_is_said_before_anything_is_measured(file, tmp_path, capsy
 
 def test_what_does_not_fit_the_model_is_said(file, tmp_path, capsys):
     assert main(command(file, tmp_path / "runs", "--decode", checkpoint=PALINDROME)) == 2
-    assert "--decode: palindrome only reads and writes nothing; leave it out." in capsys.readouterr().err
+    assert "--decode: palindrome is encoder-only, so it writes nothing; leave it out." in capsys.readouterr().err
     gold = ["--alignments", "a", "b", "c", "--out", str(tmp_path / "runs")]
     assert main(["corpus", PALINDROME, *gold]) == 2
     assert "cross-attention" in capsys.readouterr().err

@@ -10,7 +10,7 @@ import pytest
 from tests.transformer.corpus.made_runs import KINDS, LACKING, write_run
 from tests.transformer.corpus.test_folder import spoil_cut, spoil_link, spoil_middle, spoil_type
 from transformer.corpus import database, folder, queries
-from transformer.corpus.conditions import LINE_NAMES, Asked, Contains, Disagrees, Exact, LooksAt, OfSentence
+from transformer.corpus.conditions import LINE_NAMES, Asked, Contains, Disagrees, LooksAt, OfSentence
 from transformer.corpus.tables import NAMES, Options
 from transformer.errors import DataError, QueryError
 
@@ -168,12 +168,6 @@ def test_a_number_of_lines(run, sentences, name):
     same(found, sort(rows[rows[name] >= least], name, ascending=False), [rows[name]])
     found = queries.search(run, [OfSentence(name, at_most=least)])
     same(found, sort(rows[rows[name] <= least], name, ascending=True), [rows[name]])
-
-
-@pytest.mark.parametrize("exact", [True, False])
-def test_whether_lines_are_exact(run, sentences, exact):
-    rows = sentences.set_index("line")
-    same(queries.search(run, [Exact(exact)]), rows[rows["exact"] == exact])
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
