@@ -42,7 +42,7 @@ define both_halves
 others=$$(mktemp); \
 nice -n 10 $(PY) -m pytest --ignore=tests/browser -n 2 --dist loadfile > "$$others" 2>&1 & pid=$$!; \
 trap 'kill $$pid; rm -f "$$others"; exit 130' INT TERM; \
-$(PY) -m pytest tests/browser --reruns 1 -rRa -n 2 --dist loadfile --no-loadscope-reorder; browser=$$?; \
+$(PY) -m pytest tests/browser --reruns 1 -raR -n 2 --dist loadfile --no-loadscope-reorder; browser=$$?; \
 wait $$pid; rest=$$?; cat "$$others"; rm -f "$$others"; \
 test $$browser -eq 0 && test $$rest -eq 0
 endef
