@@ -30,7 +30,7 @@ def test_haproxy_takes_its_file(which, tmp_path):
 
 def test_haproxy_asks_what_the_app_answers_and_hides_what_is_not_for_all():
     assert re.findall(r"uri /(\w+)", CONFIG) == [health.READY, health.HEALTH]
-    assert f"path_end /{metrics.PATH} " in CONFIG
+    assert f"path,url_dec -m end /{metrics.PATH} " in CONFIG
 
 
 def test_the_services_of_compose_fit_together():

@@ -7,6 +7,7 @@ import pytest
 
 from tests.pages.conftest import packages_looked_through_once as packages_looked_through_once
 from tests.ui.server.redis_server import RedisServer
+from tests.ui.server.sharing import replicas
 from transformer.checkpoint.load import Checkpoint, load
 from ui.server.registry import Registry
 from ui.server.store_shared import Shared
@@ -31,6 +32,21 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
     """A real server, which keeps nothing on disk; who kills it starts it again."""
     with RedisServer(tmp_path_factory.mktemp("redis")) as server:
         yield server
+
+
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """A server that a test may end."""
+    with RedisServer(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def two(redis_server: RedisServer) -> Iterator[list[Registry]]:
+    """Two replicas whose store has nothing else in it."""
+    redis_server.empty()
+    with replicas(redis_server.url) as found:
+        yield found
 
 
 @pytest.fixture(params=["in memory", "in Redis"])

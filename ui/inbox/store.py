@@ -126,7 +126,7 @@ class Store:
             upload = self._found.get(token)
             if upload is None:
                 raise gone()
-            aside = self.root / f".{token}"
+            aside = self.root / f"{token}-read"  # a name that is swept, should this process end here
             os.rename(upload.folder, aside)
             upload.folder.mkdir(mode=0o700)
             os.rename(aside / made.relative_to(upload.folder), upload.folder / made.name)
@@ -161,10 +161,10 @@ class Store:
             return
         folder, known = replicas.named(self.root, token), self._found.get(token)
         if folder is None:
-            self.forget(token)
+            self._let_go(token)  # and no more: it may be about to be put in its place
         elif known is None or not known.title:
             found = Upload(token, folder, "", 0, 0.0) if known is None else known
-            with suppress(OSError, ValueError, TypeError):
+            with suppress(OSError, ValueError, TypeError, KeyError):
                 about = json.loads((folder / ABOUT).read_bytes())
                 found = replace(
                     found, **about | {"title": Path(about["title"]).name, "left_out": tuple(about["left_out"])}
@@ -177,11 +177,16 @@ class Store:
 
     def forget(self, token: str) -> None:
         """Remove an upload and its files."""
+        found = self._let_go(token)
+        if found is not None:
+            shutil.rmtree(found.folder, ignore_errors=True)
+
+    def _let_go(self, token: str) -> Upload | None:
         with self._lock:
             found = self._found.pop(token, None)
         if found is not None:
-            shutil.rmtree(found.folder, ignore_errors=True)
             self._forgotten(found)
+        return found
 
     def sweep(self) -> None:
         """Remove what nobody used for long."""

@@ -31,7 +31,8 @@ from ui.server.registry import ROOMS, Registry
 
 HEARTBEAT_SECONDS: Final = 15.0  # proxies close what is silent for 60
 RETRY_MS: Final = 2000
-LEAST_SECONDS: Final = 0.02  # between two looks; what is due may have to wait for the store
+LEAST_SECONDS: Final = 0.02  # between two looks
+LATE_SECONDS: Final = 1.0  # between two looks at what is due, and waits for the store
 TOGETHER_SECONDS: Final = 0.25  # votes and comings of so long are told at once
 _Result = TypeVar("_Result")
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -77,9 +78,9 @@ async def _told(
     told, told_counts, told_away = last, None, None
     while True:
         changed.clear()
-        if rooms.is_due(code):
-            await in_thread(rooms.public, code)
         public = rooms.public(code, go_on=False)
+        if public is not None and public.phase and not rooms.left(public):
+            public = await in_thread(rooms.public, code)
         if rooms.closed:  # the browser comes again, and is told by the next server
             return
         if public is None:
@@ -97,7 +98,7 @@ async def _told(
             told_counts = counted
             yield event("counts", asdict(counted))
         try:
-            most = min(HEARTBEAT_SECONDS, rooms.left(public)) if public.phase else HEARTBEAT_SECONDS
+            most = min(HEARTBEAT_SECONDS, rooms.left(public) or LATE_SECONDS) if public.phase else HEARTBEAT_SECONDS
             await asyncio.wait_for(changed.wait(), max(most, LEAST_SECONDS))
         except TimeoutError:
             yield b": still here\n\n"

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Final
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -55,7 +54,7 @@ class Health:
             return PlainTextResponse("ok", headers={"Cache-Control": "no-store"})
 
         async def ready(_: Request) -> Response:
-            problem = await run_in_threadpool(self.problem)
+            problem = self.problem()
             status, said = (200, "ready") if problem is None else (503, str(problem))
             return PlainTextResponse(said, status_code=status, headers={"Cache-Control": "no-store"})
 

@@ -117,12 +117,6 @@ class Registry:
         room = self._found(code, tick=go_on)
         return None if room is None else room.public
 
-    def is_due(self, code: str) -> bool:
-        """Whether a time of a room is up: `public` then goes on, for which it may wait."""
-        with self._lock:
-            room = self._rooms.get(code)
-            return room is not None and room.is_due()
-
     def look(self, code: str, token: str = "") -> None:
         """Look whether another process knows a room, or a student, that this one does not; it may wait."""
         self._store.look(code, token)

@@ -72,8 +72,10 @@ def named(root: Path, name: str) -> Path | None:
 
 
 def names(root: Path) -> list[str]:
-    """What all that lies there is called."""
-    return [one.name for one in root.iterdir() if _NAME.fullmatch(one.name)]
+    """What all that lies there is called; nothing, while the folder cannot be read."""
+    with suppress(OSError):
+        return [one.name for one in root.iterdir() if _NAME.fullmatch(one.name)]
+    return []
 
 
 def touch(path: Path) -> None:
@@ -83,11 +85,13 @@ def touch(path: Path) -> None:
 
 
 def seconds_since(path: Path) -> float:
-    """How long ago it was used; for ever, if it is not there any more."""
+    """How long ago it was used; for ever, if it is not there any more; 0 where the folder does not answer."""
     try:
         return time.time() - path.stat().st_mtime
-    except OSError:
+    except FileNotFoundError:
         return float("inf")
+    except OSError:
+        return 0.0
 
 
 class Lock:

@@ -107,5 +107,5 @@ def chosen(said: str | None = None) -> Store:
         raise StoreError(
             "{name} is “{found}”; it must be the address of a Redis or Valkey server, such as redis://127.0.0.1:6379/0.",
             name=ENVIRONMENT,
-            found=url.rpartition("@")[2],
+            found=url.rpartition("@")[2].partition("?")[0],  # without a password
         ) from error

@@ -127,15 +127,18 @@ class Link:
         return found
 
     def overview(self, now: float) -> tuple[str, float, dict[str, int]]:
-        """What tells whether all is still there, asked for last; the server's time; the `rev` of each room."""
+        """What tells whether all is still there, asked for last; the server's time; the `rev` of each room.
+
+        A server that was started anew may have an older state, boot and all, so its run counts, too.
+        """
         with self._client.pipeline(transaction=False) as asked:
             asked.set(BOOT, secrets.token_urlsafe(6), nx=True).time().zrangebyscore(ROOMS, now, "+inf")
             _, (seconds, micros), codes = asked.execute()
             for code in codes:
                 asked.hget(f"{PREFIX}room:{code}", REV)
-            *revs, boot = asked.get(BOOT).execute()
+            *revs, boot, about = asked.get(BOOT).info("server").execute()
         there = {code: int(rev) for code, rev in zip(codes, revs, strict=True) if rev is not None}
-        return str(boot or ""), seconds + micros / 1e6, there
+        return f"{boot or ''}.{about['run_id']}", seconds + micros / 1e6, there
 
     def publish(self, news: str) -> None:
         """Tell all who hear."""

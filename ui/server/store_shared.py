@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from ui.server.public import RefusedError
 from ui.server.room import Bucket, Room
@@ -37,7 +37,6 @@ TRY_SECONDS = 3.0
 LOOKS_AT_ONCE, LOOKS_A_SECOND = 200, 20.0  # at what is not known here, which anybody may ask for
 HEAR_SECONDS = 0.5
 _LOG = logging.getLogger("glassformer.rooms")
-_UNREADABLE: Final = (ValueError, KeyError, TypeError, AttributeError)
 _Result = TypeVar("_Result")
 State = Mapping[str, Any]
 
@@ -99,8 +98,8 @@ class Shared(Store):
 
     def change(self, room: Room, act: Callable[[Room], _Result]) -> _Result:
         """See `Store`."""
-        end = time.monotonic() + TRY_SECONDS
         with self._changing:
+            end = time.monotonic() + TRY_SECONDS
             while time.monotonic() < end:
                 with self.lock:
                     if self.rooms.get(room.code) is not room:
@@ -177,11 +176,16 @@ class Shared(Store):
         if not texts:
             return False
         rev, _ = int(texts.pop(REV)), texts.pop(BY)
-        state = {name: read(text) for name, text in texts.items()}
+        try:
+            state = {name: read(text) for name, text in texts.items()}
+            found = Room(code, state["secret"], self.clock).become(state)
+        except Exception:  # one room that nobody can read leaves the others as they are
+            _LOG.exception("A room in the store was not written by this program")
+            return False
         with self.lock:
-            if self.clock() - state["used"] > IDLE_SECONDS:
+            if self.clock() - found.used > IDLE_SECONDS:
                 return False
-            room = self.rooms.setdefault(code, Room(code, state["secret"], self.clock))
+            room = self.rooms.setdefault(code, found)
             if room.rev >= rev:
                 return room.rev == rev
             room.become(state).rev = rev
@@ -243,15 +247,17 @@ class Shared(Store):
                     self._catch_up()
                     self._find_again()
                     self._link.publish(self._news(who=True))
-                    while not self._stopped.is_set():
+                    last = time.monotonic()  # it hears at least itself, unless the connection is dead
+                    while not self._stopped.is_set() and time.monotonic() - last < SILENT_SECONDS:
                         heard = channel.get_message(ignore_subscribe_messages=True, timeout=HEAR_SECONDS)
                         if heard is not None:
+                            last = time.monotonic()
                             self._hear(heard["data"])
             except ERRORS as error:
                 if not self._stopped.is_set():
                     self._lose(error)
-            except _UNREADABLE:
-                _LOG.exception("The store of the rooms holds something that this program has not written")
+            except Exception:  # whatever it is, the thread goes on
+                _LOG.exception("What the store of the rooms says cannot be read")
             self._stopped.wait(AGAIN_SECONDS)
 
     def _hear(self, data: str) -> None:
@@ -307,8 +313,8 @@ class Shared(Store):
                     self._lose(error)
             except RefusedError:
                 pass  # the store is away, or a room is gone
-            except _UNREADABLE:
-                _LOG.exception("The store of the rooms holds something that this program has not written")
+            except Exception:  # whatever it is, the thread goes on
+                _LOG.exception("The rooms cannot be compared with their store")
 
     def _pause(self) -> float:
         ends = [room.public.until - self.clock() for room in self._all() if room.public.phase]

@@ -261,20 +261,21 @@ class Trainings:
         with self._lock:
             if self.look(training).is_under_way:
                 return
-            minutes = training.plan.minutes if minutes is None else min(minutes, MOST_MINUTES)
-            plan = _with_minutes(training.plan, minutes)
-            training.times += 1
+            before = training.plan
+            minutes = before.minutes if minutes is None else min(minutes, MOST_MINUTES)
+            training.plan, training.times = _with_minutes(before, minutes), training.times + 1
             try:
                 self._ask(training)
-            except BusyError:
-                training.times -= 1
+            except (BusyError, OSError):
+                training.plan, training.times = before, training.times - 1
                 raise
-            training.plan = plan
 
     def when(self, training: Training, seconds: float, do: Callable[[], None]) -> None:
         """Have something done when so many seconds are over, or the training is."""
         if self._is_others(training):
-            threading.Timer(seconds, do).start()
+            timer = threading.Timer(seconds, do)
+            timer.daemon = True  # the server's end does not wait for it
+            timer.start()
             return
         training.due.append((time.monotonic() + seconds, do))
         if not self.look(training).is_under_way:
@@ -287,6 +288,7 @@ class Trainings:
             training.is_gone = True
             self._jobs.withdraw(training.key)
             if self._running is not training:
+                training.lock.let_go()
                 shutil.rmtree(training.folder, ignore_errors=True)
 
     def sweep(self) -> None:
@@ -294,6 +296,9 @@ class Trainings:
         with self._lock:
             for token in {*self._found, *replicas.names(self.root)} if self._own.is_shared else ():
                 self._adopt(token)
+                folder = self.root / token
+                if token not in self._found and replicas.seconds_since(folder) > KEPT_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)  # what never became a training
             old = [one for one in self._idle() if self._unused(one) > KEPT_SECONDS]
         for one in old:
             self.forget(one)
@@ -325,15 +330,15 @@ class Trainings:
             self.forget(idle[0])
 
     def _ask(self, training: Training) -> None:
-        if self._own.is_shared:
-            if not training.lock.take():
-                raise BusyError("Another replica is at this training.")
-            (training.folder / STOP).unlink(missing_ok=True)
-            about = {name: getattr(training.plan, name) for name in ("name", "commands", "minutes")}
-            (training.folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+        if self._own.is_shared and not training.lock.take():
+            raise BusyError("Another replica is at this training.")
         try:
+            if self._own.is_shared:
+                (training.folder / STOP).unlink(missing_ok=True)
+                about = {name: getattr(training.plan, name) for name in ("name", "commands", "minutes")}
+                (training.folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
             self._jobs.ask(training.key, lambda job: self._train(training, job))
-        except BusyError:
+        except (BusyError, OSError):
             training.lock.let_go()
             raise
 

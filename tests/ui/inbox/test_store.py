@@ -181,3 +181,35 @@ def test_what_is_used_at_one_replica_is_not_old_for_another(beside, read):
 def test_no_other_name_leads_into_the_shared_folder(beside, tmp_path, name):
     (tmp_path.parent / "x").mkdir(exist_ok=True)
     assert beside[0].find(name) is None
+
+
+def test_what_moves_to_its_place_while_another_replica_looks_stays(beside, monkeypatch):
+    one, other, _ = beside
+    rename = os.rename
+
+    def moved(source, target):
+        rename(source, target)
+        other.sweep()  # which finds nothing there for a moment
+        monkeypatch.setattr(module.os, "rename", rename)
+
+    upload = one.begin()
+    other.sweep()
+    remove, removed = module.shutil.rmtree, []
+    monkeypatch.setattr(module.shutil, "rmtree", lambda path, **named: removed.append(path) or remove(path, **named))
+    monkeypatch.setattr(module.os, "rename", moved)
+    made = upload.folder / RECEIVED
+    one.keep(upload.token, made, native=True, left_out=())
+    assert upload.folder not in removed
+    assert other.find(upload.token)
+
+
+def test_what_a_replica_left_that_was_killed_while_it_moved_is_removed(beside, monkeypatch):
+    one, other, _ = beside
+    upload = one.begin()
+    monkeypatch.setattr(module.shutil, "rmtree", lambda *_, **__: None)
+    one.keep(upload.token, upload.folder / RECEIVED, native=True, left_out=())
+    monkeypatch.undo()
+    [left] = [path for path in other.root.iterdir() if path != upload.folder]
+    os.utime(left, (0, 0))
+    other.sweep()
+    assert [*other.root.iterdir()] == [upload.folder]

@@ -1,6 +1,5 @@
 """Rooms that replicas share by a real redis-server: exact, heard at once, and back by themselves whatever ends."""
 
-import asyncio
 import contextlib
 import subprocess
 import sys
@@ -9,70 +8,19 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.source_code import ROOT
-from tests.ui.server.redis_server import RedisServer
-from tests.ui.waiting import WAIT, Clock, until
-from ui.server import codes, store_redis, store_shared
-from ui.server.events import stream
+from tests.ui.server.sharing import ASKED, agree, opened, refused, replicas
+from tests.ui.waiting import Clock, until
 from ui.server.public import Kept, Public, Question, RefusedError, Round
-from ui.server.registry import MOST_ROOMS, Registry
+from ui.server.registry import MOST_ROOMS
 from ui.server.room import MOST_TOKENS, VOTES_AT_ONCE, Room, Student
 from ui.server.store import StoreError, chosen
 from ui.server.store_plain import read, written
-from ui.server.store_shared import SILENT_SECONDS, Shared
+from ui.server.store_shared import SILENT_SECONDS
 from words import joined, languages, said, say, say_n, through
-
-ASKED = Question("masks.1", say("How many of {n}?", n=3), ("one", "two", "three"))
-
-
-@contextlib.contextmanager
-def replicas(url, n=2, **named):
-    """So many replicas in this process, with their threads."""
-    found = [Registry(store=Shared(url, **named)) for _ in range(n)]
-    for one in found:
-        one.begin()
-    try:
-        yield found
-    finally:
-        for one in found:
-            one.close()
-
-
-@pytest.fixture
-def two(redis_server):
-    redis_server.empty()
-    with replicas(redis_server.url) as found:
-        yield found
-
-
-@pytest.fixture
-def own_server(tmp_path):
-    """A server that a test may end."""
-    with RedisServer(tmp_path) as server:
-        yield server
-
-
-def opened(here, there):
-    """A room that both know, in which a question is asked."""
-    taught = here.open()
-    here.do(taught, Room.ask, ASKED)
-    until(lambda: (known := there.public(taught.code)) and known.taken)
-    return taught
-
-
-def refused(why, call, *args, **named):
-    with pytest.raises(RefusedError) as caught:
-        call(*args, **named)
-    assert caught.value.why == why
-
-
-def agree(one, other, code):
-    until(lambda: one.public(code) == other.public(code) and one.counted(code) == other.counted(code))
-
 
 # ---------------------------------------------------------------- what is written
 
@@ -129,7 +77,16 @@ def test_a_state_is_the_same_after_it_was_written_and_read(state, students):
 
 
 @pytest.mark.parametrize(
-    "found", ["http://x", "redis://h:99999/0", "redis:h", "127.0.0.1:6379", "redis://h/zero", "redis://a:secret@h/x"]
+    "found",
+    [
+        "http://x",
+        "redis://h:99999/0",
+        "redis:h",
+        "127.0.0.1:6379",
+        "redis://h/zero",
+        "redis://a:secret@h/x",
+        "redis://h/x?password=secret",
+    ],
 )
 def test_what_is_no_address_of_a_store_is_said_without_its_password(found):
     with pytest.raises(StoreError, match="it must be the address of a Redis or Valkey server") as caught:
@@ -296,170 +253,3 @@ def test_another_process_votes_too_and_its_students_vanish_when_it_is_killed(red
         print(f"students of a killed replica are gone after {time.monotonic() - began:.1f} s")
         assert time.monotonic() - began < 3 * SILENT_SECONDS
         assert rooms.counted(taught.code).expected == 200
-
-
-# ---------------------------------------------------------------- a store that is away
-
-
-def end_and_start(server):
-    server.stop()
-    time.sleep(0.3)
-    server.start()
-
-
-def stay_away(server):
-    server.stop()
-    time.sleep(3)
-    server.start()
-
-
-def empty(server):
-    server.empty()
-
-
-def pause(server):
-    server.pause()
-    time.sleep(store_shared.BEAT_SECONDS + 2.5)
-    server.pause(False)
-
-
-@pytest.mark.parametrize(
-    ("happens", "kept"),
-    [(end_and_start, False), (end_and_start, True), (stay_away, False), (empty, False), (pause, False)],
-)
-def test_whatever_happens_to_the_store_all_is_back(tmp_path, happens, kept):
-    with RedisServer(tmp_path, kept=kept) as server, replicas(server.url) as two:
-        taught = opened(*two)
-        tokens = [two[n % 2].join(taught.code) for n in range(12)]
-        for n, token in enumerate(tokens[:6]):
-            two[n % 2].vote(taught.code, token, round_=1, choice=0)
-        agree(*two, taught.code)
-        gone = two[0].open()
-        until(lambda: two[1].public(gone.code))
-        two[1].end(gone)
-        until(lambda: two[0].public(gone.code) is None)
-        with two[0].listening(taught.code, tokens[0], lambda: None, counts=False):
-            happens(server)
-            until(lambda: not any(one.away for one in two))
-            until(lambda: all(one.counted(taught.code).students == 1 for one in two))
-            for n, token in enumerate(tokens):
-                until(lambda n=n, token=token: voted(two[n % 2], taught.code, token))
-            agree(*two, taught.code)
-            assert two[0].counted(taught.code).voted == 12
-            two[1].do(taught, Room.show)
-            agree(*two, taught.code)
-        assert two[0].public(taught.code).shown == (Round(12, (6, 6, 0)),)
-        assert [one.public(gone.code) for one in two] == [None, None]
-        with replicas(server.url, 1) as [new]:
-            until(lambda: new.public(taught.code) == two[0].public(taught.code))
-
-
-def test_a_store_that_ends_again_while_it_gets_its_rooms_back_gets_them_later(own_server, monkeypatch):
-    with replicas(own_server.url, 1) as [rooms]:
-        taught = [rooms.open() for _ in range(3)]
-        rooms.do(taught[2], Room.ask, ASKED)
-        link, asked = rooms._store._link, []
-        change = link.change
-
-        def failing(*args, **named):
-            asked.append(named)
-            if len(asked) == 2:
-                raise OSError("gone again")
-            return change(*args, **named)
-
-        monkeypatch.setattr(link, "change", failing)
-        own_server.empty()
-        until(lambda: len(asked) >= 4 and not rooms.away)  # one, one in vain, and the two that are left
-        with replicas(own_server.url, 1) as [new]:
-            until(lambda: len(new) == 3)
-            assert new.public(taught[2].code) == rooms.public(taught[2].code)
-
-
-def test_a_store_that_has_lost_the_latest_gets_it_back(two, redis_server):
-    taught = opened(*two)
-    with redis.Redis.from_url(redis_server.url, decode_responses=True) as asked:
-        name = f"{store_redis.PREFIX}room:{taught.code}"
-        before = asked.hgetall(name)
-        two[0].do(taught, Room.move, "masks", {})
-        two[0].do(taught, Room.show)
-        until(lambda: two[1].public(taught.code) == two[0].public(taught.code))
-        asked.delete(name)
-        asked.hset(name, mapping=before)
-        two[1].do(taught, Room.move, "step", {})
-        public = two[1].public(taught.code)
-        assert (public.moves, public.taken, len(public.shown)) == (2, False, 1)
-        agree(*two, taught.code)
-
-
-def voted(rooms, code, token):
-    """Vote until it is counted, as browsers do."""
-    try:
-        rooms.vote(code, token, round_=1, choice=1)
-    except RefusedError as refusal:
-        if refusal.why not in ("away", "voted", "too-often"):
-            raise
-        return refusal.why == "voted"
-    return True
-
-
-def test_while_the_store_is_away_nothing_waits_and_all_can_be_read(own_server):
-    with replicas(own_server.url) as (here, there):
-        taught, woken = opened(here, there), threading.Event()
-        token = here.join(taught.code)
-        with here.listening(taught.code, token, woken.set, counts=False):
-            own_server.pause()
-            woken.clear()
-            began = time.monotonic()
-            refused("away", here.vote, taught.code, token, round_=1, choice=0)
-            assert time.monotonic() - began < 4
-            assert woken.is_set()
-            began = time.monotonic()
-            for call in (
-                here.open,
-                lambda: here.end(taught),
-                lambda: here.do(taught, Room.show),
-                lambda: here.join(taught.code),
-            ):
-                refused("away", call)
-            refused("away", here.listening("ACDEFG", "", lambda: None, counts=False).__enter__)
-            refused("away", here.listening(taught.code, codes.new_token(), lambda: None, counts=False).__enter__)
-            assert here.public(taught.code).question == ASKED
-            assert here.counted(taught.code).students == 1
-            assert here.away == f"127.0.0.1:{own_server.port}"
-            assert time.monotonic() - began < 1
-            own_server.pause(False)
-            until(lambda: not here.away)
-        with contextlib.suppress(RefusedError):  # the first may have been counted after all
-            here.vote(taught.code, token, round_=1, choice=0)
-        assert here.counted(taught.code).voted == 1
-
-
-def test_a_replica_that_starts_without_its_store_finds_it_later(own_server):
-    with replicas(own_server.url, 1) as [other]:
-        taught = other.open()
-        own_server.stop()
-        with replicas(own_server.url, 1) as [late]:
-            assert late.away
-            refused("away", late.listening(taught.code, "", lambda: None, counts=False).__enter__)
-            own_server.start()
-            until(lambda: late.is_teacher(taught.code, taught.secret))
-
-
-def test_a_stream_stays_open_and_says_that_the_store_is_away_and_back(own_server):
-    async def heard():
-        found = []
-        async with asyncio.timeout(WAIT):
-            async for part in stream(here, taught.code, "", counts=False):
-                kind = part.decode().partition("event: ")[2].partition("\n")[0]
-                found += [kind] if kind not in ("", "room") else []
-                if kind == "room" and found == ["hello"]:
-                    own_server.stop()
-                elif kind == "away":
-                    own_server.start()
-                elif kind == "hello" and "away" in found:
-                    here.end(taught)
-        return found
-
-    with replicas(own_server.url) as (here, there):
-        taught = opened(here, there)
-        assert asyncio.run(heard()) == ["hello", "away", "hello", "ended"]

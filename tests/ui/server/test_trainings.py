@@ -384,3 +384,41 @@ def test_a_training_that_is_looked_at_elsewhere_is_not_old(beside):
             other.find(training.token)
         one.sweep()
         assert training.folder.exists() == looked_at
+
+
+def test_a_folder_that_never_became_a_training_is_removed_in_time(beside):
+    folder = beside[0].root / ("x" * 22)
+    folder.mkdir()
+    beside[0].sweep()
+    assert folder.exists()
+    os.utime(folder, (0, 0))
+    beside[0].sweep()
+    assert not folder.exists()
+
+
+def test_a_full_disk_leaves_a_training_to_whoever_goes_on_with_it(beside):
+    one, other = beside
+    training = one.begin(plan("learn", "--max-minutes", "5"))
+    learning(one, training)
+    one.cancel(training)
+    ended(one, training)
+    about = training.folder / module.ABOUT
+    about.unlink()
+    about.mkdir()  # nothing can be written there
+    before = training.plan, training.times
+    with pytest.raises(OSError, match=module.ABOUT):
+        one.resume(training, minutes=3)
+    assert (training.plan, training.times) == before
+    about.rmdir()
+    one.resume(training, minutes=3)
+    assert other.find(training.token).plan.minutes == 3
+
+
+def test_one_that_is_deleted_while_it_waits_is_held_no_longer(beside):
+    one, _ = beside
+    learning(one, one.begin(plan("learn")))
+    waits = one.begin(plan("done"))
+    held = [file for file in Path("/proc/self/fd").iterdir() if os.path.realpath(file) == str(waits.lock._path)]
+    assert len(held) == 1
+    one.forget(waits)
+    assert not held[0].exists()
