@@ -55,7 +55,6 @@ async def _lifespan(_: st.App) -> AsyncIterator[None]:
     _watch()
     with closed_in_time(), _HEALTH.drained(_DRAIN):
         async with handed_in.kept(), own_trainings.kept():
-            _HEALTH.warm = True
             yield
 
 

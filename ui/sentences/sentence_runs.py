@@ -105,7 +105,9 @@ class SentenceRuns(Jobs[str]):
                     old.unlink(missing_ok=True)
             rows = tuple((one.number, one.source, one.reference, one.problem) for one in file.lines)
             text = written((write_link(file.link), file.how.checkpoint, rows))
-            (folder / file.id).write_text(text, encoding="utf-8")
+            part = folder / f".{file.id}"  # which is no name of a file of sentences
+            part.write_text(text, encoding="utf-8")
+            part.replace(folder / file.id)
 
     def _run(self, checkpoint: Checkpoint, file: SentenceFile, job: Job) -> None:
         """The lines, some together."""

@@ -28,7 +28,6 @@ DRAIN: Final = "GLASSFORMER_DRAIN_SECONDS"
 REPLICAS_DRAIN_SECONDS: Final = 5.0  # unless it is said, where there are replicas
 MOST_DRAIN_SECONDS: Final = 300.0
 HEALTH, READY = "healthz", "readyz"
-_WARMING: Final = say("The default checkpoint is being loaded.")
 _STOPPING: Final = say("This replica is stopping.")
 _NO_STORE: Final = say("The store of the rooms cannot be reached.")
 
@@ -37,14 +36,12 @@ class Health:
     """How this process is; `store` tells whether the rooms' store can be reached."""
 
     def __init__(self, store: Callable[[], bool] = lambda: True) -> None:
-        self.warm, self.stopping, self._store = False, False, store
+        self.stopping, self._store = False, store
 
     def problem(self) -> Sentence | None:
         """Why no visitors may be sent here; None if they may."""
         if self.stopping:
             return _STOPPING
-        if not self.warm:
-            return _WARMING
         return None if self._store() else _NO_STORE
 
     def routes(self, base: str = "") -> list[Route]:
