@@ -234,7 +234,7 @@ def test_what_a_snapshot_cannot_do_is_said_in_its_row(open_page, tmp_path, monke
     file.write_bytes(file.read_bytes()[:-200])
     monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
     test = open_page(TRAINING, model="spoilt", training="sentence", src="abc")
-    assert "is damaged" in html_of(test)
+    until(lambda: "is damaged" in html_of(check(test.run())))
 
 
 def test_the_doctor_is_asked_about_every_snapshot(open_page, grown_there, monkeypatch):

@@ -15,7 +15,21 @@ from torch import Tensor
 from torch.utils import backend_registration
 
 NAME = "standin"
-backend_registration._setup_privateuseone_for_python_backend(NAME)
+
+
+class _Module(backend_registration._DummyBackendModule):
+    """What torch asks of a device; it is there for who names it, and nobody comes upon it."""
+
+    def is_available(self) -> bool:
+        return False
+
+
+class _Hook(backend_registration._DummyPrivateUse1Hook):
+    def is_available(self) -> bool:
+        return False
+
+
+backend_registration._setup_privateuseone_for_python_backend(NAME, _Module(), _Hook())
 DEVICE = torch.device(NAME, 0)
 _CPU = torch.device("cpu")
 
