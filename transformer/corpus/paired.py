@@ -66,7 +66,7 @@ Head = tuple[Kind, int, int]
 def by_head(first: Run, second: Run, name: Name) -> dict[Head, Difference]:
     """The difference of a measure for each head that both runs have.
 
-    A `DataError` where the runs are not of the same lines; others are those of `database.cursor`.
+    A `DataError` where the runs do not have the same lines; others are those of `database.cursor`.
     """
     query = f"""SELECT kind, layer, head, {_STATISTICS} FROM ({_heads(name, "a")}) a JOIN ({_heads(name, "b")}) b
         USING (kind, layer, head, line) GROUP BY ALL ORDER BY ALL"""

@@ -149,10 +149,16 @@ def test_ray_writes_the_same_files(file, tmp_path):
     assert contents(tmp_path / "ray") == contents(tmp_path / "pool")
 
 
+def listens():
+    """A shell's background processes, such as those of `make test`, ignore Ctrl-C, and so would theirs."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def started(file, out, *more):
     shards = ["--shard", "2", "--processes", "2", *more]
     arguments = [sys.executable, "-m", "transformer", *command(file, out, *shards)]
-    return subprocess.Popen(arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(arguments, cwd=ROOT, preexec_fn=listens, **pipes)
 
 
 def repeated(file, times):

@@ -94,7 +94,7 @@ def test_what_cannot_be_compared_is_said(runs):
         paired.by_head(*runs, 'x" FROM y')
     about = json.loads((runs[1].folder / ABOUT).read_text(encoding="utf-8"))
     (runs[1].folder / ABOUT).write_text(json.dumps(about | {"sha256": "1" * 64}), encoding="utf-8")
-    with pytest.raises(DataError, match="are not of the same lines"):
+    with pytest.raises(DataError, match="do not have the same lines"):
         paired.by_head(runs[0], open_run(runs[1].folder), "distance")
 
 

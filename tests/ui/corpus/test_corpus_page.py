@@ -208,7 +208,7 @@ def test_a_line_is_opened_by_its_number_too(page):
 
 def test_a_run_of_another_checkpoint_says_so_and_leads_to_its_own(page, measured, tmp_path, monkeypatch, open_page):
     test = page(corpus="head", line=7, model="zh-en")
-    assert "It is of the checkpoint reverse" in told(test).replace("\\", "")
+    assert "This run is of the checkpoint reverse" in told(test).replace("\\", "")
     assert "Open this head" in told(test)
     gone = shutil.copytree(measured["forced"].folder, tmp_path / "out" / measured["forced"].key)
     about = json.loads((gone / "about.json").read_text("utf-8")) | {"content_hash": "0" * 64}
