@@ -22,7 +22,7 @@ OfLine = Literal["loss", "log_prob", "worst_rank", "n_source", "n_target"]
 LINE_NAMES: Final[tuple[OfLine, ...]] = get_args(OfLine)
 Side = Literal["source", "target", "output"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
-_PLACE: Final = "peak_query, peak_key, peak_step, peak_query_piece, peak_key_piece, peak"
+PLACE: Final = "peak_query, peak_key, peak_step, peak_query_piece, peak_key_piece, peak"
 _OF_HEAD: Final = "FROM read_parquet($heads) WHERE kind = $kind AND layer = $layer AND head = $head"
 
 
@@ -49,20 +49,34 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Asked(Condition):
-    """A measure of a head lies between two values, both included; None is no limit."""
+class OfHead(Condition):
+    """Base of the conditions that name a head."""
 
     kind: Kind
     layer: int  # from 1
     head: int  # from 1
-    measure: Name
-    at_least: float | None = None
-    at_most: float | None = None
-    most_first: bool | None = None  # None: as the limits suggest
 
     @property
     def of_head(self) -> Head:  # noqa: D102
         return self.kind, self.layer, self.head
+
+    @property
+    def order(self) -> str:  # noqa: D102
+        return "DESC"
+
+    def bound(self) -> dict[str, Any]:
+        """What is bound in the query of its rows."""
+        return {"kind": self.kind, "layer": self.layer, "head": self.head}
+
+
+@dataclass(frozen=True)
+class Asked(OfHead):
+    """A measure of a head lies between two values, both included; None is no limit."""
+
+    measure: Name
+    at_least: float | None = None
+    at_most: float | None = None
+    most_first: bool | None = None  # None: as the limits suggest
 
     @property
     def order(self) -> str:  # noqa: D102
@@ -76,28 +90,17 @@ class Asked(Condition):
             raise QueryError("This run did not measure effects. Run the corpus command again with --effect.")
 
     def select(self) -> Select:  # noqa: D102
-        query = f'SELECT line, "{self.measure}" AS value, {_PLACE} {_OF_HEAD} AND isfinite(value){{}}'
+        query = f'SELECT line, "{self.measure}" AS value, {PLACE} {_OF_HEAD} AND isfinite(value){{}}'
         limits, bound = _limits("value", self.at_least, self.at_most)
-        return query.format(limits), {"kind": self.kind, "layer": self.layer, "head": self.head, **bound}
+        return query.format(limits), self.bound() | bound
 
 
 @dataclass(frozen=True)
-class LooksAt(Condition):
+class LooksAt(OfHead):
     """A head's largest weight is at least so large, and on a piece: a certain one, or any punctuation."""
 
-    kind: Kind
-    layer: int
-    head: int
     at_least: float
     piece: str | None = None  # with or without the sign for a space; None: any punctuation
-
-    @property
-    def of_head(self) -> Head:  # noqa: D102
-        return self.kind, self.layer, self.head
-
-    @property
-    def order(self) -> str:  # noqa: D102
-        return "DESC"
 
     def select(self) -> Select:  # noqa: D102
         bare = f"replace(peak_key_piece, '{SPACE_MARK}', '')"
@@ -106,10 +109,10 @@ class LooksAt(Condition):
             different = f"SELECT DISTINCT peak_key_piece {_OF_HEAD}"
             fits = f"peak_key_piece IN (FROM ({different}) WHERE regexp_full_match({bare}, '[\\p{{P}}\\p{{S}}]+'))"
         limits, bound = _limits("peak", self.at_least, None)
-        bound |= {"kind": self.kind, "layer": self.layer, "head": self.head}
+        bound |= self.bound()
         if self.piece is not None:
             bound["piece"] = self.piece.replace(SPACE_MARK, "")
-        return f"SELECT line, peak AS value, {_PLACE} {_OF_HEAD}{limits} AND {fits}", bound
+        return f"SELECT line, peak AS value, {PLACE} {_OF_HEAD}{limits} AND {fits}", bound
 
 
 @dataclass(frozen=True)
@@ -151,27 +154,16 @@ class Contains(Condition):
 
 
 @dataclass(frozen=True)
-class Disagrees(Condition):
+class Disagrees(OfHead):
     """How much a head attends and what is lost without it rank differently among all lines that have both.
 
     A rank is the share of lines that are below, 0 to 1; the number is the rank of attention minus the rank of the
     effect, or the other way round.
     """
 
-    kind: Kind
-    layer: int
-    head: int
     attention: Name = "norm_share"  # of `rollups.ATTENDS`; a low entropy ranks high
     attends_more: bool = True
     at_least: float = 0.5
-
-    @property
-    def of_head(self) -> Head:  # noqa: D102
-        return self.kind, self.layer, self.head
-
-    @property
-    def order(self) -> str:  # noqa: D102
-        return "DESC"
 
     def check(self, run: Run) -> None:  # noqa: D102
         if self.attention not in ATTENDS:
@@ -183,9 +175,9 @@ class Disagrees(Condition):
         attention = f'percent_rank() OVER (ORDER BY {sign}"{self.attention}")'
         effect = "percent_rank() OVER (ORDER BY effect)"
         more, less = (attention, effect) if self.attends_more else (effect, attention)
-        ranked = f'SELECT line, {more} - {less} AS value, {_PLACE} {_OF_HEAD} AND isfinite("{self.attention}")'
-        bound = {"kind": self.kind, "layer": self.layer, "head": self.head, "least": self.at_least}
-        return f"SELECT * FROM ({ranked} AND isfinite(effect)) WHERE value >= $least", bound
+        ranked = f'SELECT line, {more} - {less} AS value, {PLACE} {_OF_HEAD} AND isfinite("{self.attention}")'
+        query = f"SELECT * FROM ({ranked} AND isfinite(effect)) WHERE value >= $least"
+        return query, self.bound() | {"least": self.at_least}
 
 
 def _limits(value: str, least: float | None, most: float | None) -> Select:

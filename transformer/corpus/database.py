@@ -17,9 +17,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from transformer.corpus.folder import Run, check, file_name
+from transformer.corpus.folder import Run, check, damaged, file_name
 from transformer.corpus.tables import Table
-from transformer.errors import DataError, QueryError
+from transformer.errors import QueryError
 
 if TYPE_CHECKING:
     import duckdb
@@ -82,8 +82,7 @@ def cursor(*runs: Run) -> Iterator[duckdb.DuckDBPyConnection]:
         except duckdb.OutOfMemoryException:
             raise QueryError("This search needs too much memory. Narrow the search.") from None
         except duckdb.Error as error:
-            names, kind = ", ".join(run.key for run in runs), type(error).__name__
-            raise DataError("{runs}: a file is damaged or was replaced ({kind}).", runs=names, kind=kind) from None
+            raise damaged(*runs, kind=type(error).__name__) from None
         finally:
             timer.cancel()
 

@@ -209,6 +209,12 @@ def _summaries(run: Run) -> rollups.Summaries:
         raise DataError("{run}: {problem}.", run=run.key, problem=error.sentence) from None
 
 
+def damaged(*runs: Run, kind: str) -> DataError:
+    """What is to be raised where a file that was looked into is not what it was; `kind` says how that showed."""
+    names = ", ".join(run.key for run in runs)
+    return DataError("{runs}: a file is damaged or was replaced ({kind}).", runs=names, kind=kind)
+
+
 def check(run: Run, table: Table) -> list[Path]:
     """The files of a table, after a look into the footer of each.
 

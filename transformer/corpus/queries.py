@@ -14,18 +14,15 @@ from typing import Any, Final
 import numpy as np
 
 from transformer.corpus import database, rollups
-from transformer.corpus.conditions import Asked, Condition
-from transformer.corpus.folder import Run
+from transformer.corpus.conditions import PLACE, Asked, Condition
+from transformer.corpus.folder import Run, damaged
 from transformer.corpus.rollups import Key, Summary
 from transformer.corpus.tables import NAMES, TABLES, Name
-from transformer.errors import DataError
 from transformer.model.anatomy import Kind
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
-is_installed = database.is_installed
 _ALL: Final = "SELECT line FROM read_parquet($sentences)"
 _WHOLE: Final = "SELECT * FROM read_parquet($files)"
-_PLACE: Final = "peak_query, peak_key, peak_step, peak_query_piece, peak_key_piece, peak"
 _TEXTS: Final = "line, source, target, output, loss, worst_rank, worst_step, exact"
 
 
@@ -123,7 +120,7 @@ def search(run: Run, conditions: Sequence[Condition], *, n: int = 50, offset: in
     columns = ["line", "count(*) OVER ()", *(f"c{i}.value" for i in range(len(conditions)))]
     if head is not None:
         first = next(i for i, condition in enumerate(conditions) if condition.of_head)
-        columns += [f"c{first}.{name}" for name in _PLACE.split(", ")]
+        columns += [f"c{first}.{name}" for name in PLACE.split(", ")]
     order = f"c0.value {conditions[0].order}, line" if conditions and conditions[0].order else "line"
     query = f"{with_[0]} SELECT {', '.join(columns)} {with_[1]} ORDER BY {order} LIMIT $n OFFSET $offset"
     rows = database.rows(run, query, bound | {"n": n, "offset": offset})
@@ -160,7 +157,7 @@ def line(run: Run, number: int) -> Whole | None:
     if row is None:
         return None
     names_of = ", ".join(f'"{name}"' for name in NAMES)
-    query = f"SELECT kind, layer, head, {_PLACE}, {names_of} FROM read_parquet($files) WHERE line = $line"
+    query = f"SELECT kind, layer, head, {PLACE}, {names_of} FROM read_parquet($files) WHERE line = $line"
     rows = database.rows(run, query, {"files": files["heads"], "line": number})
     heads = [OfHead(dict(zip(NAMES, row[9:], strict=True)), Place(*row[:9])) for row in rows]
     sentence = dict(zip(names, row, strict=True))
@@ -191,7 +188,6 @@ def _hits(run: Run, values: Mapping[int, tuple[float | None, ...]], places: Mapp
     query = f"SELECT {_TEXTS} FROM read_parquet($files) WHERE line IN (SELECT unnest($lines))"
     texts = {row[0]: row for row in database.rows(run, query, {"files": files, "lines": list(values)})}
     if lacking := values.keys() - texts.keys():
-        kind = f"line {min(lacking)}"
-        raise DataError("{runs}: a file is damaged or was replaced ({kind}).", runs=run.key, kind=kind)
+        raise damaged(run, kind=f"line {min(lacking)}")
     for number, found in values.items():
         yield replace(Hit(*texts[number]), values=found, place=places.get(number))

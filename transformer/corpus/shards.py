@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -37,8 +37,9 @@ from transformer.corpus.lines import Corpus, Shard
 from transformer.corpus.tables import SCHEMAS, TABLES, Options, Table
 from transformer.errors import CheckpointError, DataError
 from transformer.importers.opening import load
+from transformer.model.anatomy import Kind
 
-KINDS: Final = ("encoder", "decoder", "cross")  # the order in which `heads` has them
+KINDS: Final = get_args(Kind)  # the order in which `heads` has them
 _PART: Final = ".part"
 _DECIDING: Final = ("model", "runs", "text", "checkpoint", "analysis", "corpus")  # folders
 _WORDS: Final = "training/evaluation.py"  # how BLEU finds words

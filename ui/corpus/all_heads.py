@@ -10,24 +10,20 @@ import pandas as pd
 from transformer.corpus.rollups import Key, Summary
 from transformer.corpus.scores import HeadAer
 from transformer.corpus.tables import Name
-from transformer.model.anatomy import Kind
-from ui.corpus import whole
-from ui.corpus.corpus_pictures import Scene, all_heads, head_name, looked_at
+from ui.corpus import hits, whole
+from ui.corpus.corpus_pictures import Scene, all_heads, looked_at
+from ui.corpus.hits import Head
 from ui.corpus.opened import OpenCorpus
 from ui.runs.head_measures import Words
 from ui.runs.show import show
 from ui.runs.sides import KIND_NAMES
 from ui.shared import drawing
 from ui.shared.door import here, st
-from ui.shared.saving import Origin
 from ui.state import session
 from ui.state.view import MAIN
 from words import joined, say
 
 TABLE, OPEN, CSV = "corpus_table", "corpus_open", "corpus_csv"
-_HEIGHT: Final = 420  # pixels
-_MOST_WITHOUT_SCROLLING: Final = 12  # heads
-_OPEN_WIDTH: Final = 270
 NO_LABEL: Final = say(
     "A mean over these lines says where weights are, not what a head is for; lines of another file can give other "
     "numbers. An interval says how far the mean would move with other lines like these, if lines were independent; "
@@ -39,7 +35,6 @@ AER: Final = say(
 )
 PREDICTS: Final = say("alignment error rate of the rows that predict a piece")
 READS: Final = say("alignment error rate of the rows that read a piece")
-_Head = tuple[Kind, int, int]
 
 
 def draw(corpus: OpenCorpus) -> None:
@@ -50,27 +45,18 @@ def draw(corpus: OpenCorpus) -> None:
     st.caption(NO_LABEL)
 
 
-def _table(corpus: OpenCorpus, rates: Mapping[_Head, HeadAer]) -> None:
+def _table(corpus: OpenCorpus, rates: Mapping[Head, HeadAer]) -> None:
     scene = corpus.scene
     heads = list(dict.fromkeys((key.kind, key.layer, key.head) for key in scene.summaries))
     heads.sort(key=lambda one: (scene.kinds.index(one[0]), *one[1:]))
     heads = [one for one in heads if _of(scene, one, scene.measure) is not None]
     chosen = (scene.key.kind, scene.key.layer, scene.key.head)
-    named = [head_name(kind, layer - 1, head - 1) for kind, layer, head in heads]
-    opens = [say("● {name}", name=name) if one == chosen else name for one, name in zip(heads, named, strict=True)]
-    button = drawing.opening(OPEN, say("Head"), heads, _look, type="tertiary", width=_OPEN_WIDTH, alignment="left")
     shown, looks = _shown(scene, heads)
     if rates:
         shown["aer"] = [whole.lowest(rates[one])[0].value if one in rates else None for one in heads]
         looks["aer"] = st.column_config.NumberColumn(here(say("AER")), format="percent", width=70, help=here(AER))
-    st.container(key=TABLE).dataframe(
-        pd.DataFrame(shown).assign(open=here(opens))[["open", *shown]],
-        hide_index=True,
-        height="content" if len(heads) <= _MOST_WITHOUT_SCROLLING else _HEIGHT,
-        column_config={"open": button, **looks},
-        placeholder="–",
-        alt=say("Mean and 95 % interval of the chosen measure, and the means of the others, one row per head."),
-    )
+    alt = say("Mean and 95 % interval of the chosen measure, and the means of the others, one row per head.")
+    hits.of_heads(TABLE, OPEN, heads, chosen, _look, shown=shown, looks=looks, alt=alt)
     st.caption(
         say(
             "The first columns are of the measure chosen above; “±” is half its 95 % interval. Click a name to open "
@@ -78,20 +64,19 @@ def _table(corpus: OpenCorpus, rates: Mapping[_Head, HeadAer]) -> None:
         )
     )
     title = say("heads over a corpus")
-    of = Origin(checkpoint=corpus.run.about.checkpoint, chart=here(title))
-    drawing.csv_button(_frame(scene, rates), key=CSV, title=title, of=of)
+    drawing.csv_button(_frame(scene, rates), key=CSV, title=title, of=hits.origin(corpus.run, title))
 
 
-def _look(head: _Head) -> None:
+def _look(head: Head) -> None:
     kind, layer, number = head
     session.replace(MAIN, **looked_at(kind, layer - 1, number - 1))
 
 
-def _of(scene: Scene, head: _Head, name: Name) -> Summary | None:
+def _of(scene: Scene, head: Head, name: Name) -> Summary | None:
     return scene.summaries.get(Key(*head, name))
 
 
-def _shown(scene: Scene, heads: list[_Head]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+def _shown(scene: Scene, heads: list[Head]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
     """The columns and how they look: the chosen measure with its interval, then the means of the others."""
     own = [_of(scene, one, scene.measure) for one in heads]
     columns: dict[str, list[Any]] = {
@@ -122,7 +107,7 @@ def _column(words: Words) -> Any:
     return st.column_config.NumberColumn(heading, format="%.3f", width=26 + 6 * len(heading), help=help)
 
 
-def _frame(scene: Scene, rates: Mapping[_Head, HeadAer]) -> pd.DataFrame:
+def _frame(scene: Scene, rates: Mapping[Head, HeadAer]) -> pd.DataFrame:
     """One row per head and measure, all of them."""
     rows: list[dict[str, Any]] = [
         {

@@ -20,7 +20,7 @@ from transformer.corpus.queries import Found, Hit, Whole
 from transformer.corpus.rollups import Key
 from transformer.corpus.scores import CorpusScores, PairedScore
 from transformer.corpus.tables import Name
-from transformer.errors import DataError, GlassformerError
+from transformer.errors import GlassformerError
 from transformer.model.anatomy import Kind
 from ui.server.turns import DRAWING
 
@@ -36,8 +36,7 @@ def _reading(*runs: Run) -> Iterator[None]:
     except GlassformerError:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
-        names, kind = ", ".join(run.key for run in runs), type(error).__name__
-        raise DataError("{runs}: a file is damaged or was replaced ({kind}).", runs=names, kind=kind) from None
+        raise folder.damaged(*runs, kind=type(error).__name__) from None
 
 
 @lru_cache(maxsize=256)

@@ -32,8 +32,6 @@ from words import Sentence, joined, say
 
 TABLE, OPEN, CSV, LINES, SAVED = "beside_table", "beside_open", "beside_csv", "beside_lines", "beside_lines_csv"
 N_LINES: Final = 20
-_HEIGHT: Final = 420  # pixels
-_MOST_WITHOUT_SCROLLING: Final = 12  # heads
 
 
 def draw(corpus: OpenCorpus) -> None:
@@ -161,9 +159,6 @@ def _table(of: Beside, run: Run) -> None:
     shown = of.shown
     scene = of.scene
     chosen = (scene.key.kind, scene.key.layer, scene.key.head)
-    named = {head: head_name(head[0], head[1] - 1, head[2] - 1) for head in shown}
-    opens = [say("● {name}", name=name) if head == chosen else name for head, name in named.items()]
-    button = drawing.opening(OPEN, say("Head"), list(shown), _look, type="tertiary", width=270, alignment="left")
     columns = {
         "first": (of.names[0], "%.3f", 110),
         "second": (of.names[1], "%.3f", 110),
@@ -175,14 +170,8 @@ def _table(of: Beside, run: Run) -> None:
     number = st.column_config.NumberColumn
     looks = {name: number(here(said), format=form, width=width) for name, (said, form, width) in columns.items()}
     rows = {name: [getattr(one, name) for one in shown.values()] for name in columns}
-    st.container(key=TABLE).dataframe(
-        pd.DataFrame(rows).assign(open=here(opens))[["open", *rows]],
-        hide_index=True,
-        height="content" if len(shown) <= _MOST_WITHOUT_SCROLLING else _HEIGHT,
-        column_config={"open": button, **looks},
-        placeholder="–",
-        alt=say("Means of both runs, their difference and its 95 % interval, one row per head."),
-    )
+    alt = say("Means of both runs, their difference and its 95 % interval, one row per head.")
+    hits.of_heads(TABLE, OPEN, list(shown), chosen, _look, shown=rows, looks=looks, alt=alt)
     title = say("heads of two corpus runs")
     about = dict(zip(("attention", "layer", "head"), map(list, zip(*shown, strict=True)), strict=True))
     drawing.csv_button(pd.DataFrame(about | rows), key=CSV, title=title, of=hits.origin(run, title))

@@ -1,14 +1,16 @@
-"""A table of lines of a corpus run, each opened by its number."""
+"""Tables of a corpus run whose first column opens a row: of lines by their numbers, of heads by their names."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pandas as pd
 
 from transformer.corpus.folder import Run
 from transformer.corpus.queries import Hit, Place
+from transformer.model.anatomy import Kind
+from ui.corpus.corpus_pictures import head_name
 from ui.corpus.opened import look_at
 from ui.shared import drawing
 from ui.shared.door import here, st
@@ -20,8 +22,50 @@ Heading = tuple[str, str]
 """The heading of a column of numbers, and how they are written."""
 
 _HEIGHT: Final = 420  # pixels
-_MOST_WITHOUT_SCROLLING: Final = 10  # lines
-_TEXT_WIDTH, _PLACE_WIDTH, _OPEN_WIDTH = 260, 130, 62
+_MOST_WITHOUT_SCROLLING: Final = 12  # rows
+_MOST_LINES: Final = 10  # of two tables beside each other
+_TEXT_WIDTH, _PLACE_WIDTH, _OPEN_WIDTH, _HEAD_WIDTH = 260, 130, 62, 270
+Head = tuple[Kind, int, int]  # layer and head from 1
+
+
+def drawn(
+    key: str,
+    shown: Mapping[str, Sequence[Any]],
+    opens: Sequence[str],
+    button: Any,
+    looks: Mapping[str, Any],
+    alt: str,
+    *,
+    most: int = _MOST_WITHOUT_SCROLLING,
+    height: int = _HEIGHT,
+) -> None:
+    """Draw rows: `opens` are the words on each one's `button`; more than `most` scroll in `height` pixels."""
+    st.container(key=key).dataframe(
+        pd.DataFrame(shown).assign(open=here(opens))[["open", *shown]],
+        hide_index=True,
+        height="content" if len(opens) <= most else height,
+        column_config={"open": button, **looks},
+        placeholder="–",
+        alt=alt,
+    )
+
+
+def of_heads(
+    key: str,
+    press: str,
+    heads: Sequence[Head],
+    chosen: Head,
+    look: Callable[[Head], None],
+    *,
+    shown: Mapping[str, Sequence[Any]],
+    looks: Mapping[str, Any],
+    alt: str,
+) -> None:
+    """Draw a row for each head; the button `press` opens it by `look`."""
+    named = [head_name(kind, layer - 1, head - 1) for kind, layer, head in heads]
+    opens = [say("● {name}", name=name) if one == chosen else name for one, name in zip(heads, named, strict=True)]
+    button = drawing.opening(press, say("Head"), heads, look, type="tertiary", width=_HEAD_WIDTH, alignment="left")
+    drawn(key, shown, opens, button, looks, alt)
 
 
 def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) -> None:
@@ -33,14 +77,8 @@ def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) ->
     shown = columns(hits, len(values))
     looks = _looks(values)
     names = [name for name in looks if any(cell is not None for cell in shown[name])]
-    st.container(key=key).dataframe(
-        pd.DataFrame({name: shown[name] for name in names}).assign(open=here(opens))[["open", *names]],
-        hide_index=True,
-        height="content" if len(hits) <= _MOST_WITHOUT_SCROLLING else _HEIGHT,
-        column_config={"open": button, **{name: looks[name] for name in names}},
-        placeholder="–",
-        alt=alt,
-    )
+    shown, looks = ({name: of[name] for name in names} for of in (shown, looks))
+    drawn(key, shown, opens, button, looks, alt, most=_MOST_LINES)
 
 
 def columns(hits: Sequence[Hit], n_values: int) -> dict[str, list[Any]]:

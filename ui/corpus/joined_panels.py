@@ -105,19 +105,14 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
     ]
     button = drawing.opening(OPEN, say("Line"), names, _click, type="tertiary", width=62)
     cells, text = _cells(layer, listed), st.column_config.TextColumn
-    st.container(key=TABLE).dataframe(
-        pd.DataFrame(here(cells)).assign(open=here(opens))[["open", *cells]],
-        hide_index=True,
-        height="content" if len(listed) <= _MOST_WITHOUT_SCROLLING else _HEIGHT,
-        column_config={
-            "open": button,
-            "side": text(here(say("Side")), width=80),
-            "token": st.column_config.NumberColumn(here(say("Token")), format="%d", width=70),
-            "piece": text(here(say("Piece")), width=110),
-            "around": text(here(say("In its line")), width=420),
-        },
-        alt=say("The selected tokens: line, side, place, piece, and the pieces around it."),
-    )
+    looks = {
+        "side": text(here(say("Side")), width=80),
+        "token": st.column_config.NumberColumn(here(say("Token")), format="%d", width=70),
+        "piece": text(here(say("Piece")), width=110),
+        "around": text(here(say("In its line")), width=420),
+    }
+    alt = say("The selected tokens: line, side, place, piece, and the pieces around it.")
+    hits.drawn(TABLE, here(cells), opens, button, looks, alt, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
     count = say_n("{n:,} token is selected.", "{n:,} tokens are selected.", len(found))
     first = say("The first {n} are listed; the file has all.", n=_MOST_LISTED)
     how = say("Click a number to select that token and to see the way to its line.")

@@ -9,7 +9,7 @@ from typing import Final
 
 import pandas as pd
 
-from transformer.corpus import queries
+from transformer.corpus import database
 from transformer.corpus.queries import Hit
 from ui.corpus import asking, hits
 from ui.corpus.corpus_pictures import spread
@@ -32,7 +32,7 @@ def draw(corpus: OpenCorpus) -> None:
         return
     show(spread, replace(corpus.scene, here=None if one is None else one.values[corpus.scene.measure]))
     st.caption(_said(corpus))
-    if not queries.is_installed():
+    if not database.is_installed():
         st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
         return
     choose_line(corpus)

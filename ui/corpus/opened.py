@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.corpus import queries
+from transformer.corpus import database
 from transformer.corpus.folder import Run
 from transformer.corpus.queries import Hit, OfHead, Place, Whole
 from transformer.errors import QueryError
@@ -49,7 +49,7 @@ class OpenCorpus:
     def line(self) -> Whole | None:
         """The line that is looked at; None if there is none, or it is not there. Errors as of `queries.search`."""
         number = self.scene.view.line
-        return None if number is None or not queries.is_installed() else asking.line(self.run, number + 1)
+        return None if number is None or not database.is_installed() else asking.line(self.run, number + 1)
 
     @property
     def of_head(self) -> OfHead | None:

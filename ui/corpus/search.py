@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from transformer.corpus import queries
+from transformer.corpus import database, queries
 from transformer.corpus.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from transformer.corpus.folder import Run
 from ui.corpus import asking, hits
@@ -55,7 +55,7 @@ _Asked = tuple[Condition, Heading]
 
 def draw(corpus: OpenCorpus) -> None:
     """Draw the part."""
-    if not queries.is_installed():
+    if not database.is_installed():
         st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
         return
     conditions, headings = _conditions(corpus.run, corpus.scene)

@@ -16,7 +16,7 @@ from tests.pages.conftest import open_page as open_page
 from tests.pages.conftest import shipped_checkpoints_alone as shipped_checkpoints_alone
 from tests.pages.reading import address, charts_of, sentences, told, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models, words_of
-from transformer.corpus import folder, queries
+from transformer.corpus import database, folder, queries
 from transformer.corpus.rollups import Key
 from transformer.corpus.tables import Options
 from transformer.model.anatomy import anatomy
@@ -274,7 +274,7 @@ def test_the_file_of_a_search_has_all_lines(measured):
 
 
 def test_without_duckdb_the_means_are_there_and_a_sentence_says_what_is_missing(page, monkeypatch):
-    monkeypatch.setattr(queries, "is_installed", lambda: False)
+    monkeypatch.setattr(database, "is_installed", lambda: False)
     assert page().dataframe
     for part in ("head", "search"):
         test = page(corpus=part, line=3)
