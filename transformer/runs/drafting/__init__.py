@@ -1,0 +1,1 @@
+"""Drafts of outputs, and the check that makes them the model's own."""
