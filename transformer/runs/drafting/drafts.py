@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
+import torch
+
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
     from transformer.runs.reading import Reading
@@ -115,7 +117,7 @@ def _pays(known: _Known) -> bool:
 def _stays(model: Transformer) -> bool:
     """Whether its parameters stay as they are and where a draft can be made of them."""
     table = model.target_table
-    return not table.requires_grad and table.device.type == "cpu" and table.is_floating_point()
+    return not table.requires_grad and table.device.type == "cpu" and table.dtype != torch.float64
 
 
 def _made(reading: Reading, asked: str) -> Draft | None:
