@@ -9,6 +9,8 @@ Source: https://github.com/OpenNMT/CTranslate2; the layout of a converted model 
 Shapes: V vocabulary, D d_model.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Sequence
 from tempfile import TemporaryDirectory
@@ -28,7 +30,7 @@ from transformer.runs.query import Greedy
 from transformer.runs.runnable import Runnable
 
 if TYPE_CHECKING:
-    from transformer.runs.running import Reading
+    from transformer.runs.reading import Reading
 
 Compute = Literal["int8", "float32"]
 _ACTIVATIONS = {
@@ -74,7 +76,7 @@ def _lacking(c: ModelConfig) -> list[str]:
     return [what for what, so in found.items() if so]
 
 
-def made(checkpoint: Runnable, *, compute: Compute = "int8") -> "CTranslate2Draft | None":
+def made(checkpoint: Runnable, *, compute: Compute = "int8") -> CTranslate2Draft | None:
     """The draft of a checkpoint, or None, and `why_not` says why; an OSError if no temporary file can be written.
 
     Making takes 0.2 s for 8 million parameters, and for that time their size in 32 bits once more.
@@ -109,12 +111,12 @@ class CTranslate2Draft:
             "no_repeat_ngram_size": config.no_repeat_ngram,
         }
 
-    def suits(self, reading: "Reading") -> bool:
+    def suits(self, reading: Reading) -> bool:
         """Whether a reading is decoded greedily and has no changes."""
         plain = all(isinstance(one.decoding, Greedy) and not one.interventions for one in reading.queries)
         return plain and reading.tap is NO_TAP
 
-    def write(self, reading: "Reading", rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
+    def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """See `Draft.write`. Decodes without a pause, all rows with room for as many pieces at once."""
         outputs: dict[int, Ids] = {}
         groups: dict[tuple[int, int], list[int]] = defaultdict(list)

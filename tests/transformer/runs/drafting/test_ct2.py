@@ -14,7 +14,7 @@ from transformer import Beam, Sampling, ZeroHead, load
 from transformer.model.features import Rotary
 from transformer.runs.drafting import ct2
 from transformer.runs.query import Query
-from transformer.runs.running import go_on, read
+from transformer.runs.reading import go_on, read
 from transformer.tap import Recorder, tap_of
 
 T5 = {"positions": "relative", "relative_buckets": 8, "relative_distance": 12, "score_scale": 1.0, "bias": False,
