@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer.model.module import Module
 from transformer.model.taps import NO_TAP, Tap
 
 SMALLEST = 2**17  # values of a matrix that is worth cutting
@@ -49,7 +50,7 @@ def rows_of(table: Tensor, ids: Tensor) -> Tensor:
     return widened(F.embedding(ids, table))
 
 
-class Linear(nn.Linear):
+class Linear(Module, nn.Linear):
     """torch's module, computed by `linear`."""
 
     # Of the first of several maps whose matrices lie below each other (`transformer.checkpoint.memory`): all of them
