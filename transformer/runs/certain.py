@@ -43,31 +43,28 @@ def certain(
     rounding.
     """
     log_probs = ban(log_probs.clone(), banned)
-    lowest = log_probs.masked_fill(log_probs == -torch.inf, 0.0).min()
+    lowest = log_probs.nan_to_num(nan=torch.nan, neginf=0.0).min()
     limit = CLOSE * growth * max(1.0, float(-lowest) / _ORDINARY)  # NaN never passes below
     if isinstance(how, Sampling):
         return _drawn(log_probs, ids, how, n_forced, limit)
-    chosen = log_probs[n_forced:]
-    return all(_wins(row, i, limit) for row, i in zip(chosen, ids[n_forced:], strict=True))
+    return _win(log_probs[n_forced:], ids[n_forced:], limit)
 
 
-def _wins(scores: Tensor, i: int, limit: float) -> bool:
-    """Whether a piece is the best [V], by at least the limit."""
-    best, which = scores.topk(min(2, len(scores)))
-    return int(which[0]) == i and (len(best) < 2 or float(best[0] - best[1]) >= limit)
+def _win(scores: Tensor, ids: Sequence[int], limit: float) -> bool:
+    """Whether each piece beats all others of its row [T, V] by at least the limit."""
+    own = torch.tensor(ids, dtype=torch.long)[:, None]  # [T, 1]
+    ahead = scores.gather(1, own)[:, 0] - scores.scatter(1, own, -torch.inf).amax(dim=-1)  # [T]
+    return all(lead >= limit for lead in ahead.tolist())
 
 
 def _drawn(log_probs: Tensor, ids: Sequence[int], how: Sampling, n_forced: int, limit: float) -> bool:
     probs = sampling_distribution(log_probs, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
     limit = limit * max(1.0, 1 / how.temperature)  # the temperature divides differences, too
     generator = torch.Generator().manual_seed(how.seed)
-    for step, i in enumerate(ids):
-        scores = race(probs[step], generator)  # drawn at a forced step as well
-        if step < n_forced:
-            continue
-        if not _wins(scores.log(), i, limit) or not _border_is_clear(log_probs[step], probs[step], how, limit):
-            return False
-    return True
+    scores = torch.stack([race(row, generator) for row in probs])[n_forced:]  # drawn at a forced step as well
+    return _win(scores.log(), ids[n_forced:], limit) and all(
+        _border_is_clear(*rows, how, limit) for rows in zip(log_probs[n_forced:], probs[n_forced:], strict=True)
+    )
 
 
 def _border_is_clear(log_probs: Tensor, probs: Tensor, how: Sampling, limit: float) -> bool:
