@@ -30,7 +30,7 @@ from transformer.runs import showing
 from transformer.runs.distribution import best, change, drawn_from, entropy
 from transformer.runs.query import Query
 from transformer.runs.results import Arrays
-from transformer.runs.rules import Rules
+from transformer.runs.rules import Rules, ban
 from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS, Candidate, Ranked, RowLabel, Step, StopReason
 
 if TYPE_CHECKING:
@@ -205,6 +205,8 @@ class Trace(Arrays):
 
     def scores(self) -> np.ndarray:
         """The scores behind the choices [step, tgt_vocab]: `log_probs` after the rules, -inf for closed pieces."""
+        if not self.rules.any:
+            return ban(torch.tensor(self.log_probs), self.never_written).numpy()
         rows = [self.scores_at(step) for step in range(self.n_steps)]
         return np.stack(rows) if rows else self.log_probs
 
