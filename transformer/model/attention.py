@@ -63,7 +63,7 @@ def scaled_dot_product_attention(
 
 def split_heads(x: Tensor, d_head: int) -> Tensor:
     """Cut each token's vector into heads: [B, T, H * d] -> [B, H, T, d]."""
-    return x.view(*x.shape[:2], -1, d_head).transpose(1, 2)
+    return x.view(x.size(0), x.size(1), -1, d_head).transpose(1, 2)
 
 
 def join_heads(heads: Tensor) -> Tensor:

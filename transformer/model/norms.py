@@ -23,6 +23,10 @@ from transformer.model.module import Module
 class LayerNorm(Module, nn.LayerNorm):
     """torch's layer norm; `size` is what it divides by."""
 
+    def forward(self, input: Tensor) -> Tensor:
+        """[..., D] -> [..., D]."""
+        return torch.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
     def centre(self, x: Tensor) -> Tensor:
         """What is taken off [..., D] -> [..., 1]."""
         return x.mean(dim=-1, keepdim=True)
