@@ -18,8 +18,8 @@ class Module(nn.Module):
             self.__dict__[name] = value
 
     def __delattr__(self, name: str) -> None:
-        self.__dict__.pop(name) if name in self._modules else None
         super().__delattr__(name)
+        self.__dict__.pop(name, None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call `forward`."""
