@@ -25,7 +25,7 @@ from transformer.model.cache import KVCache
 from transformer.runs.decoding import Prefix
 from transformer.runs.drafting import drafts
 from transformer.runs.drafting.checking import judged, settled, verdict_of, verify_and_trace
-from transformer.runs.drafting.drafts import Ids
+from transformer.runs.drafting.draft import Ids
 from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.reading import Pause, Reading, go_on, padded, read
 from transformer.runs.record import Output, map_bytes
