@@ -44,9 +44,9 @@ class Control:
     """The pass with every head in place."""
 
     memory: Tensor | None  # what the encoder gives [1, S, D]; None without one
-    logits: Tensor  # of each step [T, V]
-    total: Tensor  # the logarithm of the sum of their powers of e [T]
-    chosen: Tensor  # the log-probability of the step's own piece [T], in nats
+    log_probs: Tensor  # of each step [T, V], in nats
+    shift: Tensor  # by how much the logits were larger [T]
+    chosen: Tensor  # of the step's own piece [T]
     best: Tensor  # the most probable ids [T]
 
 
@@ -107,9 +107,8 @@ class Reading:
         """Read it with every head in place."""
         memory = self._memory(self.tap)
         logits = torch.cat(list(self._logits(self._last(memory, self.tap), self.tap)), dim=-1)[0]  # [T, V]
-        total = logits.logsumexp(dim=1)
-        chosen = logits.gather(1, self.ids[:, None])[:, 0] - total
-        return Control(memory, logits, total, chosen, logits.argmax(dim=1))
+        log_probs, shift, best = logits.log_softmax(dim=1), logits.logsumexp(dim=1), logits.argmax(dim=1)
+        return Control(memory, log_probs, shift, log_probs.gather(1, self.ids[:, None])[:, 0], best)
 
     @torch.inference_mode()
     def without(self, heads: Sequence[Head], control: Control) -> Rows:
@@ -153,19 +152,20 @@ class Reading:
         """What rows [R, T, D] give, from sums over parts of the vocabulary."""
         own, first = control.chosen.new_empty(last.shape[:2]), 0
         found: list[tuple[Tensor, ...]] = []
-        for logits in self._logits(last, tap):  # [R, T, v]
-            ids, before = self.ids - first, control.logits[:, first : first + logits.size(-1)]  # [T], [T, v]
-            here = (ids >= 0) & (ids < logits.size(-1))
-            own[:, here] = logits[:, here, ids[here]]
-            shares = (before - control.total[:, None]).exp()
-            moved = (before - logits).mul_(shares).nansum(dim=-1)  # 0 ln 0 is 0, also of minus infinity
-            top, best = logits.max(dim=-1)
-            found.append((logits.logsumexp(dim=-1), shares.sum(dim=-1), moved, top, best + first))
-            first += logits.size(-1)
+        for part in self._logits(last, tap):
+            after = part - control.shift[:, None]  # nearly log-probabilities, so rounding is small [R, T, v]
+            ids, before = self.ids - first, control.log_probs[:, first : first + after.size(-1)]  # [T], [T, v]
+            here = (ids >= 0) & (ids < after.size(-1))
+            own[:, here] = after[:, here, ids[here]]
+            shares = before.exp()
+            moved = (before - after).mul_(shares).nansum(dim=-1)  # 0 ln 0 is 0, also of minus infinity
+            top, best = after.max(dim=-1)
+            found.append((after.logsumexp(dim=-1), shares.sum(dim=-1), moved, top, best + first))
+            first += after.size(-1)
         totals, sums, moves, tops, bests = (torch.stack(parts) for parts in zip(*found, strict=True))
         total = totals.logsumexp(dim=0)  # [R, T]
         own -= total
-        kl = moves.sum(dim=0) + (total - control.total) * sums.sum(dim=0)
+        kl = moves.sum(dim=0) + total * sums.sum(dim=0)
         return {
             "log_prob": own - control.chosen,
             "probability": own.exp() - control.chosen.exp(),
