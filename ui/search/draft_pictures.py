@@ -30,8 +30,8 @@ from words import joined, say, say_n
 HOW_TO_READ: Final = say(
     "Each row is one round: the draft proposes pieces, and one pass of the model reads all of them. Blue ✓: the "
     "model would have written the same. Orange ✗: the first piece that it would have written otherwise, and the "
-    "model's own piece instead, in bold. Grey: proposals after that, which no longer count. Purple +: the model's own "
-    "piece after a draft that was accepted whole. The current step has a frame."
+    "model's own piece instead, in bold. Grey: proposals after that, which no longer count. Purple +: the model's "
+    "own piece after a draft that was accepted whole. The current step has a frame."
 )
 HOW_TO_READ_BITS: Final = say(
     "Each row is the output with weights of so many bits, decoded greedily. Blue: pieces of the output without "
