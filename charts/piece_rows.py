@@ -28,7 +28,7 @@ COLOURS: dict[Fate, str] = {
 MARKS: dict[Fate, str] = {"good": "✓", "replaced": "✗", "added": "+", "unread": "·"}
 MOST = 40
 """Columns, and rows, that are drawn at once."""
-_FRAME = 132  # pixels of title, names of the marks and axis
+_FRAME = 140  # pixels of title, names of the marks and axis
 _ROW, _LOW_ROW, _MOST_TALL = 46, 28, 8  # pixels of a row of two lines, and of one; most rows of two
 _COLUMN, _LINE = 62, 8  # pixels of a column, with less it scrolls, and letters in it
 
@@ -64,12 +64,12 @@ def piece_rows_spec(
     if any(len(row) != len(output) for _, row in rows):
         raise ValueError(f"{len(output)} pieces need as many cells in each row.")
     layout = base_layout(title, axis, "")
-    along(layout, [f"{place}: {piece}" for place, piece in enumerate(output, start=first + 1)])
-    layout["xaxis"] |= {"side": "top", "fixedrange": True, "tickangle": 0, "title": {"text": ""}}
+    numbered = enumerate(output, start=first + 1)
+    along(layout, [f"{place}: {piece}" if piece else str(place) for place, piece in numbered])
+    layout["xaxis"] |= {"fixedrange": True, "tickangle": 0}
     listed(layout, [name for name, _ in rows])
     layout["yaxis"] |= {"title": {"text": "", "standoff": 0}}
-    legend(layout, 112)
-    layout["legend"] |= {"y": 1, "yref": "container", "yanchor": "top"}
+    legend(layout, 84)
     tall = len(rows) <= _MOST_TALL
     layout["height"] = _FRAME + (_ROW if tall else _LOW_ROW) * max(len(rows), 1)
     layout["meta"] |= {"least_width": 90 + _COLUMN * len(output), "least_height": layout["height"]}

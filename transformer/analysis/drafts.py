@@ -24,8 +24,9 @@ Shapes: n tokens, V target vocabulary.
 """
 
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from statistics import median
 from time import perf_counter
@@ -39,16 +40,17 @@ from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.certain import certain
+from transformer.runs.certain import choices
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix, collect, greedy
+from transformer.runs.drafting.drafts import Ids
+from transformer.runs.drafting.quick import Int8
 from transformer.runs.interventions import RoundWeights
 from transformer.runs.query import Greedy, Query
+from transformer.runs.reading import Pause, Reading, go_on, read
 from transformer.runs.rules import Rules, check_open
 from transformer.runs.runnable import Runnable
-from transformer.runs.running import Pause, Reading, go_on, read
 
-Ids = tuple[int, ...]
 Kind = Literal["bits", "layers", "source", "jacobi"]
 LONGEST_MATCH = 3  # pieces of the output's end that are looked for in the source
 FURTHER = 8  # places that are guessed if none of the guessed ones ended the output
@@ -244,7 +246,7 @@ def _checked(task: _Task, ids: Ids, proposed: Ids) -> tuple[tuple[Place, ...], i
         chosen, there = int(scores.argmax()), proposed[i] if i < len(proposed) else None
         if settled:
             check_open(scores[None])
-            if not certain(scores[None], (chosen,), Greedy(), growth=growth):
+            if choices(scores[None], (chosen,), Greedy(), growth=growth) == [None]:
                 chosen, n_steps = task.stepwise(before), n_steps + 1
             accepted += there == chosen
             added = None if there == chosen else chosen
@@ -350,6 +352,7 @@ class Times:
     check: float  # all checks
     alone: float  # the same output, one piece at a time
     turns: int
+    quick: bool  # whether the draft was made by products of 8 bits (`transformer.runs.drafting.quick`)
     nbytes: int = 100
 
 
@@ -357,13 +360,31 @@ def timing(checkpoint: Runnable, query: Query, how: How, *, turns: int) -> Gener
     """Measure a way to draft, in turns with one piece at a time; a first turn does not count. Errors as above."""
     task = _Task(checkpoint, query)
     with torch.inference_mode():
-        propose = _drafter(task, how)
+        quick = _quick(task, how)
+        propose = quick or _drafter(task, how)
     found: list[tuple[float, float, float]] = []
     for turn in range(turns + 1):
         yield Progress(turn, turns + 1)
         found.append(_one_turn(task, propose))
     draft, check, alone = (1000 * median(each) for each in zip(*found[1:], strict=True))
-    return Times(draft, check, alone, turns)
+    return Times(draft, check, alone, turns, quick is not None)
+
+
+def _quick(task: _Task, how: How) -> Propose | None:
+    """The draft of 8 bits as a run makes it, if that is what is asked for and can be made here."""
+    if how.kind != "bits" or how.amount != 8 or task.reading.tap is not NO_TAP:
+        return None
+    with suppress(RuntimeError, AttributeError):  # torch has no such products on this machine
+        draft = Int8(task.checkpoint.model)
+
+        def propose(ids: Ids, last: Round | None) -> tuple[Ids, int]:
+            most = len(ids) + (how.ahead or task.usual)
+            asked = replace(task.query, max_new=min(most, task.most))
+            (found,) = draft.write(replace(task.reading, queries=[asked]), [0], [ids], go_on)
+            return found[len(ids) :], len(found) - len(ids)
+
+        return propose
+    return None
 
 
 @torch.inference_mode()

@@ -16,8 +16,9 @@ from transformer.analysis.compare import aligned
 from transformer.runs.interventions import RoundWeights
 from transformer.runs.interventions.rounding import WIDTHS
 from transformer.runs.query import Greedy, Query
+from transformer.runs.reading import Pause, go_on
 from transformer.runs.runnable import Runnable
-from transformer.runs.running import Pause, go_on, run_batch
+from transformer.runs.running import run_batch
 from transformer.runs.trace import Trace
 
 

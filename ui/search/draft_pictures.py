@@ -44,7 +44,7 @@ NAMES: Final[dict[Fate, str]] = {
     "unread": say("not reached"),
 }
 _FURTHER: Final = 4  # columns behind the output without rounding
-_MOST_TEXT: Final = 160  # letters of an output in the table
+_MOST_TEXT: Final = 100  # letters of an output in the table
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def how_of(run: Seen) -> How:
     """The draft that is looked at; bits where the model has too few layers for one with fewer."""
     view, layers = run.view, layers_there(run.checkpoint)
     if view.draft == "layers" and layers:
-        return How("layers", min(view.draft_layers or (len(layers) + 1) // 2, len(layers)), view.ahead)
+        return How("layers", min(view.draft_layers or (len(layers) + 2) // 2, len(layers)), view.ahead)
     kind = "bits" if view.draft == "layers" else view.draft
     return How(kind, max(view.draft_bits, min(WIDTHS)) if kind == "bits" else 0, view.ahead)
 
@@ -209,16 +209,21 @@ def _saved(scene: Checked) -> str:
     """How many passes there were, and how many one piece at a time takes."""
     found = scene.drafted
     proposed = sum(place.proposed is not None for one in found.rounds for place in one.places)
-    passes = say_n(
-        "The whole model made {n} pass instead of {alone}, one per piece.",
-        "The whole model made {n} passes instead of {alone}, one per piece.",
-        found.passes,
-        alone=found.alone,
+    passes: str = say(
+        "The whole model made {n} passes, as many as without a draft, one per piece.",
+        n=found.passes,
     )
+    if found.passes != found.alone:
+        passes = say_n(
+            "The whole model made {n} pass instead of {alone}, one per piece.",
+            "The whole model made {n} passes instead of {alone}, one per piece.",
+            found.passes,
+            alone=found.alone,
+        )
     accepted = sum(one.accepted for one in found.rounds)
     said: list[str] = [
         passes,
-        say("Proposed pieces: {n:,}, of which {accepted} were accepted.", n=proposed, accepted=accepted),
+        say("Accepted: {accepted} of {n:,} proposed pieces.", n=proposed, accepted=accepted),
     ]
     steps = sum(one.steps for one in found.rounds)
     if steps:
@@ -303,12 +308,11 @@ def _about(found: Sequence[Rounded]) -> Said:
             bits_named(one.bits),
             shortened(one.text or NO_TEXT, limit=_MOST_TEXT),
             str(one.changed),
-            "–" if one.margin is None else f"{one.margin:.3f}",
-            "–" if one.margin is None else str(one.margin_at + 1),
+            "–" if one.margin is None else say("{margin:.3f} at step {n}", margin=one.margin, n=one.margin_at + 1),
         ]
         for one in found
     ]
-    columns = [say("Weights"), say("Output"), say("Changed pieces"), say("Lowest margin (nats)"), say("at step")]
+    columns = [say("Weights"), say("Output"), say("Changed pieces"), say("Lowest margin (nats)")]
     changed = [one.bits for one in found[1:] if one.ids != found[0].ids]
     if not changed:
         first = say("With {n} bits, the output is still the same.", n=min(WIDTHS))

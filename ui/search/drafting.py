@@ -20,7 +20,7 @@ from ui.shared import choices
 from ui.shared.choices import field
 from ui.shared.door import st
 from ui.state import session
-from words import joined, say, say_n
+from words import joined, say
 
 ASK, MEASURE = "search_ask_drafts", "search_draft_times"
 _AHEAD: Final = (0, 2, 4, 8)
@@ -65,7 +65,8 @@ def _controls(run: OpenRun) -> None:
         bits = {n: pictures.bits_named(n) for n in WIDTHS}
         choices.menu(field(run.slot, "draft_bits"), say("Bits"), bits, bare=True, width=110)
     if how.kind == "layers":
-        names = {n: say_n("First {n} layer", "First {n} layers", n) for n in layers}
+        every = run.checkpoint.config.n_decoder_layers
+        names = {n: say("{n} of {all} layers", n=n, all=every) for n in layers}
         choices.menu(
             field(run.slot, "draft_layers"), say("Layers"), names, otherwise=how.amount, bare=True, width=150
         )
@@ -117,4 +118,13 @@ def times_in_words(times: Times, scene: Checked) -> list[str]:
             n=times.turns,
         )
     ]
+    if times.quick:
+        said.append(say("Drafts were timed with torch's own 8-bit products, which the app itself drafts with."))
+    elif scene.how.kind == "bits":
+        said.append(
+            say(
+                "Here, rounded weights are stored in 32 bits, so such a draft is no faster than the model. Only for "
+                "8 bits does torch have products of their own."
+            )
+        )
     return said
