@@ -16,7 +16,7 @@ from charts.grammar import along, cells, frame, layer, legend, listed, note, tab
 from charts.hover import hover
 from charts.lens import in_cell
 from charts.theme import Spec, base_layout, literal
-from words import joined
+from words import joined, say
 
 Fate = Literal["good", "replaced", "added", "unread"]
 COLOURS: dict[Fate, str] = {
@@ -26,11 +26,12 @@ COLOURS: dict[Fate, str] = {
     "unread": theme.MASK_COLOR,
 }
 MARKS: dict[Fate, str] = {"good": "✓", "replaced": "✗", "added": "+", "unread": "·"}
+PLACE = say("Place in the output")
 MOST = 40
 """Columns, and rows, that are drawn at once."""
 _FRAME = 140  # pixels of title, names of the marks and axis
 _ROW, _LOW_ROW, _MOST_TALL = 46, 28, 8  # pixels of a row of two lines, and of one; most rows of two
-_COLUMN, _LINE = 62, 8  # pixels of a column, with less it scrolls, and letters in it
+_COLUMN, _LINE = 52, 8  # pixels of a column, with less it scrolls, and letters in it
 
 
 @dataclass(frozen=True)
@@ -46,41 +47,39 @@ class PieceCell:
 
 def piece_rows_spec(
     rows: Sequence[tuple[str, Sequence[PieceCell | None]]],
-    output: Sequence[str],
     *,
     names: Mapping[Fate, str],
     columns: Sequence[str],
-    axis: str,
     title: str,
     first: int = 0,
     marked: int | None = None,
 ) -> Spec:
-    """Draw rows of cells below each other, each with its name and a cell, or None, for each piece of the output.
+    """Draw rows of cells below each other, each with its name and a cell, or None, for each place of the output.
 
     `names` says in the legend what each fate means, and leaves out those that do not occur; `columns` are the
     headings of the saved table, which has the `values` of all cells. `first` is the place of the first column, and
     the column `marked` has a frame. A click is read by `cell_of`.
     """
-    if any(len(row) != len(output) for _, row in rows):
-        raise ValueError(f"{len(output)} pieces need as many cells in each row.")
-    layout = base_layout(title, axis, "")
-    numbered = enumerate(output, start=first + 1)
-    along(layout, [f"{place}: {piece}" if piece else str(place) for place, piece in numbered])
+    width = len(rows[0][1])
+    if any(len(row) != width for _, row in rows):
+        raise ValueError(f"The first row has {width} cells; give each as many.")
+    layout = base_layout(title, PLACE, "")
+    along(layout, [str(first + place + 1) for place in range(width)])
     layout["xaxis"] |= {"fixedrange": True, "tickangle": 0}
     listed(layout, [name for name, _ in rows])
     layout["yaxis"] |= {"title": {"text": "", "standoff": 0}}
     legend(layout, 84)
     tall = len(rows) <= _MOST_TALL
-    layout["height"] = _FRAME + (_ROW if tall else _LOW_ROW) * max(len(rows), 1)
-    layout["meta"] |= {"least_width": 90 + _COLUMN * len(output), "least_height": layout["height"]}
+    layout["height"] = _FRAME + (_ROW if tall else _LOW_ROW) * len(rows)
+    layout["meta"] |= {"least_width": 90 + _COLUMN * width, "least_height": layout["height"]}
     there = [(y, x, cell) for y, (_, row) in enumerate(rows) for x, cell in enumerate(row) if cell is not None]
     layout["annotations"] = [_written(cell, x, y, tall=tall) for y, x, cell in there]
-    if marked is not None and rows:
+    if marked is not None:
         layout["shapes"] = [frame((marked - 0.5, marked + 0.5), (-0.5, len(rows) - 0.5), width=2)]
     table(layout, columns, [cell.values for *_, cell in there])
     fates: list[Fate] = list(names)
-    z = np.full((len(rows), len(output)), np.nan, np.float32)
-    texts = [[""] * len(output) for _ in rows]
+    z = np.full((len(rows), width), np.nan, np.float32)
+    texts = [[""] * width for _ in rows]
     for y, x, cell in there:
         z[y, x], texts[y][x] = fates.index(cell.fate), cell.said
     map_ = cells(z, (-0.5, len(fates) - 0.5), _steps(fates), hover("%{hovertext}"), gaps=(3, 3), named=False)

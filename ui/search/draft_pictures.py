@@ -106,7 +106,7 @@ DRAFTS = SEARCH.part("drafts", say("Draft and check"), drafted)
 @DRAFTS.picture("search_drafts", say("A draft and its checks, round by round"))
 def rounds(scene: Checked) -> Plot | None:
     """What each round proposed and what became of it; a click means a step. None where every piece was forced."""
-    found, pieces, step = scene.drafted, scene.run.trace.vocabulary, scene.step
+    found, step = scene.drafted, scene.step
     first = step // MOST * MOST  # of the places that are drawn
     end = min(first + MOST, len(found.ids))
     here = [(n, one) for n, one in enumerate(found.rounds) if one.start < end and _end_of(one) > first]
@@ -116,13 +116,11 @@ def rounds(scene: Checked) -> Plot | None:
     return Plot(
         spec=charts.piece_rows_spec(
             rows,
-            [pieces[i] for i in found.ids[first:end]],
             names=NAMES,
             columns=[
                 say("round"), say("place"), say("proposed"), say("probability"), say("model's choice"),
                 say("its probability"), say("verdict"),
             ],
-            axis=say("Output"),
             title=say_n("{n} round of draft and check", "{n} rounds of draft and check", len(found.rounds)),
             first=first,
             marked=step - first,
@@ -172,8 +170,7 @@ def fate_of(one: Round, i: int) -> Fate:
 
 def _cell(scene: Checked, n: int, one: Round, i: int, place: Place) -> PieceCell:
     pieces, fate = scene.run.trace.vocabulary, fate_of(one, i)
-    added = one.added if i == one.accepted and one.added is not None else place.chosen
-    own, there = pieces[added], "" if place.proposed is None else pieces[place.proposed]
+    own, there = pieces[place.chosen], "" if place.proposed is None else pieces[place.proposed]
     said = [say("round {round}, place {place}: {fate}", round=n + 1, place=one.start + i + 1, fate=NAMES[fate])]
     if there:
         said.append(say("proposed: {piece} ({p})", piece=bold(there), p=percent(place.proposed_prob)))
@@ -260,15 +257,12 @@ def few_bits(scene: Checked) -> Plot | None:
     if not own.ids:
         return None
     width = min(MOST, len(own.ids) + _FURTHER, max(len(one.ids) for one in found))
-    names = [pieces[i] for i in own.ids[:width]]
     same = [one.bits for one in found[1:] if one.ids == own.ids]
     return Plot(
         spec=charts.piece_rows_spec(
             [(bits_named(one.bits), _rounded_cells(one, pieces, width)) for one in found],
-            [*names, *[""] * (width - len(names))],
             names={"good": say("unchanged"), "replaced": say("changed")},
             columns=[say("bits"), say("place"), say("piece"), say("probability"), say("verdict")],
-            axis=say("Output"),
             title=say("What if weights had fewer bits?"),
         ),
         alt=say(
