@@ -31,7 +31,8 @@ MOST = 40
 """Columns, and rows, that are drawn at once."""
 _FRAME = 140  # pixels of title, names of the marks and axis
 _ROW, _LOW_ROW, _MOST_TALL = 46, 28, 8  # pixels of a row of two lines, and of one; most rows of two
-_COLUMN, _LINE = 52, 8  # pixels of a column, with less it scrolls, and letters in it
+_COLUMN = 52  # pixels; with less it scrolls
+_LINE, _SHORT = 8, 6  # letters of a piece alone on its line, and next to a mark
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,8 @@ def _in_legend(fate: Fate, name: str) -> Spec:
 
 def _written(cell: PieceCell, column: int, row: int, *, tall: bool) -> Spec:
     """The piece with its mark; one that was replaced is struck out, over what was put in its place."""
-    piece, instead = (literal("".join(in_cell(one, 1, most=_LINE))) for one in (cell.piece, cell.instead))
+    most = _LINE if tall and not cell.instead else _SHORT
+    piece, instead = (literal("".join(in_cell(one, 1, most=most))) for one in (cell.piece, cell.instead))
     mark = MARKS[cell.fate]
     if not instead:
         lines = [piece, mark] if tall else [f"{mark} {piece}"]

@@ -43,6 +43,7 @@ NAMES: Final[dict[Fate, str]] = {
     "added": say("added by the model"),
     "unread": say("not reached"),
 }
+SAME, OTHER = say("unchanged piece"), say("changed piece")
 _FURTHER: Final = 4  # columns behind the output without rounding
 _MOST_TEXT: Final = 100  # letters of an output in the table
 
@@ -261,7 +262,7 @@ def few_bits(scene: Checked) -> Plot | None:
     return Plot(
         spec=charts.piece_rows_spec(
             [(bits_named(one.bits), _rounded_cells(one, pieces, width)) for one in found],
-            names={"good": say("unchanged"), "replaced": say("changed")},
+            names={"good": SAME, "replaced": OTHER},
             columns=[say("bits"), say("place"), say("piece"), say("probability"), say("verdict")],
             title=say("What if weights had fewer bits?"),
         ),
@@ -285,7 +286,7 @@ def bits_named(bits: int | None) -> str:
 def _rounded_cells(one: Rounded, pieces: Sequence[str], width: int) -> list[PieceCell | None]:
     cells: list[PieceCell | None] = []
     for place, (i, p, same) in enumerate(zip(one.ids[:width], one.probs, one.same, strict=False)):
-        verdict = say("unchanged") if same else say("changed")
+        verdict = SAME if same else OTHER
         said = on_lines(
             say("{bits}, place {place}: {fate}", bits=bits_named(one.bits), place=place + 1, fate=verdict),
             say("{piece} ({p})", piece=bold(pieces[i]), p=percent(p)),
