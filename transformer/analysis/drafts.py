@@ -268,8 +268,8 @@ def _drafter(task: _Task, how: How) -> Propose:
     if how.kind == "layers":
         if how.amount not in layers_there(task.checkpoint):
             raise QueryError(
-                "A draft with {n} decoder layers was asked for; this model has {whole}, and a draft has to have "
-                "fewer, but at least 1.",
+                "A draft with {n} decoder layers was requested, but this model has {whole}. Choose fewer, but at "
+                "least 1.",
                 n=how.amount,
                 whole=task.config.n_decoder_layers,
             )

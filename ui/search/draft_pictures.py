@@ -119,8 +119,13 @@ def rounds(scene: Checked) -> Plot | None:
             rows,
             names=NAMES,
             columns=[
-                say("round"), say("place"), say("proposed"), say("probability"), say("model's choice"),
-                say("its probability"), say("verdict"),
+                say("round"),
+                say("place"),
+                say("proposed"),
+                say("probability"),
+                say("model's choice"),
+                say("its probability"),
+                say("verdict"),
             ],
             title=say_n("{n} round of draft and check", "{n} rounds of draft and check", len(found.rounds)),
             first=first,
@@ -135,7 +140,7 @@ def rounds(scene: Checked) -> Plot | None:
         how_to_read=HOW_TO_READ,
         clicked=into("step", column_below(end)) if not first else None,
         said=Said(above=_at_step(scene), below=joined(" ", [_saved(scene), OWN])),
-    )  # fmt: skip
+    )
 
 
 OWN: Final = say("Whatever the draft proposes, the output is the model's own.")
@@ -197,10 +202,19 @@ def _at_step(scene: Checked) -> str:
             "Step {n}: “{piece}” was proposed in round {round} and accepted.", n=step + 1, piece=own, round=n + 1
         )
     if there.proposed is None:
-        return say("Step {n}: the model itself wrote “{piece}” in round {round}, behind the draft.", n=step + 1,
-                   piece=own, round=n + 1)  # fmt: skip
-    return say("Step {n}: “{proposed}” was proposed in round {round}, but the model writes “{piece}”.", n=step + 1,
-               proposed=pieces[there.proposed], round=n + 1, piece=own)  # fmt: skip
+        return say(
+            "Step {n}: the model itself wrote “{piece}” in round {round}, behind the draft.",
+            n=step + 1,
+            piece=own,
+            round=n + 1,
+        )
+    return say(
+        "Step {n}: “{proposed}” was proposed in round {round}, but the model writes “{piece}”.",
+        n=step + 1,
+        proposed=pieces[there.proposed],
+        round=n + 1,
+        piece=own,
+    )
 
 
 def _saved(scene: Checked) -> str:

@@ -123,8 +123,8 @@ def times_in_words(times: Times, scene: Checked) -> list[str]:
     elif scene.how.kind == "bits":
         said.append(
             say(
-                "Here, rounded weights are stored in 32 bits, so such a draft is no faster than the model. Only for "
-                "8 bits does torch have products of their own."
+                "Here, rounded weights are stored in 32 bits, so this draft is as slow as the model itself. torch "
+                "has faster products for 8 bits only."
             )
         )
     return said
