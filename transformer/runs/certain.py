@@ -35,7 +35,7 @@ def choices(
     forced. `growth` is the factor by which rules of decoding multiply rounding. None: two pieces come so near that
     rounding could decide.
     """
-    lowest = log_probs.masked_fill(log_probs == -torch.inf, 0.0).min()
+    lowest = log_probs.nan_to_num(nan=torch.nan, neginf=0.0).min()
     limit = CLOSE * growth * max(1.0, float(-lowest) / _ORDINARY)  # NaN never passes below
     if isinstance(how, Sampling):
         found = _drawn(log_probs, len(ids), how, limit)

@@ -3,9 +3,9 @@
 A draft may be wrong anywhere: `transformer.runs.drafting.checking` reads it once with the model and keeps only what
 the model would have written. So which draft is used changes how long a run takes, and nothing else.
 
-    GLASSFORMER_DRAFT=auto          int8 from the second run of a checkpoint on (making it takes time)
-    GLASSFORMER_DRAFT=int8          the model with 8-bit matrices, from the first run on
-    GLASSFORMER_DRAFT=ctranslate2   CTranslate2, if it is installed and can run the model; else int8
+    GLASSFORMER_DRAFT=auto          the fastest there is, from the second run of a checkpoint on: making it takes time
+    GLASSFORMER_DRAFT=ctranslate2   CTranslate2, if it is installed and can do what is asked; else int8
+    GLASSFORMER_DRAFT=int8          the model with 8-bit matrices
     GLASSFORMER_DRAFT=none          every piece is written by the model itself, step by step
 
 A model whose drafts are mostly wrong gets none any more. The log says which draft a model has.
@@ -18,18 +18,24 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
+
+import torch
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
     from transformer.runs.reading import Reading
+    from transformer.runs.runnable import Runnable
 
 Ids = tuple[int, ...]
 Pause = Callable[[], None]
 ENVIRONMENT = "GLASSFORMER_DRAFT"
-CHOICES = ("auto", "int8", "ctranslate2", "none")
+CHOICES: dict[str, tuple[str, ...]] = {
+    "auto": ("ctranslate2", "int8"), "ctranslate2": ("ctranslate2", "int8"), "int8": ("int8",), "none": (),
+}  # fmt: skip
+"""The drafts to try for each setting, in order."""
 TRIED = 200  # pieces after which a model's drafts are judged
 WORTH = 0.6  # share of them that has to be right, or drafting costs more than it saves
 
@@ -66,7 +72,7 @@ class _Known:
     """What is known of one model's drafts."""
 
     runs: int = 0  # how many asked for one
-    drafts: dict[str, Draft | None] | None = None  # those made, by the setting; None if none can be made
+    drafts: dict[str, Draft | None] = field(default_factory=dict)  # those tried, by name; None if it cannot be made
     written: int = 0  # pieces of drafts that were checked
     right: int = 0  # of them, those that the model would have written
 
@@ -91,11 +97,13 @@ def draft_for(reading: Reading) -> Draft | None:
         known.runs += 1
         if (asked == "auto" and known.runs == 1) or not _pays(known):
             return None
-        known.drafts = known.drafts or {}
-        if asked not in known.drafts:
-            known.drafts[asked] = _made(reading, asked)
-        draft = known.drafts[asked]
-    return draft if draft is not None and draft.suits(reading) else None
+        for name in CHOICES[asked]:
+            if name not in known.drafts:
+                known.drafts[name] = _made(reading.checkpoint, name)
+            draft = known.drafts[name]
+            if draft is not None and draft.suits(reading):
+                return draft
+    return None
 
 
 def judge(model: Transformer, *, written: int, right: int) -> None:
@@ -115,17 +123,20 @@ def _pays(known: _Known) -> bool:
 def _stays(model: Transformer) -> bool:
     """Whether its parameters stay as they are and where a draft can be made of them."""
     table = model.target_table
-    return not table.requires_grad and table.device.type == "cpu" and table.is_floating_point()
+    return not table.requires_grad and table.device.type == "cpu" and table.dtype != torch.float64
 
 
-def _made(reading: Reading, asked: str) -> Draft | None:
-    from transformer.runs.drafting.quick import Int8  # here: it needs what a run needs, and a run asks for drafts
+def _made(checkpoint: Runnable, name: str) -> Draft | None:
+    from transformer.runs.drafting import ct2, quick  # here: they need what a run needs, and a run asks for drafts
 
-    began, checkpoint = time.monotonic(), reading.checkpoint
+    began = time.monotonic()
     try:
-        found: Draft = Int8(checkpoint.model)
-    except (RuntimeError, AttributeError, MemoryError) as error:  # no such products on this machine or in this torch
-        _LOG.info("%s: no draft, every piece is written step by step: %s", checkpoint.name, error)
-        return None
-    _LOG.info("%s: drafts by %s, made in %.2f s", checkpoint.name, found.name, time.monotonic() - began)
-    return found
+        draft: Draft | None = ct2.made(checkpoint) if name == "ctranslate2" else quick.Int8(checkpoint.model)
+        why: object = ct2.why_not(checkpoint) if draft is None else None
+    except (RuntimeError, AttributeError, OSError, MemoryError) as error:  # nothing for this machine, or no room
+        draft, why = None, error
+    if draft is None:
+        _LOG.info("%s: no drafts by %s: %s", checkpoint.name, name, why)
+    else:
+        _LOG.info("%s: drafts by %s, made in %.2f s", checkpoint.name, name, time.monotonic() - began)
+    return draft
