@@ -119,7 +119,7 @@ def times_in_words(times: Times, scene: Checked) -> list[str]:
         )
     ]
     if times.quick:
-        said.append(say("Drafts were timed with torch's own 8-bit products, which the app itself drafts with."))
+        said.append(say("Drafts were timed with torch's own 8-bit products."))
     elif scene.how.kind == "bits":
         said.append(
             say(
