@@ -55,6 +55,7 @@ from charts.one_weight import head_norms_spec, key_row_spec, query_times_key_spe
 from charts.parameters import number_spread_spec, row_lengths_spec, singular_values_spec
 from charts.perplexity import perplexity_spec
 from charts.piece_losses import hidden_pieces_spec, piece_losses_spec
+from charts.piece_rows import piece_rows_spec
 from charts.positions import (
     position_curves_spec,
     position_similarity_spec,

@@ -134,6 +134,7 @@ PARTS = (
     *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
     ("search", {"search_panel": "tree", "with_beam": True}),
     ("search", {"search_panel": "sampling"}),
+    ("search", {"search_panel": "drafts"}),
 )
 
 
