@@ -1,6 +1,6 @@
 """What `torch.compile` and products in int8 gain for decoding a token with a model of some shape, on this machine.
 
-Measured is one decoding step with a KV cache of fixed size, on one thread, in three ways in turns: as it is, with
+Measured is one decoding step with a KV cache, on one thread, in three ways in turns: as it is, with
 the products of its large matrices in int8, and compiled. The time does not depend on the numbers, so the model has
 random ones. All of it happens in a process of its own, with limits: compiling takes half a minute and needs a C++
 compiler, and what goes wrong there harms nobody.
@@ -36,6 +36,7 @@ MOST_SECONDS: Final = 300
 MOST_PARAMETERS: Final = 250_000_000
 MEMORY: Final = 12 * 2**30  # of address space, most of which torch only reserves
 NO_COMPILER: Final = "no compiler"
+NO_ONE_SHAPE: Final = "no one shape"  # a position bias or a window is of another size at every step
 _FILE_BYTES: Final = 2**30
 _SOURCE, _WRITTEN, _TURNS = 12, 24, 9  # tokens that are read, and written in each turn
 _LOOK_SECONDS: Final = 0.2
@@ -105,8 +106,9 @@ def _begin(config: ModelConfig, folder: str) -> "subprocess.Popen[bytes]":
         start_new_session=True,  # its compiler ends with it
     )  # fmt: skip
     assert process.stdin is not None
-    process.stdin.write(config.to_json().encode())
-    process.stdin.close()
+    with contextlib.suppress(BrokenPipeError):  # it died at once
+        process.stdin.write(config.to_json().encode())
+        process.stdin.close()
     return process
 
 
@@ -153,6 +155,8 @@ def measure(config: ModelConfig) -> Gains:
     ways, problem, began = {"eager": steps.eager, "int8": steps.int8()}, "", time.perf_counter()
     if not has_compiler():
         problem = NO_COMPILER
+    elif config.placing.adds == "bias" or any(config.windows):
+        problem = NO_ONE_SHAPE
     else:
         try:
             ways["compiled"] = steps.compiled()

@@ -1,7 +1,7 @@
 """One decoding step of a model with random numbers, as it is, in int8, and compiled, for `transformer.trying.gains`.
 
-A cache that grows has another shape at every step, and a compiler would begin anew. So this one has all its places
-from the beginning, and a mask closes those that are empty.
+A cache that grows has another shape at every step, and a compiler would begin anew. So what is compiled has a cache
+with all its places from the beginning, and a mask closes those that are empty.
 
 Shapes: B 1, T 1 new token, N places of the cache, S source tokens, D d_model, I inputs, O outputs.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from transformer.checkpoint.memory import ready, vacant
 from transformer.model import linear
 from transformer.model.cache import AttentionCache, KVCache
 from transformer.model.config import ModelConfig
@@ -33,7 +34,7 @@ class _Whole(AttentionCache):
         return self.keys, self.values
 
 
-class _Int8(nn.Module):
+class Int8(nn.Module):
     """x W^T + b with W in int8, a scale for each of its rows; x is rounded, too, with one scale for all of it."""
 
     joined = None
@@ -55,9 +56,13 @@ class _Int8(nn.Module):
 class Steps:
     """Writes `n_written` tokens after a source of `n_source`, in one of three ways."""
 
+    @torch.inference_mode()
     def __init__(self, config: ModelConfig, *, n_source: int, n_written: int) -> None:
         torch.set_num_threads(1)
-        self.model, self.n = Transformer(config).eval(), n_written
+        made, places = vacant(config)
+        for place in places.values():
+            place.normal_(std=0.05)
+        self.model, self.n = ready(made), n_written
         self.memory = torch.randn(1, n_source, config.d_model) if self.model.anatomy.reads else None  # [B, S, D]
 
     def eager(self) -> int:
@@ -66,56 +71,62 @@ class Steps:
 
     def int8(self) -> Callable[[], int] | None:
         """The same with the products of large matrices in int8; None where torch cannot do that."""
-        shared = {id(one): one for one in (*self.model.parameters(), *self.model.buffers())}
+        below = [one for module in self.model.modules() for one in getattr(module, "joined", None) or ()]
+        shared = {id(one): one for one in (*self.model.parameters(), *self.model.buffers(), *below)}
         model = copy.deepcopy(self.model, shared)
         try:
             _round(model.decoder)
-            output = _Int8(model.output_weight, model.output_bias)
-        except RuntimeError:
+            output = Int8(model.output_weight, model.output_bias)
+        except (RuntimeError, AttributeError):  # no engine for it, or a torch that has these functions no more
             return None
         return lambda: self._write(model, output)
 
     def compiled(self) -> Callable[[], int]:
         """The same compiled, which happens here; errors are torch's."""
-        # A compiler cannot follow a question about threads; there is one.
+        # A compiler cannot follow questions about threads and about where a matrix lies in memory.
         vars(torch)["get_num_threads"] = lambda: 1
-        step = torch.compile(_step)
+        model = copy.deepcopy(self.model)
+        for module in model.modules():
+            if isinstance(module, linear.Linear):
+                module.joined = None
+        compiled = torch.compile(step)
         for _ in range(2):  # the second time finds out whether anything has to be compiled once more
-            self._write(self.model, self.model.project, step)
-        return lambda: self._write(self.model, self.model.project, step)
+            self._write_whole(model, compiled)
+        return lambda: self._write_whole(model, compiled)
 
     @torch.inference_mode()
-    def _write(
-        self, model: Transformer, project: Callable[[Tensor], Tensor], step: "Callable[..., Tensor] | None" = None
-    ) -> int:
-        config, heads, places = model.config, model.config.of("decoder"), torch.arange(self.n)
-        cache = KVCache(config.n_decoder_layers)
-        shape = (1, heads.n_kv_heads, self.n, heads.d_head)
-        cache.self_attn = [_Whole(False, torch.zeros(shape), torch.zeros(shape)) for _ in cache.self_attn]
-        ids = torch.ones(1, 1, dtype=torch.long)
+    def _write(self, model: Transformer, project: Callable[[Tensor], Tensor]) -> int:
+        ids, cache = torch.ones(1, 1, dtype=torch.long), KVCache(model.config.n_decoder_layers)
+        for _ in range(self.n):
+            ids = project(model.decode(ids, self.memory, cache=cache)).argmax(dim=-1)  # [B, T]
+        return self.n
+
+    @torch.inference_mode()
+    def _write_whole(self, model: Transformer, step: Callable[..., Tensor]) -> int:
+        ids, cache, places = torch.ones(1, 1, dtype=torch.long), whole_cache(model, self.n), torch.arange(self.n)
         for place in range(self.n):
             mask = (places <= place).view(1, 1, 1, -1)  # [1, 1, T, N]
-            ids = (step or _step)(model, project, ids, self.memory, mask, cache)
+            ids = step(model, ids, self.memory, mask, cache).argmax(dim=-1)  # [B, T]
         return self.n
 
 
-def _step(
-    model: Transformer,
-    project: Callable[[Tensor], Tensor],
-    ids: Tensor,
-    memory: Tensor | None,
-    mask: Tensor,
-    cache: KVCache,
-) -> Tensor:
-    """Read one token, and choose the most probable piece after it [B, T]."""
-    hidden = model.decoder(ids, model.target_table, memory, mask, None, cache=cache)
-    return project(hidden).argmax(dim=-1)
+def whole_cache(model: Transformer, n: int) -> KVCache:
+    """A cache with `n` places for tokens that are there from the beginning."""
+    heads, cache = model.config.of("decoder"), KVCache(model.config.n_decoder_layers)
+    shape, like = (1, heads.n_kv_heads, n, heads.d_head), model.src_table
+    cache.self_attn = [_Whole(False, like.new_zeros(shape), like.new_zeros(shape)) for _ in cache.self_attn]
+    return cache
+
+
+def step(model: Transformer, ids: Tensor, memory: Tensor | None, mask: Tensor, cache: KVCache) -> Tensor:
+    """Read one token [B, T], and compute the logits of the piece after it [B, T, V]."""
+    return model.project(model.decoder(ids, model.target_table, memory, mask, None, cache=cache))
 
 
 def _round(module: nn.Module) -> None:
     """Put int8 in place of every large matrix inside."""
     for name, child in module.named_children():
         if isinstance(child, linear.Linear) and child.weight.numel() >= linear.SMALLEST:
-            setattr(module, name, _Int8(child.weight, child.bias))
+            setattr(module, name, Int8(child.weight, child.bias))
         else:
             _round(child)

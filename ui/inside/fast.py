@@ -174,6 +174,8 @@ def what_compiling_costs(found: Gains) -> str:
     """How long compiling took, and when it has paid."""
     if found.problem == gains.NO_COMPILER:
         return say("torch.compile needs a C++ compiler such as g++, and this machine has none.")
+    if found.problem == gains.NO_ONE_SHAPE:
+        return say("torch.compile is not measured here: this model's position bias or window grows with every step.")
     if found.problem:
         return say("torch.compile could not compile this model: {problem}", problem=found.problem)
     if found.pays_after is None:

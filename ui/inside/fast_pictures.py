@@ -133,10 +133,12 @@ def scores(o: Fast) -> Plot:
     )
     alt = say("{attention}, {whose}: scores of {n} keys in {tiles} tiles, of which tile {tile} is being read.",
               attention=KIND_NAMES[w.kind], whose=o.whose, n=len(o.axes.keys), tiles=n, tile=o.at + 1)  # fmt: skip
-    which = say(
-        "Tile {tile} of {n}, keys {first} to {last}:", tile=o.at + 1, n=n, first=tile.first + 1, last=tile.end
-    )
+    which = say("Tile {tile} of {n}, keys {keys}:", tile=o.at + 1, n=n, keys=_keys(tile))
     return Plot(spec=spec, alt=alt, said=Said(below=joined(" ", [which, _what_happens(o)]), table=_kept(o)))
+
+
+def _keys(tile: Tile) -> str:
+    return f"{tile.first + 1}–{tile.end}" if tile.end > tile.first + 1 else str(tile.end)
 
 
 def _what_happens(o: Fast) -> str:
@@ -160,7 +162,7 @@ def _kept(o: Fast) -> Rows:
     begun = max(o.at + 1 - MOST_ROWS, 0)
     rows = [
         (
-            f"{tile.first + 1}–{tile.end}",
+            _keys(tile),
             digits(tile.peak) if np.isfinite(tile.peak) else "−∞",
             digits(tile.factor),
             digits(tile.total),
