@@ -61,7 +61,7 @@ def tile_scores_spec(
     reasons = ["" if may else CLOSED for may in allowed]
     spec = key_row_spec(scores, keys, title=title, value_name=say("score"), chosen=-1, side=side, key_axis=key_axis,
                         closed=reasons)  # fmt: skip
-    layout, end = spec["layout"], peaks[-1][0]
+    layout, end = spec["layout"] | {"height": 330}, peaks[-1][0]
     low, high = layout["yaxis"]["range"]
     first = (end - 1) // size * size
     layout["shapes"] = [upright(place - 0.5) for place in range(size, len(keys), size)]
@@ -109,7 +109,7 @@ def cache_blocks_spec(blocks: Sequence[BlockRow], size: int, *, title: str) -> S
             held[row, one.newest] = 2
         texts.append([_cell(one, place) for place in range(size)])
         rows += [[one.name, place + 1, one.first + place + 1, piece] for place, piece in enumerate(one.pieces)]
-    table(layout, [say("block"), PLACE_IN_BLOCK, say("token"), say("piece")], rows)
+    table(layout, [say("block of the cache"), PLACE_IN_BLOCK, say("token"), say("piece")], rows)
     scale = [[at, shade] for place, shade in enumerate(_SHADES) for at in (place / 3, (place + 1) / 3)]
     trace = cells(held, (0, 2), scale, hover("%{hovertext}"), gaps=(2, 2), named=False) | {"hovertext": texts}
     if size <= _WRITTEN:

@@ -18,7 +18,7 @@ def test_tiles_blocks_and_a_measurement_that_is_stopped(server, tab):
             assert box["x"] >= 0
             assert box["x"] + box["width"] <= width
         screenshot(tab, f"inside-fast-{width}-{scheme}", whole=True)
-    tab.locator(".st-key-tile [role=slider]").focus()
+    tab.locator(".st-key-tile").get_by_role("slider").focus()
     tab.keyboard.press("ArrowRight")
     expect_address(tab, tile="2")
     expect(tab.locator(".st-key-tile_output")).to_contain_text("after tile 2 of")

@@ -97,7 +97,7 @@ def never_written(config: ModelConfig) -> str:
             kept=in_bytes(kept_bytes(config, n)))
         for n in sorted({config.max_len, LONG})
     ]  # fmt: skip
-    here = say("This app does write the maps it shows.")
+    here = say("This app writes the maps that it shows.")
     return joined(" ", [said, *lengths, here])
 
 
@@ -158,7 +158,11 @@ def _gains(run: OpenRun) -> None:
 
 
 def _found(found: Gains, key: str) -> None:
-    rows = {say("as it is"): found.eager, say("large matrices in int8"): found.int8, "torch.compile": found.compiled}
+    rows = {
+        say("unchanged", about="a decoding step"): found.eager,
+        say("large matrices in int8"): found.int8,
+        "torch.compile": found.compiled,
+    }
     there = {name: time for name, time in rows.items() if time is not None}
     columns: dict[str, list[Any]] = {
         say("One step"): list(there),
@@ -181,7 +185,7 @@ def what_compiling_costs(found: Gains) -> str:
     if found.pays_after is None:
         return say("Compiling took {seconds:.0f} s and saved nothing here.", seconds=found.compile_seconds)
     return say(
-        "Compiling took {seconds:.0f} s; that has paid after {n:,} tokens. It is done again for each process.",
+        "Compiling took {seconds:.0f} s, which pays off after about {n:,} tokens. Every process compiles anew.",
         seconds=found.compile_seconds,
-        n=found.pays_after,
+        n=int(float(f"{found.pays_after:.2g}")),
     )

@@ -133,7 +133,7 @@ def scores(o: Fast) -> Plot:
     )
     alt = say("{attention}, {whose}: scores of {n} keys in {tiles} tiles, of which tile {tile} is being read.",
               attention=KIND_NAMES[w.kind], whose=o.whose, n=len(o.axes.keys), tiles=n, tile=o.at + 1)  # fmt: skip
-    which = say("Tile {tile} of {n}, keys {keys}:", tile=o.at + 1, n=n, keys=_keys(tile))
+    which = say("Tile {tile} of {n}, keys {keys}.", tile=o.at + 1, n=n, keys=_keys(tile))
     return Plot(spec=spec, alt=alt, said=Said(below=joined(" ", [which, _what_happens(o)]), table=_kept(o)))
 
 
@@ -145,13 +145,13 @@ def _what_happens(o: Fast) -> str:
     """What the tile does to what is kept."""
     tile, old = o.tiles[o.at], o.tiles[o.at - 1].peak if o.at else -np.inf
     if not tile.n_open:
-        return say("the mask closes all of its keys, so it is skipped.")
+        return say("The mask closes all of its keys, so it is skipped.")
     if np.isneginf(old):
-        return say("its largest score is the first m, {peak}.", peak=digits(tile.peak))
+        return say("Its largest score, {peak}, is the first m.", peak=digits(tile.peak))
     if tile.factor == 1:
-        return say("m stays {peak}, so what was summed before stays as it is.", peak=digits(tile.peak))
+        return say("The largest score m stays {peak}, so l and o are not rescaled.", peak=digits(tile.peak))
     return say(
-        "m rises from {old} to {peak}, so the l and o so far are multiplied by exp({old} − {peak}) = {factor} before "
+        "The largest score m rises from {old} to {peak}, so the l and o so far are multiplied by exp({old} − {peak}) = {factor} before "
         "this tile's terms are added.",
         old=digits(old), peak=digits(tile.peak), factor=digits(tile.factor),
     )  # fmt: skip
