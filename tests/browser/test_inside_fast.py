@@ -23,7 +23,7 @@ def test_tiles_blocks_and_a_measurement_that_is_stopped(server, tab):
     expect_address(tab, tile="2")
     expect(tab.locator(".st-key-tile_output")).to_contain_text("after tile 2 of")
     expect(tab.locator(".st-key-tile_scores")).to_contain_text("Tile 2 of")
-    tab.locator("body").click(position={"x": 2, "y": 2})
+    tab.evaluate("() => document.activeElement.blur()")
     tab.keyboard.press("ArrowRight")
     expect(tab.locator(".st-key-cache_blocks")).to_contain_text("Blocks of the KV cache at step 2")
     expect_address(tab, step="2", tile="2")

@@ -159,7 +159,7 @@ def _gains(run: OpenRun) -> None:
 
 def _found(found: Gains, key: str) -> None:
     rows = {
-        say("unchanged", about="a decoding step"): found.eager,
+        say("as usual"): found.eager,
         say("large matrices in int8"): found.int8,
         "torch.compile": found.compiled,
     }

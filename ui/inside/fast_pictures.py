@@ -151,10 +151,12 @@ def _what_happens(o: Fast) -> str:
     if tile.factor == 1:
         return say("The largest score m stays {peak}, so l and o are not rescaled.", peak=digits(tile.peak))
     return say(
-        "The largest score m rises from {old} to {peak}, so the l and o so far are multiplied by exp({old} − {peak}) = {factor} before "
-        "this tile's terms are added.",
-        old=digits(old), peak=digits(tile.peak), factor=digits(tile.factor),
-    )  # fmt: skip
+        "The largest score m rises from {old} to {peak}, so the l and o so far are multiplied by "
+        "exp({old} − {peak}) = {factor} before this tile's terms are added.",
+        old=digits(old),
+        peak=digits(tile.peak),
+        factor=digits(tile.factor),
+    )
 
 
 def _kept(o: Fast) -> Rows:
