@@ -23,6 +23,7 @@ from transformer.model.dropout import Dropout
 from transformer.model.layers import DecoderLayer, EncoderLayer
 from transformer.model.linear import linear, rows_of
 from transformer.model.masks import causal_mask, combine_masks, padding_mask, within
+from transformer.model.module import Module
 from transformer.model.norms import make_norm
 from transformer.model.order import StackOrder
 from transformer.model.output import MLMHead
@@ -32,7 +33,7 @@ from transformer.model.taps import NO_TAP, Tap
 from words import say_n
 
 
-class TokenTypes(nn.Module):
+class TokenTypes(Module):
     """A learned vector that says which part of a source a token belongs to; the table has a row for each type.
 
     Source: Devlin et al., "BERT" (2019), section 3 and figure 2, which calls them segments.
@@ -47,7 +48,7 @@ class TokenTypes(nn.Module):
         return self.table[torch.zeros_like(ids) if types is None else types]
 
 
-class Embedding(nn.Module):
+class Embedding(Module):
     """Token ids to vectors: a row of the table for each token, plus the vector of its position.
 
     Some models add a third vector, of the token's type, and some have a norm after the sum.
@@ -88,7 +89,7 @@ class Embedding(nn.Module):
         return tap("output", self.dropout(x))
 
 
-class Encoder(nn.Module):
+class Encoder(Module):
     """The source side."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -109,7 +110,7 @@ class Encoder(nn.Module):
         return tap("output", tap.setting("final_norm", self.final_norm)(x))
 
 
-class Decoder(nn.Module):
+class Decoder(Module):
     """The target side."""
 
     def __init__(self, config: ModelConfig) -> None:

@@ -19,7 +19,6 @@ from torch import Tensor
 
 from transformer.runs.decoding import race, sampling_distribution
 from transformer.runs.query import Decoding, Sampling
-from transformer.runs.rules import ban
 
 CLOSE = 1e-4
 """How near, in nats, two pieces may come; rounding moves a log-probability by about 6e-6."""
@@ -27,47 +26,37 @@ CLOSE = 1e-4
 _ORDINARY = 32.0  # nats from the best piece to the worst; rounding grows with the logits
 
 
-def certain(
-    log_probs: Tensor,
-    ids: Sequence[int],
-    how: Decoding,
-    *,
-    banned: Sequence[int] = (),
-    n_forced: int = 0,
-    growth: float = 1.0,
-) -> bool:
-    """Whether decoding alone, greedily or by sampling, surely chooses these ids, which were decoded in a batch.
+def choices(
+    log_probs: Tensor, ids: Sequence[int], how: Decoding, *, n_forced: int = 0, growth: float = 1.0
+) -> list[int | None]:
+    """What decoding alone, greedily or by sampling, surely chooses after each beginning of these ids.
 
-    `log_probs` are the scores of the choices [T, V], from the recording pass that read these ids. Banned pieces are
-    never chosen, and the first pieces may be forced. `growth` is the factor by which rules of decoding multiply
-    rounding.
+    `log_probs` are the scores of the choices [T, V], from a pass that read these ids; the first of them may be
+    forced. `growth` is the factor by which rules of decoding multiply rounding. None: two pieces come so near that
+    rounding could decide.
     """
-    log_probs = ban(log_probs.clone(), banned)
-    lowest = log_probs.masked_fill(log_probs == -torch.inf, 0.0).min()
+    lowest = log_probs.nan_to_num(nan=torch.nan, neginf=0.0).min()
     limit = CLOSE * growth * max(1.0, float(-lowest) / _ORDINARY)  # NaN never passes below
     if isinstance(how, Sampling):
-        return _drawn(log_probs, ids, how, n_forced, limit)
-    chosen = log_probs[n_forced:]
-    return all(_wins(row, i, limit) for row, i in zip(chosen, ids[n_forced:], strict=True))
+        found = _drawn(log_probs, len(ids), how, limit)
+    else:
+        best, which = log_probs.topk(min(2, log_probs.size(-1)), dim=-1)  # [T, 2] each
+        clear = best[:, 0] - best[:, -1] >= limit if best.size(-1) > 1 else best[:, 0] == best[:, 0]
+        found = [i if sure else None for i, sure in zip(which[:, 0].tolist(), clear.tolist(), strict=True)]
+    return [*ids[:n_forced], *found[n_forced:]]
 
 
-def _wins(scores: Tensor, i: int, limit: float) -> bool:
-    """Whether a piece is the best [V], by at least the limit."""
-    best, which = scores.topk(min(2, len(scores)))
-    return int(which[0]) == i and (len(best) < 2 or float(best[0] - best[1]) >= limit)
-
-
-def _drawn(log_probs: Tensor, ids: Sequence[int], how: Sampling, n_forced: int, limit: float) -> bool:
+def _drawn(log_probs: Tensor, n_steps: int, how: Sampling, limit: float) -> list[int | None]:
     probs = sampling_distribution(log_probs, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
     limit = limit * max(1.0, 1 / how.temperature)  # the temperature divides differences, too
-    generator = torch.Generator().manual_seed(how.seed)
-    for step, i in enumerate(ids):
-        scores = race(probs[step], generator)  # drawn at a forced step as well
-        if step < n_forced:
-            continue
-        if not _wins(scores.log(), i, limit) or not _border_is_clear(log_probs[step], probs[step], how, limit):
-            return False
-    return True
+    generator, found = torch.Generator().manual_seed(how.seed), list[int | None]()
+    for step in range(n_steps):
+        scores = race(probs[step], generator).log()  # drawn at a forced step as well
+        best, which = scores.topk(min(2, len(scores)))
+        clear = len(best) < 2 or float(best[0] - best[1]) >= limit
+        clear = clear and _border_is_clear(log_probs[step], probs[step], how, limit)
+        found.append(int(which[0]) if clear else None)
+    return found
 
 
 def _border_is_clear(log_probs: Tensor, probs: Tensor, how: Sampling, limit: float) -> bool:
