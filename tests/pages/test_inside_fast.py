@@ -89,7 +89,7 @@ def test_what_is_measured_is_measured_once_for_all_and_only_when_asked(page, fre
     def measuring(config):
         begun.append(config)
         yield from ()
-        return Gains(2.0, 1.0, 1.6, compile_seconds=30.0)
+        return Gains(2.0, None, 1.0, 1.6, compile_seconds=30.0)
 
     fresh.setattr(fast.gains, "measuring", measuring)
     test = page()
@@ -116,4 +116,4 @@ def test_what_is_measured_is_measured_once_for_all_and_only_when_asked(page, fre
     ],
 )
 def test_a_sentence_says_what_compiling_did_not_bring(problem, said):
-    assert said in fast.what_compiling_costs(Gains(1.0, None, None, compile_seconds=1.0, problem=problem))
+    assert said in fast.what_compiling_costs(Gains(1.0, None, None, None, compile_seconds=1.0, problem=problem))

@@ -1,12 +1,11 @@
-"""What `torch.compile` and products in int8 gain for decoding a token with a model of some shape, on this machine.
+"""What `torch.compile` and int8 gain for decoding a token with a model of some shape, on this machine.
 
-Measured is one decoding step with a KV cache, on one thread, in three ways in turns: as it is, with
-the products of its large matrices in int8, and compiled. The time does not depend on the numbers, so the model has
-random ones. All of it happens in a process of its own, with limits: compiling takes half a minute and needs a C++
-compiler, and what goes wrong there harms nobody.
+Measured is one decoding step with a KV cache, on one thread, in several ways in turns: as it is, without torch's
+modules, the same with large matrices in int8 (`transformer.runs.drafting.quick`), and compiled. The time does not
+depend on the numbers, so the model has random ones. All of it happens in a process of its own, with limits: compiling
+takes half a minute or more and needs a C++ compiler, and what goes wrong there harms nobody.
 
-Source: Ansel et al., "PyTorch 2" (2024) for `torch.compile`; Jacob et al. (2018) for products of integers, here with
-a scale for each row of a matrix, and for each input (`torch.ops.quantized.linear_dynamic`).
+Source: Ansel et al., "PyTorch 2" (2024), section 3, for `torch.compile`.
 """
 
 import contextlib
@@ -32,7 +31,7 @@ from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 
 SECONDS: Final = 60  # that it takes, about
-MOST_SECONDS: Final = 300
+MOST_SECONDS: Final = 600
 MOST_PARAMETERS: Final = 250_000_000
 MEMORY: Final = 12 * 2**30  # of address space, most of which torch only reserves
 NO_COMPILER: Final = "compiler"
@@ -49,7 +48,8 @@ class Gains:
     """What was measured: milliseconds of the processor for one token; None for what this machine cannot do."""
 
     eager: float
-    int8: float | None
+    lean: float | None  # without torch's modules
+    int8: float | None  # the same with large matrices in int8
     compiled: float | None
     compile_seconds: float  # until the first compiled token was there
     problem: str = ""  # why nothing was compiled, in torch's words; "" if it was
@@ -99,10 +99,10 @@ def measuring(config: ModelConfig) -> Generator[Progress, None, Gains]:
 def _begin(config: ModelConfig, folder: str) -> "subprocess.Popen[bytes]":
     environment = {key: value for key, value in os.environ.items() if not key.startswith("TORCH")}
     environment |= {"TMPDIR": folder, "TORCHINDUCTOR_CACHE_DIR": folder, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    environment |= {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(_ROOT)}
+    environment |= {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", "PYTHONPATH": str(_ROOT)}
     process = subprocess.Popen(
         [sys.executable, "-P", "-B", "-m", __name__],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=folder,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=folder,
         start_new_session=True,  # its compiler ends with it
     )  # fmt: skip
     assert process.stdin is not None
@@ -152,7 +152,8 @@ def measure(config: ModelConfig) -> Gains:
     from transformer.trying.steps import Steps  # torch and its compiler, which the app's process needs not
 
     steps = Steps(config, n_source=min(_SOURCE, config.max_len), n_written=min(_WRITTEN, config.max_len))
-    ways, problem, began = {"eager": steps.eager, "int8": steps.int8()}, "", time.perf_counter()
+    ways = {"eager": steps.eager, "lean": steps.as_drafts(int8=False), "int8": steps.as_drafts(int8=True)}
+    problem, began = "", time.perf_counter()
     if not has_compiler():
         problem = NO_COMPILER
     elif config.placing.adds == "bias" or any(config.windows):
@@ -164,7 +165,7 @@ def measure(config: ModelConfig) -> Gains:
             problem = " ".join(str(error).split())[:200] or type(error).__name__
     taken = time.perf_counter() - began
     found = _in_turns({name: way for name, way in ways.items() if way is not None})
-    return Gains(found["eager"], found.get("int8"), found.get("compiled"), taken, problem)
+    return Gains(found["eager"], found.get("lean"), found.get("int8"), found.get("compiled"), taken, problem)
 
 
 def _in_turns(ways: dict[str, Callable[[], int]]) -> dict[str, float]:
