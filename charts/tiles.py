@@ -25,7 +25,7 @@ HOW_TO_READ_OUTPUT = say(
 )
 HOW_TO_READ_BLOCKS = say(
     "Each row is one block of the cache, and each cell has room for the keys and values of one token, in all layers. "
-    "The dark cell is the token that this step reads; grey cells are still empty."
+    "The cell in full colour is the token that this step reads; grey cells are still empty."
 )
 HOW_TO_READ_PLACES = say("Filled bars count tokens in the cache; hatched bars count places that are kept but empty.")
 PLACE_IN_BLOCK, DIMENSION = say("Place in the block"), say("Dimension of the head")

@@ -173,7 +173,7 @@ def _kept(o: Fast) -> Rows:
         for tile in o.tiles[begun : o.at + 1]
     ]
     names = [
-        say("Keys"),
+        say("Keys of the tile"),
         say("Largest score m"),
         say("Factor exp(m_old − m_new)"),
         say("Sum l"),
