@@ -25,7 +25,7 @@ from ui.state.view import MAIN
 from words import joined, say
 
 EXAMPLE_CHARACTERS: Final = 60
-EXAMPLE: Final = "example"
+EXAMPLES: Final = "example_menu"
 LONGEST: Final = 160  # characters of what maps are of; the Checkpoints page has the whole text
 
 
@@ -104,9 +104,7 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
         st.button(go, type="primary", key="translate")
         whatif.button(checkpoint)
         if checkpoint.card.tried():
-            with st.popover(say("Examples"), key=f"{EXAMPLE}_menu"):
-                for index, example in enumerate(checkpoint.card.tried()):
-                    _example(checkpoint, example, index)
+            _examples(checkpoint)
     offer(checkpoint)
     training_time.on_page(checkpoint)
     leading.arrive(checkpoint)
@@ -136,17 +134,19 @@ def _wording(checkpoint: Checkpoint) -> tuple[str, str]:
     return say("Input"), say("Run")
 
 
-def _example(checkpoint: Checkpoint, example: str, index: int) -> None:
-    gloss = checkpoint.card.glosses.get(example, "")
-    short = glossed(example, gloss)
-    st.button(
-        drawing.plain(short),
-        key=f"{EXAMPLE}_{index}",
-        help=drawing.plain(example) if not gloss and short.endswith("…") else None,
-        type="tertiary",
-        on_click=session.use_example,
-        args=(example,),
-    )
+def _examples(checkpoint: Checkpoint) -> None:
+    """Draw the menu of examples; of long ones that begin alike only the first is cut."""
+    card, labels = checkpoint.card, dict[str, str]()
+    for example in card.tried():
+        short = drawing.plain(glossed(example, card.glosses.get(example, "")))
+        labels[drawing.plain(example) if short in labels else short] = example
+    named = {example: label for label, example in labels.items()}
+    st.menu_button(say("Examples"), list(named), key=EXAMPLES, format_func=named.__getitem__, on_click=_take)
+
+
+def _take() -> None:
+    """Callback: take the example that was chosen."""
+    session.use_example(st.session_state[EXAMPLES])
 
 
 def glossed(example: str, gloss: str) -> str:
