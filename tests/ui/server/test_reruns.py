@@ -7,8 +7,10 @@ from streamlit.proto.NewSession_pb2 import CustomThemeConfig, NewSession
 from streamlit.runtime import app_session
 from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import SessionState, Value
+from streamlit.web.server.starlette.starlette_server_config import WEBSOCKET_MAX_SEND_QUEUE_SIZE
 
-from ui.server.reruns import briefly, once
+from ui.server import reruns
+from ui.server.reruns import AT_ONCE, briefly, each, once, together
 
 OWN = app_session._populate_theme_msg
 SECTIONS = {"": "theme"} | {one.value: f"theme.{one.value}" for one in config.CustomThemeCategories}
@@ -71,3 +73,20 @@ def test_a_component_says_what_it_says_without_this(event):
     found = shown(briefly(make_bidi_component_presenter), event)
     assert found == shown(make_bidi_component_presenter, event)
     assert found == {"step": 3} | ({} if event is None else {"clicked": 7})
+
+
+@pytest.mark.parametrize("count", [0, 1, AT_ONCE, AT_ONCE + 1])
+def test_messages_are_sent_in_their_order_after_few_rounds_of_the_loop(count):
+    asked, got = [], []
+    lists = together(lambda session: asked.append(session) or list(range(count)))("session")
+    for one in lists:
+        each(lambda runtime, to, message: got.append((runtime, to, message)))("runtime", "to", one)
+    assert got == [("runtime", "to", message) for message in range(count)]
+    assert asked == ["session"]
+    assert len(lists) == -(-count // AT_ONCE)
+    assert max(map(len, lists), default=0) < WEBSOCKET_MAX_SEND_QUEUE_SIZE
+
+
+def test_all_that_is_replaced_is_there():
+    """A Streamlit that calls it otherwise is left as it is: then `reruns` needs a look."""
+    assert [getattr(owner, name) for owner, name in reruns.REPLACED]
