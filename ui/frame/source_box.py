@@ -29,12 +29,17 @@ EXAMPLES: Final = "example_menu"
 LONGEST: Final = 160  # characters of what maps are of; the Checkpoints page has the whole text
 
 
-@st.fragment
 def of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint], None]) -> None:
-    """Draw a page about a sentence; another sentence runs this again, but not the sidebar and the menu beside it.
+    """Draw a page about a sentence; another sentence draws it again, but not the sidebar and the menu beside it.
 
     `draw` draws what is below the source box; best a fragment itself, as a step need not draw the box again.
     """
+    st.html(page_style.TO_SENTENCE)
+    _of_a_sentence(title, checkpoint, draw)
+
+
+@st.fragment
+def _of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint], None]) -> None:
     with st.container():  # an offer comes and goes: outside, it would move what is below, and a fragment is its place
         source_box(checkpoint, head(title))
     if cover.covered(cover.ALL):
@@ -88,7 +93,6 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
         st.session_state[session.SOURCE] = checkpoint.card.first_example()
     language = checkpoint.card.source_language
     label, go = _wording(checkpoint)
-    st.html(page_style.TO_SENTENCE)
     with row:
         st.text_input(
             label,
