@@ -38,7 +38,7 @@ from transformer.errors import DataError
 from transformer.model.anatomy import anatomy
 from transformer.model.taps import NO_TAP
 from transformer.runs import recording
-from transformer.runs.running import padded
+from transformer.runs.reading import padded
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 from words import joined, say

@@ -19,10 +19,10 @@ import torch
 
 from transformer.errors import QueryError
 from transformer.runs.query import Greedy, Query
+from transformer.runs.reading import read
 from transformer.runs.record import Output
 from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
-from transformer.runs.running import read
 from transformer.runs.trace import Trace
 
 

@@ -19,11 +19,12 @@ import torch
 
 from transformer.errors import QueryError
 from transformer.runs.distribution import drawn_from
+from transformer.runs.drafting.checking import verdict
 from transformer.runs.query import Query, Sampling
+from transformer.runs.reading import Pause, Reading, go_on, read
 from transformer.runs.record import Output
 from transformer.runs.runnable import Runnable
-from transformer.runs.running import Pause, Reading, go_on, read
-from transformer.runs.together import MOST_ROWS, decode_together, finish_alone, surely
+from transformer.runs.together import MOST_ROWS, decode_together, finish_alone
 from transformer.runs.trace import Trace
 
 NORMAL_95 = 1.959964
@@ -99,10 +100,10 @@ def _certain_ones(ids: tuple[int, ...], group: Sequence[Reading], pause: Pause) 
     pause()
     with suppress(QueryError):  # each then finds out alone
         (trace,) = group[0].finish([Output(ids)])
-        scores, draw = torch.tensor(trace.scores()), _draw(trace)
+        scores, draw = trace.all_scores(), _draw(trace)
         for reading in group:
             own = replace(trace, query=reading.queries[0])
-            if surely(own, scores):
+            if verdict(own.rules, own.query, scores, ids, n_forced=own.n_forced).kept == ids:
                 yield reading, replace(draw, seed=_seed(own.query))
 
 

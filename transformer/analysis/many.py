@@ -22,8 +22,8 @@ from transformer.model.config import ModelConfig
 from transformer.runs.changing import tap_for
 from transformer.runs.distribution import entropy
 from transformer.runs.query import Query
+from transformer.runs.reading import Pause, go_on
 from transformer.runs.runnable import Runnable
-from transformer.runs.running import Pause, go_on
 from transformer.runs.source import read_source
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace

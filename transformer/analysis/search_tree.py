@@ -20,9 +20,9 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.runs.beam import Weighed, length_penalty
 from transformer.runs.query import Beam, Query
+from transformer.runs.reading import Pause, go_on, read
 from transformer.runs.record import Output
 from transformer.runs.runnable import Runnable
-from transformer.runs.running import Pause, go_on, read
 
 MOST_DROPPED = 24
 """Of one round: the nearest to being kept. The round says how many there were."""

@@ -20,7 +20,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.tables import Line
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
-from transformer.runs import running
+from transformer.runs import reading as sources
 from transformer.runs.query import Query
 from transformer.runs.source import Source, read_source
 from transformer.runs.targets import read_given
@@ -223,7 +223,7 @@ def _decoded(checkpoint: Checkpoint, lines: Sequence[Line]) -> Iterator[Written]
 
 def _written(checkpoint: Checkpoint, group: Sequence[tuple[int, Query, Source]]) -> Iterator[Written]:
     try:
-        together = running.read(checkpoint, [query for _, query, _ in group], maps=False)
+        together = sources.read(checkpoint, [query for _, query, _ in group], maps=False)
     except QueryError as error:  # numbers that are not finite: each finds out alone
         if len(group) == 1:
             yield group[0][0], error
@@ -242,7 +242,7 @@ def _written(checkpoint: Checkpoint, group: Sequence[tuple[int, Query, Source]])
         )
         for row, (_, query, source) in enumerate(group)
     ]
-    written = decode_together(checkpoint, alone)
+    written = decode_together(checkpoint, alone, checked=True)
     for (place, _, source), reading in zip(group, alone, strict=True):
         try:
             yield place, (source, written.get(id(reading)) or reading.decode()[0].ids)

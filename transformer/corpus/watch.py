@@ -22,7 +22,7 @@ from transformer.corpus.vectors import Side
 from transformer.model.anatomy import Attention, Kind, StackName, anatomy
 from transformer.model.attention import share_heads
 from transformer.model.taps import NO_TAP, Tap
-from transformer.runs.running import padded
+from transformer.runs.reading import padded
 
 _SIDES: dict[str, Side] = {"queries": "query", "keys": "key"}
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.read_rows import Row, moved, result
 from transformer.errors import CheckpointError, shown
-from transformer.runs.running import padded
+from transformer.runs.reading import padded
 
 Forward = Callable[..., Tensor]
 """Logits [B, T, V] for source ids [B, S] and what the decoder reads [B, T]; a model of one stack has one argument.

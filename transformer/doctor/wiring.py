@@ -34,7 +34,7 @@ from transformer.doctor.read_rows import Drawing, Row, moved, result
 from transformer.model.anatomy import StackName
 from transformer.model.cache import KVCache
 from transformer.model.taps import Recorder, tap_of
-from transformer.runs.running import padded
+from transformer.runs.reading import padded
 from words import Sentence, say, say_n
 
 EXACT: Final = say(

@@ -19,7 +19,6 @@ from torch import Tensor
 
 from transformer.runs.decoding import race, sampling_distribution
 from transformer.runs.query import Decoding, Sampling
-from transformer.runs.rules import ban
 
 CLOSE = 1e-4
 """How near, in nats, two pieces may come; rounding moves a log-probability by about 6e-6."""
@@ -27,44 +26,37 @@ CLOSE = 1e-4
 _ORDINARY = 32.0  # nats from the best piece to the worst; rounding grows with the logits
 
 
-def certain(
-    log_probs: Tensor,
-    ids: Sequence[int],
-    how: Decoding,
-    *,
-    banned: Sequence[int] = (),
-    n_forced: int = 0,
-    growth: float = 1.0,
-) -> bool:
-    """Whether decoding alone, greedily or by sampling, surely chooses these ids, which were decoded in a batch.
+def choices(
+    log_probs: Tensor, ids: Sequence[int], how: Decoding, *, n_forced: int = 0, growth: float = 1.0
+) -> list[int | None]:
+    """What decoding alone, greedily or by sampling, surely chooses after each beginning of these ids.
 
-    `log_probs` are the scores of the choices [T, V], from the recording pass that read these ids. Banned pieces are
-    never chosen, and the first pieces may be forced. `growth` is the factor by which rules of decoding multiply
-    rounding.
+    `log_probs` are the scores of the choices [T, V], from a pass that read these ids; the first of them may be
+    forced. `growth` is the factor by which rules of decoding multiply rounding. None: two pieces come so near that
+    rounding could decide.
     """
-    log_probs = ban(log_probs.clone(), banned)
     lowest = log_probs.nan_to_num(nan=torch.nan, neginf=0.0).min()
     limit = CLOSE * growth * max(1.0, float(-lowest) / _ORDINARY)  # NaN never passes below
     if isinstance(how, Sampling):
-        return _drawn(log_probs, ids, how, n_forced, limit)
-    return _win(log_probs[n_forced:], ids[n_forced:], limit)
+        found = _drawn(log_probs, len(ids), how, limit)
+    else:
+        best, which = log_probs.topk(min(2, log_probs.size(-1)), dim=-1)  # [T, 2] each
+        clear = best[:, 0] - best[:, -1] >= limit if best.size(-1) > 1 else best[:, 0] == best[:, 0]
+        found = [i if sure else None for i, sure in zip(which[:, 0].tolist(), clear.tolist(), strict=True)]
+    return [*ids[:n_forced], *found[n_forced:]]
 
 
-def _win(scores: Tensor, ids: Sequence[int], limit: float) -> bool:
-    """Whether each piece beats all others of its row [T, V] by at least the limit."""
-    own = torch.tensor(ids, dtype=torch.long)[:, None]  # [T, 1]
-    ahead = scores.gather(1, own)[:, 0] - scores.scatter(1, own, -torch.inf).amax(dim=-1)  # [T]
-    return all(lead >= limit for lead in ahead.tolist())
-
-
-def _drawn(log_probs: Tensor, ids: Sequence[int], how: Sampling, n_forced: int, limit: float) -> bool:
+def _drawn(log_probs: Tensor, n_steps: int, how: Sampling, limit: float) -> list[int | None]:
     probs = sampling_distribution(log_probs, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
     limit = limit * max(1.0, 1 / how.temperature)  # the temperature divides differences, too
-    generator = torch.Generator().manual_seed(how.seed)
-    scores = torch.stack([race(row, generator) for row in probs])[n_forced:]  # drawn at a forced step as well
-    return _win(scores.log(), ids[n_forced:], limit) and all(
-        _border_is_clear(*rows, how, limit) for rows in zip(log_probs[n_forced:], probs[n_forced:], strict=True)
-    )
+    generator, found = torch.Generator().manual_seed(how.seed), list[int | None]()
+    for step in range(n_steps):
+        scores = race(probs[step], generator).log()  # drawn at a forced step as well
+        best, which = scores.topk(min(2, len(scores)))
+        clear = len(best) < 2 or float(best[0] - best[1]) >= limit
+        clear = clear and _border_is_clear(log_probs[step], probs[step], how, limit)
+        found.append(int(which[0]) if clear else None)
+    return found
 
 
 def _border_is_clear(log_probs: Tensor, probs: Tensor, how: Sampling, limit: float) -> bool:

@@ -63,6 +63,16 @@ class Rules:
             own.fill_(-torch.inf)[only] = log_probs[only]
         return own
 
+    def all_scores(self, log_probs: Tensor, text: Sequence[int], log_sums: Tensor) -> Tensor:
+        """The same for every step of an output [T, V], by what the model computed over the whole text."""
+        if not self.any:
+            return ban(log_probs.clone(), self.config.never_written)
+        rows = [
+            self.scores(row, text[: self.n_prompt + step], float(log_sum))
+            for step, (row, log_sum) in enumerate(zip(log_probs, log_sums, strict=True))
+        ]
+        return torch.stack(rows) if rows else log_probs
+
     def only_at(self, place: int) -> int | None:
         """The only piece that can be chosen at a place of the output, from 0: one insisted on, or the forced end."""
         if place in self.insisted:

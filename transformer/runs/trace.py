@@ -30,7 +30,7 @@ from transformer.runs import showing
 from transformer.runs.distribution import best, change, drawn_from, entropy
 from transformer.runs.query import Query
 from transformer.runs.results import Arrays
-from transformer.runs.rules import Rules, ban
+from transformer.runs.rules import Rules
 from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS, Candidate, Ranked, RowLabel, Step, StopReason
 
 if TYPE_CHECKING:
@@ -205,10 +205,14 @@ class Trace(Arrays):
 
     def scores(self) -> np.ndarray:
         """The scores behind the choices [step, tgt_vocab]: `log_probs` after the rules, -inf for closed pieces."""
-        if not self.rules.any:
-            return ban(torch.tensor(self.log_probs), self.never_written).numpy()
-        rows = [self.scores_at(step) for step in range(self.n_steps)]
-        return np.stack(rows) if rows else self.log_probs
+        return self.all_scores().numpy()
+
+    def all_scores(self) -> torch.Tensor:
+        """The same as a tensor."""
+        log_sums = torch.tensor(self.log_sums)
+        return self.rules.all_scores(
+            torch.tensor(self.log_probs), self.read_ids[: self.row_of(self.n_steps)], log_sums
+        )
 
     def scores_at(self, step: int) -> np.ndarray:
         """The scores behind the choice of one step [tgt_vocab]; a forced piece was not chosen by them."""

@@ -24,8 +24,8 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.decoding import Prefix, greedy
 from transformer.runs.distribution import losses_of
+from transformer.runs.reading import padded
 from transformer.runs.runnable import Scorable
-from transformer.runs.running import padded
 from transformer.text.normalise import normalise
 from transformer.text.raw import RawIds
 from transformer.text.tokenizer import AnyTokenizer

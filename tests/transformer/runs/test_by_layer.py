@@ -11,8 +11,9 @@ from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.by_layer import each_layer
 from transformer.runs.interventions import ZeroHead
+from transformer.runs.reading import read
 from transformer.runs.record import map_bytes
-from transformer.runs.running import read, run
+from transformer.runs.running import run
 from transformer.runs.together import run_together
 
 

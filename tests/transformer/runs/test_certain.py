@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer import Greedy, Query, Sampling
-from transformer.runs.certain import CLOSE, certain
+from transformer.runs.certain import CLOSE, choices
 from transformer.runs.decoding import race, sampling_distribution
 
 PAD, STEPS, VOCABULARY = 0, 6, 40
@@ -14,6 +14,13 @@ ROUNDING = CLOSE / 8  # four times what was measured
 
 def query(decoding, forced=()):
     return Query(checkpoint="hash", source="a", decoding=decoding, forced=forced)
+
+
+def certain(log_probs, ids, decoding, *, n_forced=0):
+    """Whether all of these ids are surely chosen, of pieces without padding."""
+    log_probs = log_probs.clone()
+    log_probs[:, PAD] = -torch.inf
+    return choices(log_probs, ids, decoding, n_forced=n_forced) == list(ids)
 
 
 def choose(log_probs, decoding):
@@ -51,7 +58,7 @@ DECODINGS = st.one_of(
 def test_what_is_certain_withstands_rounding(seed, grain, decoding):
     log_probs = random_log_probs(seed, grain=grain)
     ids = choose(log_probs, decoding)
-    if certain(log_probs, ids, decoding, banned=(PAD,)):
+    if certain(log_probs, ids, decoding):
         for change in range(8):
             generator = torch.Generator().manual_seed(change)
             moved = log_probs + ROUNDING * (2 * torch.rand(log_probs.shape, generator=generator) - 1)
@@ -66,7 +73,7 @@ def test_ordinary_choices_are_certain():
     verdicts = []
     for seed, decoding in enumerate(decodings * 3):
         log_probs = random_log_probs(seed, grain=0.0)
-        verdicts.append(certain(log_probs, choose(log_probs, decoding), decoding, banned=(PAD,)))
+        verdicts.append(certain(log_probs, choose(log_probs, decoding), decoding))
     assert sum(verdicts) > 0.9 * len(verdicts)
 
 
@@ -76,24 +83,24 @@ def test_another_piece_than_the_best_is_never_certain():
         ids = choose(log_probs, decoding)
         for step in range(STEPS):
             wrong = [*ids[:step], (ids[step] + 1) % VOCABULARY, *ids[step + 1 :]]
-            assert not certain(log_probs, wrong, decoding, banned=(PAD,))
+            assert not certain(log_probs, wrong, decoding)
             kept = wrong[: step + 1]
-            assert certain(log_probs[: step + 1], kept, decoding, banned=(PAD,), n_forced=len(kept))
+            assert certain(log_probs[: step + 1], kept, decoding, n_forced=len(kept))
 
 
 def test_two_pieces_closer_than_the_limit_are_not_certain():
     for gap, expected in ((CLOSE / 2, False), (2 * CLOSE, True)):
         logits = torch.full((1, VOCABULARY), -8.0)
         logits[0, 7], logits[0, 9] = 0.0, -gap
-        assert certain(logits.log_softmax(dim=-1), [7], Greedy(), banned=(PAD,)) is expected
+        assert certain(logits.log_softmax(dim=-1), [7], Greedy()) is expected
 
 
 def test_what_is_no_number_is_not_certain():
     log_probs = random_log_probs(2, grain=0.0)
     ids = choose(log_probs, Greedy())
     log_probs[2] = torch.nan
-    assert not certain(log_probs, ids, Greedy(), banned=(PAD,))
-    assert not certain(log_probs, ids, Sampling(), banned=(PAD,))
+    assert not certain(log_probs, ids, Greedy())
+    assert not certain(log_probs, ids, Sampling())
 
 
 def test_a_draw_is_that_of_torch():

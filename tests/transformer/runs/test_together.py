@@ -12,7 +12,7 @@ from tests.transformer.one_stack import alone
 from tests.transformer.tiny import tiny_model
 from transformer import Beam, Sampling, ZeroHead, load, run
 from transformer.errors import QueryError
-from transformer.runs import running, together
+from transformer.runs import reading, running, together
 from transformer.runs.together import may_join, run_together
 from transformer.text.tokenizer import Encoding
 
@@ -45,13 +45,13 @@ def checkpoint(request, tmp_path_factory):
 @pytest.fixture
 def decoded_alone(monkeypatch):
     """The queries that were decoded by themselves."""
-    queries, decode = [], running.Reading.decode
+    queries, decode = [], reading.Reading.decode
 
     def watched(self, *args):
         queries.extend(self.queries)
         return decode(self, *args)
 
-    monkeypatch.setattr(running.Reading, "decode", watched)
+    monkeypatch.setattr(reading.Reading, "decode", watched)
     return queries
 
 
@@ -172,7 +172,7 @@ def test_what_a_batch_gets_wrong_does_not_reach_a_trace(monkeypatch):
     queries = [running.Query(checkpoint="hash", source=word, max_new=6) for word in WORDS]
     queries += [running.Query(checkpoint="hash", source=word, max_new=6, decoding=HOW[0]) for word in WORDS]
     expected = [run(checkpoint, query) for query in queries]
-    monkeypatch.setattr(together, "_decode", lambda prefix, rows, pause: [(5, 6, EOS)] * len(rows))
+    monkeypatch.setattr(together, "_write", lambda reading, pause, checked: [(5, 6, EOS)] * len(reading.queries))
     assert list(run_together(checkpoint, queries)) == expected
 
 
@@ -183,7 +183,7 @@ def test_a_batch_that_fails_is_run_one_by_one(error, monkeypatch):
 
     checkpoint = made_up(5)
     queries = [running.Query(checkpoint="hash", source=word, max_new=6) for word in WORDS]
-    monkeypatch.setattr(together, "_decode", fail)
+    monkeypatch.setattr(together, "_write", fail)
     assert list(run_together(checkpoint, queries)) == [run(checkpoint, query) for query in queries]
 
 

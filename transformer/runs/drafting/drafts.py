@@ -2,16 +2,44 @@
 
 A draft may be wrong anywhere: `transformer.runs.drafting.checking` reads it once with the model and keeps only what
 the model would have written. So which draft is used changes how long a run takes, and nothing else.
+
+    GLASSFORMER_DRAFT=auto          the fastest there is, from the second run of a checkpoint on: making it takes time
+    GLASSFORMER_DRAFT=ctranslate2   CTranslate2, if it is installed and can do what is asked; else int8
+    GLASSFORMER_DRAFT=int8          the model with 8-bit matrices
+    GLASSFORMER_DRAFT=none          every piece is written by the model itself, step by step
+
+A model whose drafts are mostly wrong gets none any more. The log says which draft a model has.
 """
 
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
+from weakref import WeakKeyDictionary
+
+import torch
 
 if TYPE_CHECKING:
-    from transformer.runs.running import Reading
+    from transformer.model.transformer import Transformer
+    from transformer.runs.reading import Reading
+    from transformer.runs.runnable import Runnable
 
 Ids = tuple[int, ...]
 Pause = Callable[[], None]
+ENVIRONMENT = "GLASSFORMER_DRAFT"
+CHOICES: dict[str, tuple[str, ...]] = {
+    "auto": ("ctranslate2", "int8"), "ctranslate2": ("ctranslate2", "int8"), "int8": ("int8",), "none": (),
+}  # fmt: skip
+"""The drafts to try for each setting, in order."""
+TRIED = 200  # pieces after which a model's drafts are judged
+WORTH = 0.6  # share of them that has to be right, or drafting costs more than it saves
+
+_LOG = logging.getLogger("glassformer.drafts")
 
 
 class Draft(Protocol):
@@ -21,10 +49,10 @@ class Draft(Protocol):
     def name(self) -> str:
         """Its name in settings and in the log."""
 
-    def suits(self, reading: "Reading") -> bool:
+    def suits(self, reading: Reading) -> bool:
         """Whether it can write for a reading: its way of decoding, its changes."""
 
-    def write(self, reading: "Reading", rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
+    def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """A guess of the output of some rows of a reading's batch.
 
         Args:
@@ -34,5 +62,81 @@ class Draft(Protocol):
             pause: Called between two rounds of decoding.
 
         Returns:
-            The outputs, the end piece included where one ended.
+            The outputs, the end piece included where one ended: at least a piece more than what they begin with, and
+            at most as many as may be written.
         """
+
+
+@dataclass
+class _Known:
+    """What is known of one model's drafts."""
+
+    runs: int = 0  # how many asked for one
+    drafts: dict[str, Draft | None] = field(default_factory=dict)  # those tried, by name; None if it cannot be made
+    written: int = 0  # pieces of drafts that were checked
+    right: int = 0  # of them, those that the model would have written
+
+
+_KNOWN: WeakKeyDictionary[Transformer, _Known] = WeakKeyDictionary()
+_LOCK = threading.Lock()
+
+
+def setting() -> str:
+    """Which draft is asked for; anything unknown counts as `auto`."""
+    asked = os.environ.get(ENVIRONMENT, "auto")
+    return asked if asked in CHOICES else "auto"
+
+
+def draft_for(reading: Reading) -> Draft | None:
+    """The draft for a reading, made if need be; None if the model shall write step by step."""
+    asked, model = setting(), reading.checkpoint.model
+    if asked == "none" or not model.anatomy.writes or not _stays(model):
+        return None
+    with _LOCK:
+        known = _KNOWN.setdefault(model, _Known())
+        known.runs += 1
+        if (asked == "auto" and known.runs == 1) or not _pays(known):
+            return None
+        for name in CHOICES[asked]:
+            if name not in known.drafts:
+                known.drafts[name] = _made(reading.checkpoint, name)
+            draft = known.drafts[name]
+            if draft is not None and draft.suits(reading):
+                return draft
+    return None
+
+
+def judge(model: Transformer, *, written: int, right: int) -> None:
+    """Remember how much of a draft was right."""
+    with _LOCK:
+        known = _KNOWN.setdefault(model, _Known())
+        before = _pays(known)
+        known.written, known.right = known.written + written, known.right + right
+        if before and not _pays(known):
+            _LOG.info("drafts are not used any more: only %d of %d pieces were right", known.right, known.written)
+
+
+def _pays(known: _Known) -> bool:
+    return known.written < TRIED or known.right >= WORTH * known.written
+
+
+def _stays(model: Transformer) -> bool:
+    """Whether its parameters stay as they are and where a draft can be made of them."""
+    table = model.target_table
+    return not table.requires_grad and table.device.type == "cpu" and table.dtype != torch.float64
+
+
+def _made(checkpoint: Runnable, name: str) -> Draft | None:
+    from transformer.runs.drafting import ct2, quick  # here: they need what a run needs, and a run asks for drafts
+
+    began = time.monotonic()
+    try:
+        draft: Draft | None = ct2.made(checkpoint) if name == "ctranslate2" else quick.Int8(checkpoint.model)
+        why: object = ct2.why_not(checkpoint) if draft is None else None
+    except (RuntimeError, AttributeError, OSError, MemoryError) as error:  # nothing for this machine, or no room
+        draft, why = None, error
+    if draft is None:
+        _LOG.info("%s: no drafts by %s: %s", checkpoint.name, name, why)
+    else:
+        _LOG.info("%s: drafts by %s, made in %.2f s", checkpoint.name, name, time.monotonic() - began)
+    return draft
