@@ -145,7 +145,7 @@ class Decoder(Module):
         return tap("output", tap.setting("final_norm", self.final_norm)(x))
 
 
-class Transformer(nn.Module):
+class Transformer(Module):
     """Encoder, decoder and output layer, or those of them that the config has."""
 
     def __init__(self, config: ModelConfig) -> None:
