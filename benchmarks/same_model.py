@@ -72,13 +72,13 @@ SHAPES = (*SENTENCES, *RANDOM)
 def peer_of(name: str) -> Any:
     """Hugging Face's model of a name in `SHAPES`; random parameters are the same ones each time."""
     if name in SENTENCES:
-        return pegasus(load(CHECKPOINTS / name))
+        return pegasus(load_shipped(name))
     return gpt2(RANDOM[name]) if RANDOM[name].decoder_only else marian(RANDOM[name])
 
 
-def checkpoint_of(name: str) -> Checkpoint:
-    """Ours of the same name."""
-    return load(CHECKPOINTS / name) if name in SENTENCES else ours(peer_of(name))
+def load_shipped(name: str) -> Checkpoint:
+    """A shipped checkpoint."""
+    return load(CHECKPOINTS / name)
 
 
 def texts(name: str, least: int = 1) -> list[str]:
@@ -105,7 +105,7 @@ def marian(shape: Shape = RANDOM["small"]) -> Any:
         decoder_ffn_dim=shape.inner,
         max_position_embeddings=LONGEST,
         activation_function=shape.activation,
-        scale_embedding=False,  # tokens would drown positions, and one piece would follow itself
+        scale_embedding=True,
         share_encoder_decoder_embeddings=True,
         tie_word_embeddings=False,  # a tied random model writes one and the same piece again and again
         init_std=0.2,  # larger than usual: the best piece of a random model is then clear of the second
@@ -117,6 +117,9 @@ def marian(shape: Shape = RANDOM["small"]) -> Any:
     )
     torch.manual_seed(SEED)
     model = MarianMTModel(config).eval()
+    for layer in model.model.decoder.layers:  # at full size the source would decide alone: one piece again and again
+        for last in (layer.self_attn.out_proj, layer.encoder_attn.out_proj, layer.fc2):
+            last.weight.data.mul_(0.03)
     model.model.encoder.embed_tokens = model.model.decoder.embed_tokens = model.model.shared  # as its files have it
     model.final_logits_bias.zero_()
     return _endless(model)
