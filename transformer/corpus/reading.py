@@ -242,7 +242,7 @@ def _written(checkpoint: Checkpoint, group: Sequence[tuple[int, Query, Source]])
         )
         for row, (_, query, source) in enumerate(group)
     ]
-    written = decode_together(checkpoint, alone)
+    written = decode_together(checkpoint, alone, checked=True)
     for (place, _, source), reading in zip(group, alone, strict=True):
         try:
             yield place, (source, written.get(id(reading)) or reading.decode()[0].ids)

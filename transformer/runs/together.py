@@ -21,15 +21,13 @@ from typing import TypeVar
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.runs.decoding import Prefix
 from transformer.runs.drafting import drafts
-from transformer.runs.drafting.checking import settled, verdict_of, verify_and_trace
+from transformer.runs.drafting.checking import settled, verify_and_trace
 from transformer.runs.drafting.drafts import Ids
 from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.reading import Pause, Reading, go_on, padded, read
-from transformer.runs.record import Output
 from transformer.runs.rows import Row, write_rows
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
@@ -72,20 +70,16 @@ def finish_alone(reading: Reading, ids: Ids | None, pause: Pause = go_on) -> Tra
 
     `ids` is what it wrote in a batch, if it was decoded there: kept if decoding alone surely writes the same.
     """
-    if ids is not None:
-        with suppress(QueryError):  # decoded alone, it may be found at another site
-            (trace,) = reading.finish([Output(ids)])
-            verdict = verdict_of(trace)
-            if verdict.whole and verdict.kept == ids:
-                return trace
-        return reading.finish(reading.decode(pause))[0]
-    return verify_and_trace(reading, drafts.draft_for(reading), pause)[0]
+    (trace,) = verify_and_trace(reading, drafts.draft_for(reading), pause, proposed=None if ids is None else [ids])
+    return trace
 
 
-def decode_together(checkpoint: Runnable, readings: Sequence[Reading], pause: Pause = go_on) -> dict[int, Ids]:
+def decode_together(
+    checkpoint: Runnable, readings: Sequence[Reading], pause: Pause = go_on, *, checked: bool = False
+) -> dict[int, Ids]:
     """What readings of one query each write, by the reading's `id`; those that must be decoded alone are left out.
 
-    It may differ from what each would write alone: `finish_alone` checks that.
+    It is a draft, which `finish_alone` checks; if `checked`, it is what the model writes in this batch.
     """
     if not checkpoint.model.anatomy.writes:
         return {}
@@ -99,7 +93,7 @@ def decode_together(checkpoint: Runnable, readings: Sequence[Reading], pause: Pa
     for group in groups.values():
         if len(group) > 1:
             with suppress(Exception):  # numbers that are not finite, no memory: each finds out alone
-                written |= zip(map(id, group), _write(_joined(checkpoint, group), pause), strict=True)
+                written |= zip(map(id, group), _write(_joined(checkpoint, group), pause, checked), strict=True)
     return written
 
 
@@ -116,12 +110,12 @@ def _joined(checkpoint: Runnable, group: Sequence[Reading]) -> Reading:
     )
 
 
-def _write(reading: Reading, pause: Pause) -> list[Ids]:
-    draft = drafts.draft_for(reading)
-    found = None if draft is None else settled(reading, draft, pause)
-    if found is not None:
-        return found
-    config = reading.checkpoint.config
+def _write(reading: Reading, pause: Pause, checked: bool) -> list[Ids]:
+    config, draft = reading.checkpoint.config, drafts.draft_for(reading)
+    if draft is not None:
+        found = settled(reading, draft, pause) if checked else None
+        if found is not None or not checked:
+            return found or draft.write(reading, range(len(reading.queries)), [()] * len(reading.queries), pause)
     rows = [Row(config, *one) for one in zip(reading.queries, reading.sources, strict=True)]
     prefix = Prefix(
         reading.checkpoint.model,

@@ -172,7 +172,7 @@ def test_what_a_batch_gets_wrong_does_not_reach_a_trace(monkeypatch):
     queries = [running.Query(checkpoint="hash", source=word, max_new=6) for word in WORDS]
     queries += [running.Query(checkpoint="hash", source=word, max_new=6, decoding=HOW[0]) for word in WORDS]
     expected = [run(checkpoint, query) for query in queries]
-    monkeypatch.setattr(together, "_write", lambda reading, pause: [(5, 6, EOS)] * len(reading.queries))
+    monkeypatch.setattr(together, "_write", lambda reading, pause, checked: [(5, 6, EOS)] * len(reading.queries))
     assert list(run_together(checkpoint, queries)) == expected
 
 

@@ -46,20 +46,33 @@ class Verdict:
 NOTHING = Verdict((), whole=False)
 
 
-def verify_and_trace(reading: Reading, draft: Draft | None, pause: Pause) -> tuple[Trace, ...]:
-    """The traces of a reading, as decoding step by step gives them; with a draft, sooner. Errors as in `run`."""
-    if draft is not None:
-        rows = range(len(reading.queries))
-        with suppress(QueryError):  # step by step, the error may name another site
-            ids = draft.write(reading, rows, [()] * len(rows), pause)
-            traces = reading.finish([Output(one) for one in ids])
+def verify_and_trace(
+    reading: Reading, draft: Draft | None, pause: Pause, *, proposed: Sequence[Ids] | None = None
+) -> tuple[Trace, ...]:
+    """The traces of a reading, as decoding step by step gives them; with a draft, sooner.
+
+    Args:
+        reading: Queries whose sources have been read.
+        draft: What drafts them; None: nothing does.
+        pause: Called between two rounds of decoding.
+        proposed: A first draft of each row, if somebody has written one.
+
+    Raises:
+        QueryError: As in `run`.
+    """
+    rows = range(len(reading.queries))
+    with suppress(QueryError):  # step by step, the error may name another site
+        if proposed is None and draft is not None:
+            proposed = draft.write(reading, rows, [()] * len(rows), pause)
+        if proposed is not None:
+            traces = reading.finish([Output(ids) for ids in proposed])
             verdicts = [verdict_of(trace) for trace in traces]
-            judged(reading, ids, verdicts)
-            if all(one.whole and one.kept == own for one, own in zip(verdicts, ids, strict=True)):
+            judged(reading, proposed, verdicts)
+            if all(one.whole and one.kept == ids for one, ids in zip(verdicts, proposed, strict=True)):
                 return traces
-            found = settled(reading, draft, pause, verdicts)
+            found = None if draft is None else settled(reading, draft, pause, verdicts)
             if found is not None:
-                return reading.finish([Output(one) for one in found])
+                return reading.finish([Output(ids) for ids in found])
     return reading.finish(reading.decode(pause))
 
 

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
+import torch
+
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
     from transformer.runs.reading import Reading
@@ -115,17 +117,21 @@ def _pays(known: _Known) -> bool:
 def _stays(model: Transformer) -> bool:
     """Whether its parameters stay as they are and where a draft can be made of them."""
     table = model.target_table
-    return not table.requires_grad and table.device.type == "cpu" and table.is_floating_point()
+    return not table.requires_grad and table.device.type == "cpu" and table.dtype != torch.float64
 
 
 def _made(reading: Reading, asked: str) -> Draft | None:
-    from transformer.runs.drafting.quick import Int8  # here: it needs what a run needs, and a run asks for drafts
+    from transformer.runs.drafting import ct2, quick  # here: they need what a run needs, and a run asks for drafts
 
-    began, checkpoint = time.monotonic(), reading.checkpoint
+    began, checkpoint, found = time.monotonic(), reading.checkpoint, None
     try:
-        found: Draft = Int8(checkpoint.model)
-    except (RuntimeError, AttributeError, MemoryError) as error:  # no such products on this machine or in this torch
+        if asked == "ctranslate2":
+            found = ct2.made(checkpoint)
+            if found is None:
+                _LOG.info("%s: no draft by ctranslate2: %s", checkpoint.name, ct2.why_not(checkpoint))
+        draft: Draft = found or quick.Int8(checkpoint.model)
+    except (RuntimeError, AttributeError, OSError, MemoryError) as error:  # nothing for this machine, or no room
         _LOG.info("%s: no draft, every piece is written step by step: %s", checkpoint.name, error)
         return None
-    _LOG.info("%s: drafts by %s, made in %.2f s", checkpoint.name, found.name, time.monotonic() - began)
-    return found
+    _LOG.info("%s: drafts by %s, made in %.2f s", checkpoint.name, draft.name, time.monotonic() - began)
+    return draft
