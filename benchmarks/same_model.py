@@ -1,42 +1,110 @@
-"""One small random model in three programs: Hugging Face Marian, CTranslate2 and ours, with equal parameters.
+"""One model in three programs with equal parameters: Hugging Face's transformers, CTranslate2 and ours.
 
-The model is of Marian's kind: post-norm, ReLU, a table of positions.
+The shipped checkpoints are written into a model of Pegasus' kind (norms before, a table of positions). The others have
+random parameters and go the other way, through our importer of Hugging Face's folders. They have no tokenizer, so
+their sentences are ids.
 """
 
+import math
+import random
 import tempfile
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from tests.transformer.tiny import laid_out
-from transformer.checkpoint.card import Card
-from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.load import Checkpoint, load
+from transformer.checkpoint.save import save
+from transformer.importers.huggingface.folder import import_folder
 from transformer.model.config import ModelConfig
-from transformer.model.transformer import Transformer
-from transformer.text.tokenizer import Tokenizer
-from transformer.training.vocabulary import learn_vocabulary
 
-VOCABULARY, WIDTH, HEADS, LAYERS, INNER, LONGEST = 8000, 256, 4, 3, 1024, 128
 SEED = 1
+SOURCE_TOKENS, TARGET_TOKENS = 20, 30  # of random models
+LONGEST = 128  # most target tokens of the others
+CHECKPOINTS = Path(__file__).parent.parent / "checkpoints"
+SENTENCES = {
+    "zh-en": (
+        "谢谢你的帮助。",
+        "我的猫在桌子下面睡觉。",
+        "他每天早上七点起床。",
+        "你昨天晚上为什么没有给我打电话？",
+        "如果明天下雨，我们就待在家里看书。",
+        "她说她从来没有见过这么漂亮的花园。",
+        "这家饭店的菜很好吃，但是价钱比别的地方贵得多。",
+        "老师问我们谁知道答案，可是没有一个学生敢说话，因为这个问题太难了。",
+    ),
+    "en-fr": (
+        "Thank you for your help.",
+        "My cat is sleeping under the table.",
+        "He gets up at seven o'clock every morning.",
+        "Why didn't you call me yesterday evening?",
+        "If it rains tomorrow, we will stay at home and read.",
+        "She said that she had never seen such a beautiful garden.",
+        "The food in this restaurant is very good, but it is much more expensive than elsewhere.",
+        "The teacher asked who knew the answer, but nobody in the class said a word, because it was too difficult.",
+    ),
+}
 
 
-def marian() -> Any:
-    """Hugging Face's model, random parameters, the same ones each time."""
+class Shape(NamedTuple):
+    """The size and kind of a random model."""
+
+    vocabulary: int
+    width: int
+    heads: int
+    layers: int
+    inner: int
+    decoder_only: bool = False
+    activation: str = "relu"
+
+
+RANDOM: Mapping[str, Shape] = MappingProxyType({
+    "small": Shape(8000, 256, 4, 3, 1024),
+    "opus-mt": Shape(58_101, 512, 8, 6, 2048, activation="swish"),
+    "gpt2": Shape(50_257, 768, 12, 12, 3072, decoder_only=True),
+})  # fmt: skip
+SHAPES = (*SENTENCES, *RANDOM)
+
+
+def peer_of(name: str) -> Any:
+    """Hugging Face's model of a name in `SHAPES`; random parameters are the same ones each time."""
+    if name in SENTENCES:
+        return pegasus(load_shipped(name))
+    return gpt2(RANDOM[name]) if RANDOM[name].decoder_only else marian(RANDOM[name])
+
+
+def load_shipped(name: str) -> Checkpoint:
+    """A shipped checkpoint."""
+    return load(CHECKPOINTS / name)
+
+
+def texts(name: str, least: int = 1) -> list[str]:
+    """At least so many sentences for a model: real ones of several lengths, or ids."""
+    if name in SENTENCES:
+        return list(SENTENCES[name]) * math.ceil(least / len(SENTENCES[name]))
+    draw, shape = random.Random(SEED), RANDOM[name]
+    rows = [[draw.randrange(10, shape.vocabulary) for _ in range(SOURCE_TOKENS)] for _ in range(max(least, 2))]
+    return [" ".join(map(str, row)) for row in rows]
+
+
+def marian(shape: Shape = RANDOM["small"]) -> Any:
+    """A random model of Marian's kind: norms after, a table of positions."""
     from transformers import MarianConfig, MarianMTModel
 
-    torch.manual_seed(SEED)
     config = MarianConfig(
-        vocab_size=VOCABULARY,
-        d_model=WIDTH,
-        encoder_layers=LAYERS,
-        decoder_layers=LAYERS,
-        encoder_attention_heads=HEADS,
-        decoder_attention_heads=HEADS,
-        encoder_ffn_dim=INNER,
-        decoder_ffn_dim=INNER,
+        vocab_size=shape.vocabulary,
+        d_model=shape.width,
+        encoder_layers=shape.layers,
+        decoder_layers=shape.layers,
+        encoder_attention_heads=shape.heads,
+        decoder_attention_heads=shape.heads,
+        encoder_ffn_dim=shape.inner,
+        decoder_ffn_dim=shape.inner,
         max_position_embeddings=LONGEST,
-        activation_function="relu",
+        activation_function=shape.activation,
         scale_embedding=True,
         share_encoder_decoder_embeddings=True,
         tie_word_embeddings=False,  # a tied random model writes one and the same piece again and again
@@ -47,95 +115,139 @@ def marian() -> Any:
         decoder_start_token_id=0,
         forced_eos_token_id=None,
     )
+    torch.manual_seed(SEED)
     model = MarianMTModel(config).eval()
+    for layer in model.model.decoder.layers:  # at full size the source would decide alone: one piece again and again
+        for last in (layer.self_attn.out_proj, layer.encoder_attn.out_proj, layer.fc2):
+            last.weight.data.mul_(0.03)
+    model.model.encoder.embed_tokens = model.model.decoder.embed_tokens = model.model.shared  # as its files have it
     model.final_logits_bias.zero_()
-    model.generation_config.eos_token_id = None  # so that every program writes all 30 tokens
+    return _endless(model)
+
+
+def gpt2(shape: Shape) -> Any:
+    """A random decoder alone of GPT-2's kind: norms before, learned positions."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        vocab_size=shape.vocabulary,
+        n_embd=shape.width,
+        n_layer=shape.layers,
+        n_head=shape.heads,
+        n_inner=shape.inner,
+        n_positions=1024,
+        tie_word_embeddings=False,
+        initializer_range=0.2,
+    )
+    torch.manual_seed(SEED)
+    return _endless(GPT2LMHeadModel(config).eval())
+
+
+def _endless(model: Any) -> Any:
+    """The model, but `generate` does not stop at an end piece: every program writes all tokens."""
+    model.generation_config.eos_token_id = None
+    model.generation_config.pad_token_id = 0
+    return model
+
+
+def pegasus(checkpoint: Checkpoint) -> Any:
+    """The parameters of a checkpoint with an encoder, a decoder and norms before, in a model of Hugging Face's."""
+    from transformers import PegasusConfig, PegasusForConditionalGeneration
+
+    c = checkpoint.config
+    config = PegasusConfig(
+        vocab_size=c.tgt_vocab_size,
+        d_model=c.d_model,
+        encoder_layers=c.n_encoder_layers,
+        decoder_layers=c.n_decoder_layers,
+        encoder_attention_heads=c.n_heads,
+        decoder_attention_heads=c.n_heads,
+        encoder_ffn_dim=c.d_ff,
+        decoder_ffn_dim=c.d_ff,
+        max_position_embeddings=c.max_len,
+        activation_function=c.activation,
+        scale_embedding=c.scale_embedding,
+        tie_word_embeddings=False,
+        pad_token_id=c.pad_id,
+        eos_token_id=c.eos_id,
+        bos_token_id=c.bos_id,
+        decoder_start_token_id=c.decoder_start_id,
+        forced_eos_token_id=None,
+    )
+    model = PegasusForConditionalGeneration(config).eval().requires_grad_(False)
+    model.model.encoder.embed_tokens = nn.Embedding(c.src_vocab_size, c.d_model).requires_grad_(False)
+    model.model.decoder.embed_tokens = nn.Embedding(c.tgt_vocab_size, c.d_model).requires_grad_(False)
+    state = _their_names(checkpoint)
+    left = model.load_state_dict(state, strict=False)
+    if set(left.missing_keys) - {"model.shared.weight"} or left.unexpected_keys:
+        raise RuntimeError(f"parameters without a partner: {left}")
     return model
 
 
 def ours(peer: Any) -> Checkpoint:
-    """Our model with the parameters of `marian()`, as a checkpoint with a vocabulary of made-up words."""
-    config = ModelConfig(
-        n_encoder_layers=LAYERS,
-        n_decoder_layers=LAYERS,
-        d_model=WIDTH,
-        n_heads=HEADS,
-        d_ff=INNER,
-        src_vocab_size=VOCABULARY,
-        tgt_vocab_size=VOCABULARY,
-        norm="post",
-        final_norm=False,
-        positions="learned",
-        tie_output=False,
-        max_len=LONGEST,
-        decoder_start_id=0,
-    )
-    model = Transformer(config)
-    model.load_state_dict(_our_names(peer.state_dict()))
-    tokenizer = Tokenizer(learn_vocabulary(_made_up_words(), size=VOCABULARY))
-    return Checkpoint(
-        name="random",
-        folder=None,  # type: ignore[arg-type]  # it was never on a disk
-        config=config,
-        model=laid_out(model),
-        src_tokenizer=tokenizer,
-        tgt_tokenizer=tokenizer,
-        card=Card(),
-        content_hash="0" * 64,
-    )
+    """A model of Hugging Face's as our checkpoint, by way of its folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        peer.save_pretrained(Path(folder) / "theirs")
+        (Path(folder) / "theirs" / "generation_config.json").unlink()  # that it never ends is no rule of ours
+        imported = import_folder(Path(folder) / "theirs")
+        save(imported.parts, Path(folder) / "ours", dtype=torch.float32)
+        return load(Path(folder) / "ours")
 
 
-def ctranslate2(peer: Any, *, pieces: list[str], threads: int) -> Any:
-    """CTranslate2's translator with the parameters of `marian()`, float32."""
+def ctranslate2(peer: Any, config: ModelConfig, *, threads: int) -> Any:
+    """CTranslate2's translator, or generator, with the parameters of Hugging Face's model, float32; pieces are ids."""
     import ctranslate2
-    from ctranslate2.converters.transformers import BartLoader
+    from ctranslate2.converters.transformers import BartLoader, GPT2Loader
 
-    peer.config.normalize_before = False
-    peer.config.normalize_embedding = False
-    spec = BartLoader().get_model_spec(peer)
-    spec.register_source_vocabulary(pieces)
-    spec.register_target_vocabulary(pieces)
-    spec.config.decoder_start_token = pieces[0]
-    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = pieces[2], pieces[3], pieces[1]
+    alone = not config.n_encoder_layers
+    if not alone:
+        peer.config.normalize_before, peer.config.normalize_embedding = config.norm == "pre", False
+    spec = (GPT2Loader if alone else BartLoader)().get_model_spec(peer)
+    if alone:
+        spec.register_vocabulary(names(range(config.tgt_vocab_size)))
+    else:
+        spec.register_source_vocabulary(names(range(config.src_vocab_size)))
+        spec.register_target_vocabulary(names(range(config.tgt_vocab_size)))
+        spec.config.decoder_start_token = str(config.decoder_start_id)
+    spec.config.bos_token, spec.config.eos_token, spec.config.unk_token = "2", str(config.eos_id), "1"
+    spec.config.layer_norm_epsilon = config.norm_eps
     spec.validate()
     spec.optimize(quantization=None)
+    kind = ctranslate2.Generator if alone else ctranslate2.Translator
     with tempfile.TemporaryDirectory() as folder:
         spec.save(folder)
-        return ctranslate2.Translator(folder, compute_type="float32", inter_threads=1, intra_threads=threads)
+        return kind(folder, compute_type="float32", inter_threads=1, intra_threads=threads)
+
+
+def names(ids: Sequence[int]) -> list[str]:
+    """What pieces are called in CTranslate2."""
+    return list(map(str, ids))
 
 
 _PLACES = {
     "self_attn.": "self_attn.",
-    "encoder_attn.": "cross_attn.",
-    "self_attn_layer_norm.": "self_attn_residual.norm.",
-    "encoder_attn_layer_norm.": "cross_attn_residual.norm.",
-    "final_layer_norm.": "ffn_residual.norm.",
-    "fc1.": "ffn.up_proj.",
-    "fc2.": "ffn.down_proj.",
+    "cross_attn.": "encoder_attn.",
+    "self_attn_residual.norm.": "self_attn_layer_norm.",
+    "cross_attn_residual.norm.": "encoder_attn_layer_norm.",
+    "ffn_residual.norm.": "final_layer_norm.",
+    "ffn.up_proj.": "fc1.",
+    "ffn.down_proj.": "fc2.",
 }
 
 
-def _our_names(state: dict[str, Tensor]) -> dict[str, Tensor]:
+def _their_names(checkpoint: Checkpoint) -> dict[str, Tensor]:
+    """The parameters of a checkpoint by the names of Hugging Face's models of BART's kind."""
+    model = checkpoint.model
     named = {
-        "src_table": state["model.encoder.embed_tokens.weight"],
-        "tgt_table": state["model.decoder.embed_tokens.weight"],
-        "output_table": state["lm_head.weight"],
+        "model.encoder.embed_tokens.weight": model.src_table,
+        "model.decoder.embed_tokens.weight": model.target_table,
+        "lm_head.weight": model.output_weight,
+        "final_logits_bias": torch.zeros(1, checkpoint.config.tgt_vocab_size),
     }
     for stack in ("encoder", "decoder"):
-        named[f"{stack}.embedding.positions.table"] = state[f"model.{stack}.embed_positions.weight"]
-        for key, value in state.items():
-            head, layers, rest = key.partition(f"model.{stack}.layers.")
-            if head or not layers:
-                continue
-            layer, _, place = rest.partition(".")
-            theirs = next(p for p in _PLACES if place.startswith(p))
-            named[f"{stack}.layers.{layer}.{_PLACES[theirs]}{place.removeprefix(theirs)}"] = value
-    return named
-
-
-def _made_up_words() -> list[str]:
-    """Enough different words, each several times, for a vocabulary of 8,000 pieces."""
-    vowels, consonants = "aeiou", "bdfgklmnprstvz"
-    syllables = [c + v for c in consonants for v in vowels]
-    words = [a + b + c for a in syllables for b in syllables for c in syllables[::7]]
-    return [" ".join(words[i : i + 8]) for i in range(0, len(words), 4)]
+        named[f"model.{stack}.embed_positions.weight"] = getattr(model, stack).embedding.positions.table
+        for key, value in getattr(model, stack).state_dict().items():
+            rename = next((name for name in _PLACES if f".{name}" in key), None)
+            theirs = key.replace(rename, _PLACES[rename]) if rename else key.replace("final_norm.", "layer_norm.")
+            named[f"model.{stack}.{theirs}"] = value
+    return {name: value.contiguous() for name, value in named.items()}

@@ -127,7 +127,7 @@ def twice(page, fields):
 
 PARTS = (
     *(("attention", {"panel": part}) for part in ("overview", "head", "flow", "walk", "table")),
-    *(("inside", {"inside_panel": part}) for part in ("model", "stream", "lens", "ffn", "pieces")),
+    *(("inside", {"inside_panel": part}) for part in ("model", "stream", "lens", "ffn", "pieces", "fast")),
     *(("masks", {"masks_panel": part}) for part in ("masks", "one_row", "checks")),
     *(("matters", {"matters_panel": part}) for part in ("heads", "pieces", "logit")),
     ("forcing", {}),

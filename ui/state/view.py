@@ -41,7 +41,7 @@ MasksPanel = Literal["masks", "one_row", "checks"]
 SearchPanel = Literal["tree", "sampling", "draws", "drafts"]
 Rounds = Literal["results", "all", "step"]
 DoctorPanel = Literal["findings", "parameters"]
-InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
+InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces", "fast"]
 MattersPanel = Literal["heads", "pieces", "logit"]
 Effect = Literal["log_prob", "probability", "kl", "pieces"]
 EffectAt = Literal["output", "step"]
@@ -125,6 +125,9 @@ class View:
     drawn: int | None = integer("drawn", MAX_PLACE)
     # Length for which the Inside page counts costs; None for the sentence's.
     tokens: int | None = integer("tokens", MAX_PLACE)
+    tile: int = integer("tile", MAX_PLACE, 1)  # up to which tile of keys a softmax was walked, from 1
+    tile_keys: int = integer("tile_keys", MAX_PLACE, 2)  # how many keys a tile has
+    block: int = integer("block", MAX_PLACE, 4)  # how many tokens a block of the KV cache has
     norm: int = place("norm", MAX_PLACE, 0)  # which norm of a stack, from 0 in the order of the pass
     depths: Depths = choice("depths", "layer")  # where the logit lens reads
     lens_colour: LensColour = choice("lens", "probability")  # what colours the lens of all steps

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,12 +25,10 @@ from transformer.model.config import ModelConfig
 from transformer.model.layers import DecoderLayer, EncoderLayer
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Decoder, Encoder, Transformer
-from transformer.runs.drafting.drafts import Ids, Pause
+from transformer.runs.drafting.draft import Ids, Pause
 from transformer.runs.query import Greedy
+from transformer.runs.reading import Reading
 from transformer.runs.runnable import Runnable
-
-if TYPE_CHECKING:
-    from transformer.runs.reading import Reading
 
 Compute = Literal["int8", "float32"]
 _ACTIVATIONS = {

@@ -1,4 +1,4 @@
-"""What writes a draft: a guess of an output, made sooner than the model itself could write it.
+"""Which draft a run has: a guess of its output, made sooner than the model itself could write it.
 
 A draft may be wrong anywhere: `transformer.runs.drafting.checking` reads it once with the model and keeps only what
 the model would have written. So which draft is used changes how long a run takes, and nothing else.
@@ -17,20 +17,20 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import torch
+
+from transformer.runs.drafting import ct2, quick
+from transformer.runs.drafting.draft import Draft
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
     from transformer.runs.reading import Reading
     from transformer.runs.runnable import Runnable
 
-Ids = tuple[int, ...]
-Pause = Callable[[], None]
 ENVIRONMENT = "GLASSFORMER_DRAFT"
 CHOICES: dict[str, tuple[str, ...]] = {
     "auto": ("ctranslate2", "int8"), "ctranslate2": ("ctranslate2", "int8"), "int8": ("int8",), "none": (),
@@ -40,31 +40,6 @@ TRIED = 200  # pieces after which a model's drafts are judged
 WORTH = 0.6  # share of them that has to be right, or drafting costs more than it saves
 
 _LOG = logging.getLogger("glassformer.drafts")
-
-
-class Draft(Protocol):
-    """Writes guesses of outputs for one model."""
-
-    @property
-    def name(self) -> str:
-        """Its name in settings and in the log."""
-
-    def suits(self, reading: Reading) -> bool:
-        """Whether it can write for a reading: its way of decoding, its changes."""
-
-    def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
-        """A guess of the output of some rows of a reading's batch.
-
-        Args:
-            reading: Queries whose sources have been read; `suits` is true of it.
-            rows: Which of its rows.
-            begun: What each row's output begins with; the guess begins with it, too.
-            pause: Called between two rounds of decoding.
-
-        Returns:
-            The outputs, the end piece included where one ended: at least a piece more than what they begin with, and
-            at most as many as may be written.
-        """
 
 
 @dataclass
@@ -127,8 +102,6 @@ def _stays(model: Transformer) -> bool:
 
 
 def _made(checkpoint: Runnable, name: str) -> Draft | None:
-    from transformer.runs.drafting import ct2, quick  # here: they need what a run needs, and a run asks for drafts
-
     began = time.monotonic()
     try:
         draft: Draft | None = ct2.made(checkpoint) if name == "ctranslate2" else quick.Int8(checkpoint.model)

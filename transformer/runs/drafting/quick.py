@@ -32,7 +32,7 @@ from transformer.model.rotary import rotate
 from transformer.model.scores import capped
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
-from transformer.runs.drafting.drafts import Ids, Pause
+from transformer.runs.drafting.draft import Ids, Pause
 from transformer.runs.query import Greedy, Sampling
 from transformer.runs.reading import Reading
 from transformer.runs.rows import Row, write_rows
