@@ -43,7 +43,7 @@ from transformer.model.transformer import Transformer
 from transformer.runs.certain import choices
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix, collect, greedy
-from transformer.runs.drafting.drafts import Ids
+from transformer.runs.drafting.draft import Ids
 from transformer.runs.drafting.quick import Int8
 from transformer.runs.interventions import RoundWeights
 from transformer.runs.query import Greedy, Query
