@@ -31,7 +31,7 @@ MOST = 40
 """Columns, and rows, that are drawn at once."""
 _FRAME = 140  # pixels of title, names of the marks and axis
 _ROW, _LOW_ROW, _MOST_TALL = 46, 28, 8  # pixels of a row of two lines, and of one; most rows of two
-_COLUMN = 52  # pixels; with less it scrolls
+_COLUMN, _LEAST = 52, 470  # pixels of a column and, for the legend, of all; with less it scrolls
 _LINE, _SHORT = 8, 6  # letters of a piece alone on its line, and next to a mark
 
 
@@ -72,7 +72,7 @@ def piece_rows_spec(
     legend(layout, 84)
     tall = len(rows) <= _MOST_TALL
     layout["height"] = _FRAME + (_ROW if tall else _LOW_ROW) * len(rows)
-    layout["meta"] |= {"least_width": 90 + _COLUMN * width, "least_height": layout["height"]}
+    layout["meta"] |= {"least_width": max(_LEAST, 90 + _COLUMN * width), "least_height": layout["height"]}
     there = [(y, x, cell) for y, (_, row) in enumerate(rows) for x, cell in enumerate(row) if cell is not None]
     layout["annotations"] = [_written(cell, x, y, tall=tall) for y, x, cell in there]
     if marked is not None:

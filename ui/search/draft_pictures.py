@@ -44,7 +44,7 @@ NAMES: Final[dict[Fate, str]] = {
     "unread": say("not reached"),
 }
 SAME, OTHER = say("unchanged piece"), say("changed piece")
-_FURTHER: Final = 4  # columns behind the output without rounding
+_FURTHER: Final = 1  # columns behind the output without rounding
 _MOST_TEXT: Final = 100  # letters of an output in the table
 
 
