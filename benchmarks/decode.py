@@ -3,11 +3,11 @@
     python -m benchmarks.decode --turns 7
     python -m benchmarks.decode --shapes zh-en --batches 1 --turns 3
 
-All programs have the same parameters (`benchmarks.same_model`), read the same sentences and write greedily; the script
-first checks that they write the same pieces. The shapes `zh-en` and `en-fr` are the shipped checkpoints with eight
-sentences; the others have random parameters, read 20 tokens and write 30. Times are those of whole sentences, encoder
-included, divided by the number of pieces they write. Each program has its own process, and one works while the others
-wait; a turn of one takes about `--seconds`. A program's time is that of its better number of threads.
+All programs have the same parameters (`benchmarks.same_model`), read the same sentences and write greedily; the
+script first checks that they write the same pieces. The shapes `zh-en` and `en-fr` are the shipped checkpoints with
+eight sentences; the others have random parameters, read 20 tokens and write 30. Times are those of whole sentences,
+encoder included, divided by the number of pieces they write. Each program has its own process, and one works while
+the others wait; a turn of one takes about `--seconds`. A program's time is that of its better number of threads.
 
 Ours runs with each draft that it has (`transformer.runs.drafting.drafts`), named by GLASSFORMER_DRAFT.
 
@@ -71,7 +71,9 @@ Times = dict[tuple[Program, int, int], list[float]]  # milliseconds a token of e
 def main() -> None:
     """Parse the command line, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shapes", nargs="+", choices=same_model.SHAPES, default=["zh-en", "en-fr", "opus-mt", "gpt2"])
+    parser.add_argument(
+        "--shapes", nargs="+", choices=same_model.SHAPES, default=["zh-en", "en-fr", "opus-mt", "gpt2"]
+    )
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32], help="sentences at once")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads to try")
     parser.add_argument("--turns", type=int, default=7)
@@ -87,7 +89,9 @@ def main() -> None:
         for batch in options.batches:
             best = _report(shape, batch, times)
             ratios.append(_ratios(shape, batch, best, right[batch]))
-    print("\n| | at once | Hugging Face with attentions / our full trace | our decoding / CTranslate2 | drafts right |")
+    print(
+        "\n| | at once | Hugging Face with attentions / our full trace | our decoding / CTranslate2 | drafts right |"
+    )
     print("|---|---|---|---|---|")
     print("\n".join(ratios))
     print(f"\nBoth columns of ratios: with the drafts {', '.join(DRAFTS)}.", end=" ")
@@ -102,9 +106,13 @@ def _measure(shape: str, options: argparse.Namespace) -> tuple[Times, dict[int, 
         for program, worker in workers.items():
             for threads in options.threads:
                 if _ask(worker, "write", batch, threads) != expected:
-                    sys.exit(f"{shape}, {batch} at once: other pieces than Hugging Face's: {program}, {threads} threads")
+                    sys.exit(
+                        f"{shape}, {batch} at once: other pieces than Hugging Face's: {program}, {threads} threads"
+                    )
         count = [len(set(ids)) for ids in expected]
-        print(f"{shape}, {batch} at once: all write the same {sum(map(len, expected))} pieces, {count} different ones.")
+        print(
+            f"{shape}, {batch} at once: all write the same {sum(map(len, expected))} pieces, {count} different ones."
+        )
     right = {
         batch: {draft: _ask(workers[Program("trace", draft)], "right", batch, 1) for draft in DRAFTS[1:]}
         for batch in options.batches
@@ -161,7 +169,8 @@ def _answer(name: str, shape: str, threads: int, seconds: float) -> None:
 
 def _time(work: Work, seconds: float) -> float:
     """Milliseconds a token, the median of the times of all sentences, after one that does not count."""
-    n_tokens, times = sum(map(len, work())), []
+    times: list[float] = []
+    n_tokens = sum(map(len, work()))
     began = time.perf_counter()
     while not times or time.perf_counter() - began < seconds:
         started = time.perf_counter()
@@ -179,7 +188,7 @@ class _Side:
         self.most = same_model.LONGEST if self.ends else same_model.TARGET_TOKENS
         peer = None if name in OURS and self.ends else same_model.peer_of(shape)
         self._checkpoint = same_model.load_shipped(shape) if self.ends else same_model.ours(peer)
-        self.peer = None if name in OURS else peer
+        self.peer: Any = None if name in OURS else peer
         self.config = self._checkpoint.config
         self._by_threads: dict[int, Any] = {}
 
@@ -210,16 +219,17 @@ class _Side:
 
     def right(self, batch: int, threads: int, written: list[Ids]) -> str:
         """How many pieces of the drafts stand before the first wrong one, and how many drafts are right."""
-        checkpoint, right, whole = self.checkpoint(threads), 0, 0
+        checkpoint, right, whole, name = self.checkpoint(threads), 0, 0, ""
         for query, ids in zip(self.queries(batch), written, strict=True):
             reading = read(checkpoint, [query])
             draft = drafts.draft_for(reading)
             if draft is None:
                 return "no draft"
             (guess,) = draft.write(reading, [0], [()], go_on)
+            name = draft.name
             right += next((t for t, (a, b) in enumerate(zip(guess, ids, strict=False)) if a != b), len(ids))
             whole += list(guess) == ids
-        return f"{draft.name} {right} of {sum(map(len, written))} pieces, {whole} of {len(written)} outputs"
+        return f"{name} {right} of {sum(map(len, written))} pieces, {whole} of {len(written)} outputs"
 
     def _cut(self, rows: Iterable[Ids]) -> list[Ids]:
         """Rows up to their end piece."""

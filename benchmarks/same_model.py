@@ -1,14 +1,14 @@
 """One model in three programs with equal parameters: Hugging Face's transformers, CTranslate2 and ours.
 
-The shipped checkpoints are written into a model of Pegasus' kind (norms before, a table of positions). The others have
-random parameters and go the other way, through our importer of Hugging Face's folders. They have no tokenizer, so
-their sentences are ids.
+The shipped checkpoints are written into a model of Pegasus' kind (norms before, a table of positions). The others
+have random parameters and go the other way, through our importer of Hugging Face's folders. They have no tokenizer,
+so their sentences are ids.
 """
 
 import math
 import random
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -117,12 +117,11 @@ def marian(shape: Shape = RANDOM["small"]) -> Any:
     )
     torch.manual_seed(SEED)
     model = MarianMTModel(config).eval()
-    for layer in model.model.decoder.layers:  # at full size the source would decide alone: one piece again and again
-        for last in (layer.self_attn.out_proj, layer.encoder_attn.out_proj, layer.fc2):
-            last.weight.data.mul_(0.03)
     model.model.encoder.embed_tokens = model.model.decoder.embed_tokens = model.model.shared  # as its files have it
     model.final_logits_bias.zero_()
-    return _endless(model)
+    for layer in model.model.decoder.layers:
+        _soften(layer.self_attn.out_proj, layer.encoder_attn.out_proj, layer.fc2)
+    return _endless(_sure(model))
 
 
 def gpt2(shape: Shape) -> Any:
@@ -140,7 +139,27 @@ def gpt2(shape: Shape) -> Any:
         initializer_range=0.2,
     )
     torch.manual_seed(SEED)
-    return _endless(GPT2LMHeadModel(config).eval())
+    model = GPT2LMHeadModel(config).eval()
+    model.transformer.wte.weight.data.mul_(shape.width**0.5)
+    for block in model.transformer.h:
+        _soften(block.attn.c_proj, block.mlp.c_proj)
+    return _endless(_sure(model))
+
+
+@torch.no_grad()
+def _soften(*last: Any) -> None:
+    """Let sub-layers add little: else nearly the same is added after every token, and one piece follows itself."""
+    for linear in last:
+        linear.weight.mul_(0.01)
+
+
+@torch.no_grad()
+def _sure(model: Any) -> Any:
+    """The model, as sure as a trained one which piece comes next: each has one that follows it, drawn at random."""
+    table, output = model.get_input_embeddings().weight, model.lm_head.weight
+    output.add_(table[torch.randperm(len(output))], alpha=0.2 / float(table.std()))
+    output.mul_(50 / table.size(1))  # nats apart as in a trained model, too
+    return model
 
 
 def _endless(model: Any) -> Any:
@@ -189,13 +208,15 @@ def ours(peer: Any) -> Checkpoint:
     with tempfile.TemporaryDirectory() as folder:
         peer.save_pretrained(Path(folder) / "theirs")
         (Path(folder) / "theirs" / "generation_config.json").unlink()  # that it never ends is no rule of ours
-        imported = import_folder(Path(folder) / "theirs")
-        save(imported.parts, Path(folder) / "ours", dtype=torch.float32)
+        parts = import_folder(Path(folder) / "theirs").parts
+        if parts is None:
+            raise RuntimeError("our importer asks for more than the folder says")
+        save(parts, Path(folder) / "ours", dtype=torch.float32)
         return load(Path(folder) / "ours")
 
 
 def ctranslate2(peer: Any, config: ModelConfig, *, threads: int) -> Any:
-    """CTranslate2's translator, or generator, with the parameters of Hugging Face's model, float32; pieces are ids."""
+    """CTranslate2's translator or generator, in float32, with the parameters of a peer; its pieces are ids."""
     import ctranslate2
     from ctranslate2.converters.transformers import BartLoader, GPT2Loader
 

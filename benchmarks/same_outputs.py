@@ -4,9 +4,9 @@
     python -m benchmarks.same_outputs tiny sentences.txt --lines 500
 
 The file has one sentence a line; what follows a tab is left out. Instead of a folder, `tiny` means eight small random
-models of other families, which have no tokenizer and read a number for each word. A sentence with a draft is run alone
-(pieces, text, the ten best candidates of each step and all log-probabilities are compared), and in a batch of 32 (what
-`write` and `run_together` give). The process ends with 1 if anything differs.
+models of other families, which have no tokenizer and read a number for each word. With a draft, a sentence is run
+alone (pieces, text, the ten best candidates of each step and all log-probabilities are compared), and in a batch of
+32 (what `write` and `run_together` give). The process ends with 1 if anything differs.
 
 The eight models need: pip install transformers (tried with 5.23.0).
 """
@@ -14,11 +14,11 @@ The eight models need: pip install transformers (tried with 5.23.0).
 import argparse
 import os
 import sys
-import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -26,6 +26,7 @@ from unittest import mock
 import numpy as np
 import torch
 
+from benchmarks import same_model
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
 from transformer.runs.drafting import drafts, quick
@@ -38,7 +39,7 @@ from transformer.runs.trace import Trace
 
 KINDS = ("int8", "ctranslate2")
 TINY = {"marian": "swish, scaled", "bart": "gelu", "pegasus": "relu, scaled", "m2m_100": "own decoder",
-        "t5": "large", "gpt2": "unscaled", "llama": "tied", "gemma2": "caps"}  # fmt: skip
+        "t5": "large", "gpt2": "unscaled", "qwen3": "tied", "gemma2": "caps"}  # fmt: skip
 AT_ONCE, TOP = 32, 10
 MOST = 64  # pieces of an output
 
@@ -192,7 +193,10 @@ class _watching:  # noqa: N801  # read as a verb
             decoded()
             return decode(reading, *args, **options)
 
-        self._patches = mock.patch.object(drafts, "draft_for", draft_for), mock.patch.object(Reading, "decode", counted)
+        self._patches = (
+            mock.patch.object(drafts, "draft_for", draft_for),
+            mock.patch.object(Reading, "decode", counted),
+        )
         for patch in self._patches:
             patch.start()
         return watched, decoded
@@ -259,13 +263,9 @@ def _numbers(text: str, checkpoint: Checkpoint) -> str:
 
 
 def _tiny(families: Sequence[str]) -> Iterator[tuple[str, Checkpoint]]:
-    from tests.transformer.importers.huggingface.parity import opened
-    from tests.transformer.importers.huggingface.tiny_families import model_of
-
+    rows = import_module("tests.transformer.importers.huggingface.tiny_families")
     for family in families:
-        with tempfile.TemporaryDirectory() as folder:
-            model_of(family, TINY[family]).save_pretrained(Path(folder) / family)
-            yield family, opened(Path(folder) / family)
+        yield family, same_model.ours(rows.model_of(family, TINY[family]))
 
 
 if __name__ == "__main__":
