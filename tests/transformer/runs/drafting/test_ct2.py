@@ -47,21 +47,20 @@ KINDS = {
     "alibi": {**DECODER, "positions": "alibi", "n_heads": 6, "embedding_norm": True},
 }
 REFUSED = {
-    "encoder-only": ENCODER,
-    "norms of kind deviation": {"norm_kind": "deviation"},
-    "activation none": {"activation": "none"},
+    "n_decoder_layers": ENCODER,
+    "norm_kind": {"norm_kind": "deviation"},
+    "activation": {"activation": "none"},
     "residual": {"residual": False},
-    "two norms": {"norm": "both"},
-    "ALiBi": {"positions": "alibi"},
-    "relative positions": {**DECODER, "positions": "relative"},
-    "queries and keys": {"qk_norm": True},
+    "norm": {"norm": "both"},
+    "positions": {"positions": "alibi"},
+    "qk_norm": {"qk_norm": True},
     "windows": {"windows": (3, 0, 2)},
-    "caps": {"score_cap": 5.0},
-    "scaling": {"positions": "rotary", "rotary": Rotary(scaling="linear", factor=2.0)},
-    "repetition": {"repetition_penalty": 1.2},
-    "banned once": {"first_banned_ids": (5,)},
-    "least lengths": {"min_new": 3},
-    "prompt": {**DECODER, "no_repeat_ngram": 2},
+    "score_cap": {"score_cap": 5.0},
+    "rotary": {"positions": "rotary", "rotary": Rotary(scaling="linear", factor=2.0)},
+    "repetition_penalty": {"repetition_penalty": 1.2},
+    "first_banned_ids": {"first_banned_ids": (5,)},
+    "min_new": {"min_new": 3},
+    "no_repeat_ngram": {**DECODER, "no_repeat_ngram": 2},
 }
 
 
@@ -103,7 +102,7 @@ def test_in_32_bits_a_draft_is_the_output(name):
 def test_what_ctranslate2_lacks_is_said(what):
     checkpoint = made_up(0, **REFUSED[what])
     assert ct2.made(checkpoint) is None
-    assert what in ct2.why_not(checkpoint)
+    assert ct2.why_not(checkpoint) == what
 
 
 def test_without_the_package_there_is_no_draft(monkeypatch):
@@ -111,7 +110,7 @@ def test_without_the_package_there_is_no_draft(monkeypatch):
     assert ct2.why_not(checkpoint) is None
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     assert ct2.made(checkpoint) is None
-    assert "not installed" in ct2.why_not(checkpoint)
+    assert "ctranslate2" in ct2.why_not(checkpoint)
 
 
 def test_only_making_a_draft_imports_the_package():
