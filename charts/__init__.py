@@ -55,6 +55,7 @@ from charts.one_weight import head_norms_spec, key_row_spec, query_times_key_spe
 from charts.parameters import number_spread_spec, row_lengths_spec, singular_values_spec
 from charts.perplexity import perplexity_spec
 from charts.piece_losses import hidden_pieces_spec, piece_losses_spec
+from charts.piece_rows import piece_rows_spec
 from charts.positions import (
     position_curves_spec,
     position_similarity_spec,
@@ -73,6 +74,7 @@ from charts.signed import signed_rows_spec
 from charts.statistics import head_measure_spec, row_measure_spec
 from charts.stream import norm_effect_spec, stream_added_spec, stream_lines_spec
 from charts.theme import as_figure
+from charts.tiles import cache_blocks_spec, cache_places_spec, tile_output_spec, tile_scores_spec
 from charts.training import dev_scores_spec, learning_rates_spec, losses_spec
 from charts.two_texts import two_texts_spec
 

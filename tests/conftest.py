@@ -15,6 +15,8 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 # Before torch is imported anywhere: on tiny tensors threads cost more than they bring.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Making drafts would take longer than the runs of tiny models; tests of drafts, and servers, ask for them.
+os.environ.setdefault("GLASSFORMER_DRAFT", "none")
 
 # Times say nothing on a busy machine; and what passes today shall pass tomorrow.
 settings.register_profile(

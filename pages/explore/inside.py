@@ -2,7 +2,7 @@
 
 from ui.frame.run_page import run_page
 from ui.frame.sentence_stepper import sentence
-from ui.inside import embeddings_panel, ffn, inside_controls, lens, model_panel, stream
+from ui.inside import embeddings_panel, fast, ffn, inside_controls, lens, model_panel, stream
 from ui.inside.looked_at import INSIDE, deeper_stack
 from ui.runs.open_run import OpenRun
 from ui.shared import cover
@@ -13,6 +13,7 @@ DRAW = {
     "lens": lens.draw,
     "ffn": ffn.draw,
     "pieces": embeddings_panel.draw,
+    "fast": fast.draw,
 }
 
 

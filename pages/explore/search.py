@@ -1,4 +1,4 @@
-"""How pieces are chosen: a beam search as a tree, sampling before the draw, and many draws of one sentence."""
+"""How pieces are chosen: a beam search as a tree, before the draw, many draws, and drafts that are checked."""
 
 from ui.frame.run_page import run_page
 from ui.search import search_panels

@@ -4,7 +4,7 @@ from transformer.checkpoint.load import Checkpoint
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import head, source_box
 from ui.runs.open_run import open_run, publish
-from ui.shared import menu
+from ui.shared import menu, page_style
 from ui.shared.door import st
 from ui.start import diagram, examples
 from ui.state import session
@@ -35,4 +35,6 @@ def show(checkpoint: Checkpoint) -> None:
     examples.ways(checkpoint)
 
 
-show(sidebar(menu.NAME))
+checkpoint = sidebar(menu.NAME)
+st.html(page_style.TO_SENTENCE)
+show(checkpoint)

@@ -41,6 +41,8 @@ LONGEST = (
     "test_walk",
 )
 
+DRAFTS = {"GLASSFORMER_DRAFT": "auto"}  # a server as users run it
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark browser tests and run them last.
@@ -72,7 +74,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The app, started once for all tests; `server.url`, `server.log`."""
-    with serve(log=tmp_path_factory.mktemp("server") / "app.log") as running:
+    with serve(log=tmp_path_factory.mktemp("server") / "app.log", environment=DRAFTS) as running:
         yield running
 
 
@@ -81,14 +83,14 @@ def own_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The app with a folder of a user's own beside the shipped checkpoints, started once for all tests."""
     folder = tmp_path_factory.mktemp("own_server")
     own = write_own_folder(folder)
-    with serve(log=folder / "app.log", arguments=["--checkpoints", str(own)]) as running:
+    with serve(log=folder / "app.log", environment=DRAFTS, arguments=["--checkpoints", str(own)]) as running:
         yield running
 
 
 @pytest.fixture
 def fresh_server(tmp_path: Path) -> Iterator[Server]:
     """The app, started for this test alone: for first visits and deep links."""
-    with serve(log=tmp_path / "app.log") as running:
+    with serve(log=tmp_path / "app.log", environment=DRAFTS) as running:
         yield running
 
 

@@ -26,7 +26,7 @@ def test_the_chosen_checkpoint_stays_on_the_way_to_the_step_page(own_server, tab
     expect(page.locator(".gf-stepper")).to_be_visible(timeout=SETTLED_MS)
     wait_for_idle(page)
     page.get_by_role("button", name="Examples").click()
-    expect(page.get_by_role("button", name="aabbcc")).to_be_visible()
+    expect(page.get_by_role("menuitem", name="aabbcc")).to_be_visible()
 
 
 def test_a_card_of_markup_is_shown_letter_by_letter(own_server, tab):

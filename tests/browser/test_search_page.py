@@ -136,3 +136,26 @@ def test_draws_are_stopped_begun_again_and_opened(server, tab):
     link.click()
     wait_for_idle(page)
     expect_address(page, how="sampling", seed=seed)
+
+
+def test_a_draft_is_chosen_stepped_through_and_timed(server, tab):
+    page = open_search(tab, server, f"search=drafts&src={FIFTEEN}")
+    chart = page.locator(".st-key-search_drafts")
+    expect(chart.locator(".main-svg").first).to_be_visible()
+    expect(chart.get_by_text(re.compile("The whole model made 1 pass instead of"))).to_be_visible()
+    page.get_by_role("combobox", name="Draft", exact=True).click()
+    page.get_by_role("option", name="Fewer layers").click()
+    wait_for_idle(page)
+    expect_address(page, draft="layers")
+    comes_to(page, lambda: chart.get_by_text("Round 2", exact=True).count() > 0, True)
+    for _ in range(2):
+        page.get_by_role("button", name="Next step").click()
+    expect(chart.get_by_text(re.compile("Step 3: "))).to_be_visible()
+    screenshot(page, "search-drafts", whole=True)
+    page.get_by_role("button", name="Measure the time on this machine").click()
+    expect(page.get_by_text(re.compile("One piece at a time"))).to_be_visible(timeout=60_000)
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme="dark")
+    wait_for_rest(page)
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth <= main.clientWidth")
+    screenshot(page, "search-drafts-phone", whole=True)

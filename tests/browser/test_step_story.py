@@ -254,7 +254,7 @@ def test_what_is_too_long_or_empty_is_explained(own_server, tab):
     type_source(page, "")
     expect(page.get_by_role("status")).to_contain_text("Type some text above, or pick an example.")
     page.get_by_role("button", name="Examples").click()
-    page.get_by_role("button", name="noon").click()
+    page.get_by_role("menuitem", name="noon").click()
     arrive(page, 1)
     expect(source_box(page)).to_have_value("noon")
 

@@ -27,9 +27,7 @@ def with_examples(open_page, spoil, monkeypatch):
 
 
 def offered(test):
-    return [
-        button.label.replace("\\", "") for button in test.button if str(button.key).startswith(source_box.EXAMPLE)
-    ]
+    return [label.replace("\\", "") for menu in test.menu_button for label in menu.options]
 
 
 def test_another_checkpoint_offers_its_own_examples_and_none_of_the_old(open_page, checkpoint_folder, monkeypatch):
@@ -47,7 +45,7 @@ def test_every_shipped_checkpoint_offers_examples_that_it_can_read(open_page):
         examples = card.examples
         assert offered(test) == [source_box.glossed(example, card.glosses.get(example, "")) for example in examples]
         for place in range(len(examples)):
-            check(test.button(key=f"{source_box.EXAMPLE}_{place}").click().run())
+            check(test.menu_button(key=source_box.EXAMPLES).click_index(place).run())
             assert test.text_input(key=session.SOURCE).value == examples[place]
             assert not any(chip.get("unknown") for chip in run_of(test)["source"])
             assert not test.info
@@ -56,7 +54,7 @@ def test_every_shipped_checkpoint_offers_examples_that_it_can_read(open_page):
 def test_many_examples_are_all_in_the_menu(with_examples):
     test = with_examples(MANY)
     assert offered(test) == [example.strip() for example in MANY]
-    check(test.button(key=f"{source_box.EXAMPLE}_{len(MANY) - 1}").click().run())
+    check(test.menu_button(key=source_box.EXAMPLES).click_index(len(MANY) - 1).run())
     assert test.text_input(key=session.SOURCE).value == MANY[-1]
 
 
@@ -66,7 +64,7 @@ def test_a_long_example_is_cut_on_its_button_only(with_examples):
     (label,) = offered(test)
     assert len(label) == EXAMPLE_CHARACTERS
     assert label.endswith("…")
-    check(test.button(key=f"{source_box.EXAMPLE}_0").click().run())
+    check(test.menu_button(key=source_box.EXAMPLES).click_index(0).run())
     assert test.text_input(key=session.SOURCE).value == long
 
 

@@ -20,6 +20,7 @@ from tests.pages.reading import (
 )
 from tests.ui.unpacking import numbers_of
 from transformer.checkpoint.card import Card
+from ui.frame.source_box import EXAMPLES
 from ui.runs import loading
 from ui.state import session
 from ui.step import step_pictures
@@ -61,7 +62,7 @@ def test_a_sentence_is_run(reverse):
 
 def test_examples_are_one_click(reverse):
     test = reverse()
-    check(next(button for button in test.button if button.label == "noon").click().run())
+    check(test.menu_button(key=EXAMPLES).click("noon").run())
     assert output(test) == "noon"
     assert test.text_input(key=session.SOURCE).value == "noon"
 

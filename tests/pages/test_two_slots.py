@@ -127,13 +127,14 @@ def twice(page, fields):
 
 PARTS = (
     *(("attention", {"panel": part}) for part in ("overview", "head", "flow", "walk", "table")),
-    *(("inside", {"inside_panel": part}) for part in ("model", "stream", "lens", "ffn", "pieces")),
+    *(("inside", {"inside_panel": part}) for part in ("model", "stream", "lens", "ffn", "pieces", "fast")),
     *(("masks", {"masks_panel": part}) for part in ("masks", "one_row", "checks")),
     *(("matters", {"matters_panel": part}) for part in ("heads", "pieces", "logit")),
     ("forcing", {}),
     *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
     ("search", {"search_panel": "tree", "with_beam": True}),
     ("search", {"search_panel": "sampling"}),
+    ("search", {"search_panel": "drafts"}),
 )
 
 

@@ -27,7 +27,7 @@ from transformer.runs.interventions import as_changed
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 
-MOST_LOGITS = 2**22  # that are looked at at once, 16 MB in float32
+MOST_LOGITS = 2**19  # that are looked at at once, 2 MB in float32: they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Control:
 
     memory: Tensor | None  # what the encoder gives [1, S, D]; None without one
     log_probs: Tensor  # of each step [T, V], in nats
+    shift: Tensor  # by how much the logits were larger [T]
     chosen: Tensor  # of the step's own piece [T]
     best: Tensor  # the most probable ids [T]
 
@@ -105,10 +106,9 @@ class Reading:
     def control(self) -> Control:
         """Read it with every head in place."""
         memory = self._memory(self.tap)
-        last = self._last(memory, self.tap)  # [1, T, D]
-        parts = [self._log_probs(last[:, some], self.tap)[0] for _, some in self._parts(last)]
-        log_probs = torch.cat(parts) if parts else last.new_zeros(0, 1)  # [T, V]
-        return Control(memory, log_probs, log_probs.gather(1, self.ids[:, None])[:, 0], log_probs.argmax(dim=1))
+        logits = torch.cat(list(self._logits(self._last(memory, self.tap), self.tap)), dim=-1)[0]  # [T, V]
+        log_probs, shift, best = logits.log_softmax(dim=1), logits.logsumexp(dim=1), logits.argmax(dim=1)
+        return Control(memory, log_probs, shift, log_probs.gather(1, self.ids[:, None])[:, 0], best)
 
     @torch.inference_mode()
     def without(self, heads: Sequence[Head], control: Control) -> Rows:
@@ -117,14 +117,11 @@ class Reading:
         memory = self._memory(tap) if heads[0].kind == "encoder" else control.memory
         # Where a skipped layer hides all of the heads, there is one row still.
         last = self._last(memory, tap).expand(len(heads), -1, -1)  # [R, T, D]
-        n_rows, n_steps = last.shape[:2]
+        # A tap that sees logits sees all of a row at once: memory then has room for one row.
+        parts = [self._compared(rows, control, tap) for rows in last.split(1 if tap.wants("logits") else len(last))]
         moved = self._moved(memory, control)
-        found = {name: control.chosen.new_empty(n_rows, n_steps) for name in ("log_prob", "probability", "kl")}
-        found["best"] = self.ids.new_empty(n_rows, n_steps)
-        found["vectors"] = last.new_empty(n_rows, 0) if moved is None else moved.expand(n_rows, -1)
-        for rows, steps in self._parts(last):
-            self._compare(self._log_probs(last[rows, steps], tap), control, found, rows, steps)
-        return found
+        vectors = last.new_empty(len(last), 0) if moved is None else moved.expand(len(last), -1)
+        return {name: torch.cat([part[name] for part in parts]) for name in parts[0]} | {"vectors": vectors}
 
     def _memory(self, tap: Tap) -> Tensor | None:
         return self.model.encode(self.src_ids, tap=tap) if self.model.anatomy.reads else None
@@ -141,31 +138,40 @@ class Reading:
         ends = [self.model.decode(self.read_ids[:, :n], memory, mask, tap=tap)[:, -1:] for n in lengths]
         return torch.cat(ends, dim=1)
 
-    def _parts(self, last: Tensor) -> Iterator[tuple[slice, slice]]:
-        """Rows and steps whose logits are looked at at once."""
-        n_rows, n_steps = last.shape[:2]
-        at_once = max(1, MOST_LOGITS // max(self.config.tgt_vocab_size, 1))
-        steps = max(1, min(n_steps, at_once))
-        rows = max(1, at_once // steps)
-        for row in range(0, n_rows, rows):
-            for step in range(0, n_steps, steps):
-                yield slice(row, row + rows), slice(step, step + steps)
+    def _logits(self, last: Tensor, tap: Tap) -> Iterator[Tensor]:
+        """[R, T, D] -> [R, T, v], a part of the vocabulary at a time."""
+        if not self.ids.numel():  # no step: an encoder alone may have no logits
+            yield last[..., :1]
+            return
+        at_once = max(1, MOST_LOGITS // last[..., 0].numel())
+        # Contiguous, or each row would be a product of its own.
+        for part in self.model.project_in_parts(last.contiguous(), at_once, tap=tap):
+            yield widened(part)
 
-    def _log_probs(self, last: Tensor, tap: Tap) -> Tensor:
-        """[R, T, D] -> [R, T, V]."""
-        return widened(self.model.project(last, tap=tap)).log_softmax(dim=-1)
-
-    def _compare(self, after: Tensor, control: Control, found: Rows, rows: slice, steps: slice) -> None:
-        """Put in what a part of the rows and steps gave [R, T, V]."""
-        before, ids = control.log_probs[steps], self.ids[steps]
-        own = after.gather(2, ids.expand(len(after), -1)[..., None])[..., 0]  # [R, T]
-        found["log_prob"][rows, steps] = own - control.chosen[steps]
-        found["probability"][rows, steps] = own.exp() - control.chosen[steps].exp()
-        found["best"][rows, steps] = after.argmax(dim=-1)
-        shares = before.exp()
-        terms = (before - after).mul_(shares)
-        terms.masked_fill_(shares == 0, 0.0)  # 0 ln 0 is 0, also where both are minus infinity
-        found["kl"][rows, steps] = terms.sum(dim=-1).clamp_(min=0.0)  # below 0 is rounding
+    def _compared(self, last: Tensor, control: Control, tap: Tap) -> Rows:
+        """What rows [R, T, D] give, from sums over parts of the vocabulary."""
+        own, first = control.chosen.new_empty(last.shape[:2]), 0
+        found: list[tuple[Tensor, ...]] = []
+        for part in self._logits(last, tap):
+            after = part - control.shift[:, None]  # nearly log-probabilities, so rounding is small [R, T, v]
+            ids, before = self.ids - first, control.log_probs[:, first : first + after.size(-1)]  # [T], [T, v]
+            here = (ids >= 0) & (ids < after.size(-1))
+            own[:, here] = after[:, here, ids[here]]
+            shares = before.exp()
+            moved = (before - after).mul_(shares).nansum(dim=-1)  # 0 ln 0 is 0, also of minus infinity
+            top, best = after.max(dim=-1)
+            found.append((after.logsumexp(dim=-1), shares.sum(dim=-1), moved, top, best + first))
+            first += after.size(-1)
+        totals, sums, moves, tops, bests = (torch.stack(parts) for parts in zip(*found, strict=True))
+        total = totals.logsumexp(dim=0)  # [R, T]
+        own -= total
+        kl = moves.sum(dim=0) + total * sums.sum(dim=0)
+        return {
+            "log_prob": own - control.chosen,
+            "probability": own.exp() - control.chosen.exp(),
+            "kl": kl.clamp_(min=0.0),  # below 0 is rounding
+            "best": bests.gather(0, tops.argmax(dim=0, keepdim=True))[0],
+        }
 
     def _moved(self, memory: Tensor | None, control: Control) -> Tensor | None:
         """Of an encoder alone: how far its final vectors moved, as a share of their length [R, S]."""

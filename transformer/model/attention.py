@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
 from transformer.model.linear import Linear, products
+from transformer.model.module import Module
 from transformer.model.order import NO_ORDER, Order
 from transformer.model.rotary import rotate
 from transformer.model.scores import Scoring, scoring
@@ -62,7 +63,7 @@ def scaled_dot_product_attention(
 
 def split_heads(x: Tensor, d_head: int) -> Tensor:
     """Cut each token's vector into heads: [B, T, H * d] -> [B, H, T, d]."""
-    return x.view(*x.shape[:2], -1, d_head).transpose(1, 2)
+    return x.view(x.size(0), x.size(1), -1, d_head).transpose(1, 2)
 
 
 def join_heads(heads: Tensor) -> Tensor:
@@ -75,7 +76,7 @@ def share_heads(x: Tensor, n_heads: int) -> Tensor:
     return x if x.size(1) == n_heads else x.repeat_interleave(n_heads // x.size(1), dim=1)
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(Module):
     """Several attentions side by side, each in its own d_head-wide projection of the stream."""
 
     def __init__(self, config: ModelConfig) -> None:

@@ -8,10 +8,12 @@ Source: Srivastava et al., "Dropout" (2014); Vaswani et al. (2017), section 5.4.
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+from transformer.model.module import Module
 
 
-class Dropout(nn.Module):
+class Dropout(Module):
     """In training, set each value to 0 with probability `p`; in evaluation, do nothing."""
 
     def __init__(self, p: float) -> None:

@@ -15,10 +15,11 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer.model.config import ModelConfig
 from transformer.model.linear import Linear
+from transformer.model.module import Module
 from transformer.model.taps import NO_TAP, Tap
 
 
@@ -42,7 +43,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class FeedForward(nn.Module):
+class FeedForward(Module):
     """Two linear maps with a non-linearity between them, applied to each token alone; three maps with a gate."""
 
     def __init__(self, config: ModelConfig) -> None:

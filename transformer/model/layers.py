@@ -16,7 +16,7 @@ Shapes: B batch, T tokens, S source tokens, D d_model.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer.model.anatomy import anatomy
 from transformer.model.attention import MultiHeadAttention
@@ -24,6 +24,7 @@ from transformer.model.cache import AttentionCache
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
 from transformer.model.feed_forward import FeedForward, unchanged
+from transformer.model.module import Module
 from transformer.model.norms import make_norm
 from transformer.model.order import NO_ORDER, Order
 from transformer.model.taps import NO_TAP, Tap
@@ -40,7 +41,7 @@ class Around:
     skips: bool = False
 
 
-class Residual(nn.Module):
+class Residual(Module):
     """The norm and the residual connection around one sub-layer."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -71,7 +72,7 @@ class Residual(nn.Module):
         return tap("residual", stream + made if how.adds else made)
 
 
-class EncoderLayer(nn.Module):
+class EncoderLayer(Module):
     """Self-attention over the whole source, then feed-forward."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -90,7 +91,7 @@ class EncoderLayer(nn.Module):
         return tap("output", x)
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(Module):
     """Self-attention over the target so far, cross-attention if there is an encoder, then feed-forward."""
 
     def __init__(self, config: ModelConfig) -> None:

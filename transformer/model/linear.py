@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer.model.module import Module
 from transformer.model.taps import NO_TAP, Tap
 
 SMALLEST = 2**17  # values of a matrix that is worth cutting
@@ -49,7 +50,7 @@ def rows_of(table: Tensor, ids: Tensor) -> Tensor:
     return widened(F.embedding(ids, table))
 
 
-class Linear(nn.Linear):
+class Linear(Module, nn.Linear):
     """torch's module, computed by `linear`."""
 
     # Of the first of several maps whose matrices lie below each other (`transformer.checkpoint.memory`): all of them
@@ -71,5 +72,6 @@ def products(maps: Mapping[str, Linear], inputs: Sequence[Tensor], *, tap: Tap) 
     if (joined := tap.setting("joined", first.joined)) is not None and all(x is inputs[0] for x in inputs):
         weight, bias = joined
         if weight.data_ptr() == first.weight.data_ptr():  # if not, this is a copy, and the first was moved away
-            return list(linear(inputs[0], weight, bias).split([one.out_features for one in maps.values()], dim=-1))
+            sizes = [one.out_features for one in maps.values()]
+            return list(linear(inputs[0], weight, bias).split_with_sizes(sizes, dim=-1))
     return [one(x, tap=tap.child(name)) for (name, one), x in zip(maps.items(), inputs, strict=True)]

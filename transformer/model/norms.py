@@ -17,10 +17,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer.model.config import ModelConfig
+from transformer.model.module import Module
 
 
-class LayerNorm(nn.LayerNorm):
+class LayerNorm(Module, nn.LayerNorm):
     """torch's layer norm; `size` is what it divides by."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[..., D] -> [..., D]."""
+        return torch.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def centre(self, x: Tensor) -> Tensor:
         """What is taken off [..., D] -> [..., 1]."""
@@ -31,7 +36,7 @@ class LayerNorm(nn.LayerNorm):
         return (x.var(dim=-1, keepdim=True, correction=0) + self.eps).sqrt()
 
 
-class _Uncentred(nn.Module):
+class _Uncentred(Module):
     """A norm that takes nothing off, and has no bias."""
 
     bias: None = None
@@ -57,7 +62,7 @@ class RMSNorm(_Uncentred):
         return (x.square().mean(dim=-1, keepdim=True) + self.eps).sqrt()
 
 
-class DeviationNorm(nn.Module):
+class DeviationNorm(Module):
     """A layer norm with the unbiased or the biased deviation, and ε outside the root."""
 
     def __init__(self, d_model: int, *, eps: float, bias: bool, biased: bool = False) -> None:

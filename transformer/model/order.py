@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from transformer.model import distance, rotary
 from transformer.model.config import ModelConfig
+from transformer.model.module import Module
 from transformer.model.positions import AS_THEY_STAND
 from transformer.model.rotary import Rotation
 from transformer.model.taps import NO_TAP, Tap
@@ -32,7 +33,7 @@ class Order:
 NO_ORDER = Order()
 
 
-class StackOrder(nn.Module):
+class StackOrder(Module):
     """The orders of a stack's layers; holds the table of a learned bias, if there is one."""
 
     def __init__(self, config: ModelConfig, *, n_layers: int, causal: bool) -> None:

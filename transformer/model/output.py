@@ -10,16 +10,17 @@ Source: Raffel et al., "Exploring the Limits of Transfer Learning" (2020), for t
 Shapes: D d_model.
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer.model.config import ModelConfig
 from transformer.model.feed_forward import ACTIVATIONS
 from transformer.model.linear import Linear
+from transformer.model.module import Module
 from transformer.model.norms import make_norm
 from transformer.model.taps import NO_TAP, Tap
 
 
-class MLMHead(nn.Module):
+class MLMHead(Module):
     """Turns an encoder's vectors into those that are compared with the table."""
 
     def __init__(self, config: ModelConfig) -> None:

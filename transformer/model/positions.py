@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from transformer.model.config import ModelConfig
 from transformer.model.features import SinusoidLayout
+from transformer.model.module import Module
 
 Moves = Callable[[Tensor], Tensor]
 """What gives each place [T], from 0, another one: whole numbers for a table, any for positions inside attention."""
@@ -78,7 +79,7 @@ def _angles(max_len: int, d_model: int) -> Tensor:
     return position * torch.exp(even * (-math.log(10_000.0) / d_model))  # [position, ceil(d_model / 2)]
 
 
-class _Table(nn.Module):
+class _Table(Module):
     table: Tensor
 
     def forward(self, length: int, *, offset: int = 0, moves: Moves | None = AS_THEY_STAND) -> Tensor:

@@ -81,10 +81,9 @@ def masked_softmax(scores: Tensor, mask: Tensor | None, *, fill: float | None = 
     Scores are [B, H, Q, K]; the bool mask broadcasts to that, None if every key may be seen. With `fill`, closed
     scores are set to it and take part. If `fill` is minus infinity, a row without open keys becomes NaN.
     """
-    if mask is None:
+    if mask is None or bool(mask.all()):
         return scores.softmax(dim=-1)
-    hidden = ~mask
     if fill is not None:
-        return scores.masked_fill(hidden, fill).softmax(dim=-1)
-    weights = scores.masked_fill(hidden, -torch.inf).softmax(dim=-1)
-    return weights.masked_fill(hidden, 0.0)  # a row of only -inf is NaN after the softmax
+        return scores.where(mask, fill).softmax(dim=-1)
+    weights = scores.where(mask, -torch.inf).softmax(dim=-1)
+    return weights.where(mask, 0.0)  # a row of only -inf is NaN after the softmax

@@ -16,6 +16,7 @@ A module's settings, such as its matrices or the scale of its scores, pass throu
 
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
@@ -83,7 +84,6 @@ class SiteTap(Tap):
 
     def __init__(self, visitors: tuple[Visitor, ...], prefix: str = "", offset: int = 0) -> None:
         self.visitors = visitors
-        self._rewirers = tuple(one for one in visitors if isinstance(one, Rewirer))
         self._prefix = prefix
         self._offset = offset
 
@@ -102,17 +102,19 @@ class SiteTap(Tap):
 
     def setting(self, name: str, value: _Setting) -> _Setting:
         """Let each rewirer change the setting, in order."""
-        for rewirer in self._rewirers:
-            value = rewirer.rewired(self._prefix + name, value)
+        for visitor in self.visitors:
+            if isinstance(visitor, Rewirer):
+                value = visitor.rewired(self._prefix + name, value)
         return value
 
     def wants(self, name: str) -> bool:
         """Whether any visitor wants this site."""
-        return any(visitor.wants(self._prefix + name) for visitor in self.visitors)
+        site = self._prefix + name
+        return any(visitor.wants(site) for visitor in self.visitors)
 
     def child(self, *parts: str | int) -> Tap:
         """The same visitors, one level deeper."""
-        return SiteTap(self.visitors, self._prefix + "".join(f"{part}." for part in parts), self._offset)
+        return SiteTap(self.visitors, f"{self._prefix}{'.'.join(map(str, parts))}.", self._offset)
 
     def at(self, offset: int) -> Tap:
         """The same visitors, told the position of the first query."""
@@ -133,6 +135,11 @@ def both(first: Tap, then: Tap) -> Tap:
     return then if first is NO_TAP else first if then is NO_TAP else first.also(*then.visitors)
 
 
+@lru_cache(maxsize=8192)  # every pass asks it of every value
+def _matches(site: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(site, pattern) for pattern in patterns)
+
+
 class Onlooker:
     """Shows a function the values of the sites that match any of its patterns (`*` matches anything)."""
 
@@ -143,7 +150,7 @@ class Onlooker:
 
     def wants(self, site: str) -> bool:
         """Whether a pattern matches."""
-        return any(fnmatchcase(site, pattern) for pattern in self._patterns)
+        return _matches(site, self._patterns)
 
     def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
         """Show the value and return it unchanged."""

@@ -10,6 +10,7 @@ Shapes: B batch, S source tokens, T target tokens, D d_model, V target vocabular
 """
 
 import math
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,7 @@ from transformer.model.dropout import Dropout
 from transformer.model.layers import DecoderLayer, EncoderLayer
 from transformer.model.linear import linear, rows_of
 from transformer.model.masks import causal_mask, combine_masks, padding_mask, within
+from transformer.model.module import Module
 from transformer.model.norms import make_norm
 from transformer.model.order import StackOrder
 from transformer.model.output import MLMHead
@@ -32,7 +34,7 @@ from transformer.model.taps import NO_TAP, Tap
 from words import say_n
 
 
-class TokenTypes(nn.Module):
+class TokenTypes(Module):
     """A learned vector that says which part of a source a token belongs to; the table has a row for each type.
 
     Source: Devlin et al., "BERT" (2019), section 3 and figure 2, which calls them segments.
@@ -47,7 +49,7 @@ class TokenTypes(nn.Module):
         return self.table[torch.zeros_like(ids) if types is None else types]
 
 
-class Embedding(nn.Module):
+class Embedding(Module):
     """Token ids to vectors: a row of the table for each token, plus the vector of its position.
 
     Some models add a third vector, of the token's type, and some have a norm after the sum.
@@ -88,7 +90,7 @@ class Embedding(nn.Module):
         return tap("output", self.dropout(x))
 
 
-class Encoder(nn.Module):
+class Encoder(Module):
     """The source side."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -109,7 +111,7 @@ class Encoder(nn.Module):
         return tap("output", tap.setting("final_norm", self.final_norm)(x))
 
 
-class Decoder(nn.Module):
+class Decoder(Module):
     """The target side."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -143,7 +145,7 @@ class Decoder(nn.Module):
         return tap("output", tap.setting("final_norm", self.final_norm)(x))
 
 
-class Transformer(nn.Module):
+class Transformer(Module):
     """Encoder, decoder and output layer, or those of them that the config has."""
 
     def __init__(self, config: ModelConfig) -> None:
@@ -260,13 +262,27 @@ class Transformer(nn.Module):
 
     def project(self, hidden: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """The last vectors [..., D] -> logits [..., V] of the next piece, or with an MLM head of the token's own."""
+        hidden = self._before_table(hidden, tap)
+        logits = linear(hidden, tap.setting("output_weight", self.output_weight), self.output_bias)
+        return tap("logits", capped(logits, self.config.logit_cap))
+
+    def project_in_parts(self, hidden: Tensor, n_pieces: int, *, tap: Tap = NO_TAP) -> Iterator[Tensor]:
+        """`project`, so many pieces of the vocabulary at a time; all at once if the tap wants to see the logits."""
+        if tap.wants("logits"):
+            yield self.project(hidden, tap=tap)
+            return
+        hidden, weight = self._before_table(hidden, tap), tap.setting("output_weight", self.output_weight)
+        for first in range(0, len(weight), n_pieces):
+            some = slice(first, first + n_pieces)
+            bias = None if self.output_bias is None else self.output_bias[some]
+            yield capped(linear(hidden, weight[some], bias), self.config.logit_cap)
+
+    def _before_table(self, hidden: Tensor, tap: Tap) -> Tensor:
+        """The vectors that are compared with the table of the output [..., D]."""
         hidden = hidden.to(self.device)
         if self.mlm_head is not None:
             hidden = self.mlm_head(hidden, tap=tap.child("mlm_head"))
-        if self.config.output_scale != 1.0:
-            hidden = hidden * self.config.output_scale
-        logits = linear(hidden, tap.setting("output_weight", self.output_weight), self.output_bias)
-        return tap("logits", capped(logits, self.config.logit_cap))
+        return hidden if self.config.output_scale == 1.0 else hidden * self.config.output_scale
 
     def forward(self, src_ids: Tensor, tgt_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """Teacher forcing: logits after every target token, in one pass.

@@ -35,28 +35,28 @@ def choices(
     forced. `growth` is the factor by which rules of decoding multiply rounding. None: two pieces come so near that
     rounding could decide.
     """
-    lowest = log_probs.masked_fill(log_probs == -torch.inf, 0.0).min()
+    lowest = log_probs.nan_to_num(nan=torch.nan, neginf=0.0).min()
     limit = CLOSE * growth * max(1.0, float(-lowest) / _ORDINARY)  # NaN never passes below
-    if isinstance(how, Sampling):
-        found = _drawn(log_probs, len(ids), how, limit)
-    else:
-        best, which = log_probs.topk(min(2, log_probs.size(-1)), dim=-1)  # [T, 2] each
-        clear = best[:, 0] - best[:, -1] >= limit if best.size(-1) > 1 else best[:, 0] == best[:, 0]
-        found = [i if sure else None for i, sure in zip(which[:, 0].tolist(), clear.tolist(), strict=True)]
+    found = _drawn(log_probs, len(ids), how, limit) if isinstance(how, Sampling) else _best(log_probs, limit)
     return [*ids[:n_forced], *found[n_forced:]]
+
+
+def _best(scores: Tensor, limit: float) -> list[int | None]:
+    """The best piece of each row [T, V]; None where another comes nearer than the limit."""
+    best = torch.from_numpy(scores.numpy().argmax(axis=-1))[:, None]  # [T, 1]; torch takes ten times as long
+    ahead = scores.gather(1, best)[:, 0] - scores.scatter(1, best, -torch.inf).amax(dim=-1)  # [T]
+    return [i if lead >= limit else None for i, lead in zip(best[:, 0].tolist(), ahead.tolist(), strict=True)]
 
 
 def _drawn(log_probs: Tensor, n_steps: int, how: Sampling, limit: float) -> list[int | None]:
     probs = sampling_distribution(log_probs, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
     limit = limit * max(1.0, 1 / how.temperature)  # the temperature divides differences, too
-    generator, found = torch.Generator().manual_seed(how.seed), list[int | None]()
-    for step in range(n_steps):
-        scores = race(probs[step], generator).log()  # drawn at a forced step as well
-        best, which = scores.topk(min(2, len(scores)))
-        clear = len(best) < 2 or float(best[0] - best[1]) >= limit
-        clear = clear and _border_is_clear(log_probs[step], probs[step], how, limit)
-        found.append(int(which[0]) if clear else None)
-    return found
+    generator = torch.Generator().manual_seed(how.seed)
+    races = torch.stack([race(row, generator) for row in probs[:n_steps]])  # drawn at a forced step as well
+    return [
+        i if i is not None and _border_is_clear(log_probs[step], probs[step], how, limit) else None
+        for step, i in enumerate(_best(races.log(), limit))
+    ]
 
 
 def _border_is_clear(log_probs: Tensor, probs: Tensor, how: Sampling, limit: float) -> bool:

@@ -75,8 +75,8 @@ class Reading:
             outputs |= dict(zip(rows, found, strict=True))
         return [outputs[row] for row in range(len(self.queries))]
 
-    def finish(self, outputs: Sequence[Output]) -> tuple[Trace, ...]:
-        """Read the whole outputs once more, record, and return the traces."""
+    def finish(self, outputs: Sequence[Output], *, cut: bool = False) -> tuple[Trace, ...]:
+        """Read the whole outputs once more, record, and return the traces; without the batch's padding if `cut`."""
         model, rows = self.checkpoint.model, tuple(zip(self.queries, self.sources, outputs, strict=True))
         read_ids = padded(
             [source.prompt_ids + output.ids[:-1] for _, source, output in rows], self.checkpoint.config.fill_id
@@ -86,7 +86,7 @@ class Reading:
             model, read_ids, self.memory, mask, sites.recorded, passed=sites.passed, tap=self.tap
         )
         record = Record(
-            self.checkpoint, self.src_ids, read_ids, seen, time.monotonic() - self.started, self.tap.causal
+            self.checkpoint, self.src_ids, read_ids, seen, time.monotonic() - self.started, self.tap.causal, cut
         )
         return tuple(record.trace(row, *parts) for row, parts in enumerate(rows))
 

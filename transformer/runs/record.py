@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.model.anatomy import Attention, anatomy
+from transformer.model.anatomy import Attention, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.beam import Hypothesis
 from transformer.runs.query import Query
@@ -86,12 +86,17 @@ class Record:
     values: dict[str, Tensor]
     seconds: float
     causal: bool  # whether one pass over an output holds all its steps; see `transformer.runs.recording`
+    cut: bool  # whether traces are without the batch's padding
 
     def trace(self, row: int, query: Query, source: Source, output: Output) -> Trace:
         """The trace of one row."""
         config, tokenizer = self.checkpoint.config, self.checkpoint.tgt_tokenizer
         vocabulary, first_row = tokenizer.pieces, max(len(source.prompt_ids) - 1, 0)
         src_ids, read_ids = tuple(self.src_ids[row].tolist()), tuple(self.read_ids[row].tolist())
+        if self.cut:
+            src_ids = src_ids[: len(source.ids)]
+            read_ids = read_ids[: len(source.prompt_ids) + max(len(output.ids) - 1, 0)]
+        n_tokens: dict[StackName, int] = {"encoder": len(src_ids), "decoder": len(read_ids)}
         padding = (self.checkpoint.src_tokenizer.piece(config.fill_id),) * (len(src_ids) - len(source.ids))
         log_probs, log_sums = self._log_probs(row, first_row, len(output.ids))  # [T, V] and [T]
         kinds = anatomy(config).attentions
@@ -112,8 +117,8 @@ class Record:
             log_prob=float(log_probs.gather(1, torch.tensor(output.ids, dtype=torch.long)[:, None]).sum()),
             log_probs=log_probs.numpy(),
             log_sums=log_sums.numpy(),
-            weights={one.kind: self._maps(one, row) for one in kinds},
-            masks={one.kind: self._mask(one, row) for one in kinds},
+            weights={one.kind: self._maps(one, row, n_tokens) for one in kinds},
+            masks={one.kind: self._mask(one, row, n_tokens) for one in kinds},
             hypotheses=tuple(self._ranked(h) for h in output.hypotheses),
             vocabulary=vocabulary,
             pad_id=config.pad_id,
@@ -133,19 +138,20 @@ class Record:
             return "no decoder"
         return "end of sentence" if ids[-1] in self.checkpoint.config.end_ids else "length limit"
 
-    def _maps(self, one: Attention, row: int) -> np.ndarray:
+    def _maps(self, one: Attention, row: int, n_tokens: Mapping[StackName, int]) -> np.ndarray:
         sites = [one.site(layer, "weights") for layer in range(one.n_layers)]
         if sites[0] not in self.values:
             return np.zeros((one.n_layers, self.checkpoint.config.of(one.stack).n_heads, 0, 0), dtype=np.float32)
-        return torch.stack([self.values[site][row] for site in sites]).numpy()  # [layer, head, query, key]
+        n_queries, n_keys = n_tokens[one.stack], n_tokens[one.keys_from]
+        maps = [self.values[site][row, :, :n_queries, :n_keys] for site in sites]
+        return torch.stack(maps).numpy()  # [layer, head, query, key]
 
-    def _mask(self, one: Attention, row: int) -> np.ndarray:
+    def _mask(self, one: Attention, row: int, n_tokens: Mapping[StackName, int]) -> np.ndarray:
         """Of all layers [query, key], or of each [layer, query, key] where they have windows."""
-        n_tokens = {"encoder": self.src_ids.size(1), "decoder": self.read_ids.size(1)}
         shape = n_tokens[one.stack], n_tokens[one.keys_from]
         each = one.n_layers if one.causal and self.checkpoint.config.windows else 1
         masks = [self.values[one.site(layer, "mask")] for layer in range(each)]
-        found = [mask[min(row, mask.size(0) - 1), 0].expand(shape) for mask in masks]
+        found = [mask[min(row, mask.size(0) - 1), 0, : shape[0], : shape[1]].expand(shape) for mask in masks]
         return torch.stack(found).numpy() if len(found) > 1 else found[0].clone().numpy()
 
     def _ranked(self, hypothesis: Hypothesis) -> Ranked:

@@ -14,7 +14,7 @@ Recorded values are finite, or an error names the first site that is not (see `t
 Shapes: B batch rows, S source tokens, T target tokens.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
@@ -30,7 +30,7 @@ HEAD = ("mlm_head.pre_activation", "mlm_head.activation", "mlm_head.output", "lo
 
 
 def read_source(
-    model: Transformer, src_ids: Tensor, patterns: Iterable[str], *, passed: Iterable[str] = (), tap: Tap
+    model: Transformer, src_ids: Tensor, patterns: Iterable[str], *, passed: Sequence[str] = (), tap: Tap
 ) -> tuple[Tensor | None, dict[str, Tensor]]:
     """Read the source and record: the memory [B, S, D] and values by site; nothing without an encoder.
 
@@ -48,7 +48,7 @@ def read_source(
             model.project(memory, tap=seen)
         return memory
 
-    memory = read(tap.also(recorder, _passing(passed, sums)))
+    memory = read(tap.also(recorder, *_passing(passed, sums)))
     check_recorded((memory, *recorder.values.values(), *sums), read, tap=tap)
     return memory, recorder.values
 
@@ -60,7 +60,7 @@ def read_target(
     src_mask: Tensor | None,
     patterns: Iterable[str],
     *,
-    passed: Iterable[str] = (),
+    passed: Sequence[str] = (),
     tap: Tap,
 ) -> dict[str, Tensor]:
     """Read an output [B, T] with the tap that it was decoded with, and record; nothing without a decoder.
@@ -82,7 +82,7 @@ def read_target(
 
     recorder = Recorder(patterns) if tap.causal else _LastRows(patterns)
     sums: list[Tensor] = []
-    read(tap.also(recorder, _passing(passed, sums)))
+    read(tap.also(recorder, *_passing(passed, sums)))
     values = recorder.stacked() if isinstance(recorder, _LastRows) else recorder.values
     check_recorded((*values.values(), *sums), read, tap=tap)
     return values
@@ -93,9 +93,9 @@ def alone(site: str, value: Tensor) -> np.ndarray:
     return (value if site.endswith("embedding.positions") else value[0]).numpy()
 
 
-def _passing(passed: Iterable[str], sums: list[Tensor]) -> Onlooker:
+def _passing(passed: Sequence[str], sums: list[Tensor]) -> list[Onlooker]:
     """Has values computed, and keeps of each only its sum, which says whether all of it is finite."""
-    return Onlooker(passed, lambda site, value: sums.append(value.sum()))
+    return [Onlooker(passed, lambda site, value: sums.append(value.sum()))] if passed else []
 
 
 class _LastRows(Recorder):

@@ -1,14 +1,14 @@
-"""Run queries that wait at the same moment: decode them together, then record each alone.
+"""Run queries that wait at the same moment: read, drafted and recorded as one batch, if they are of about one length.
 
-A decoding step reads all matrices of the decoder, for one row as for thirty, so a class that asks at the same moment
-is decoded as a batch. A trace is made by the recording pass, which each query runs alone; only the chosen pieces come
-from the batch. Where rounding could have changed a choice, the query is decoded alone (see
-`transformer.runs.certain`). So each trace equals that of `run` to the last bit.
+A pass reads all matrices, for one row as for eight, so a class that asks at the same moment is run in batches. A
+batch sums in another order than a sentence alone, so numbers differ from those of `run` by rounding (about 6e-6).
+What is written does not differ: where rounding could have changed a choice, the query is run alone (see
+`transformer.runs.certain`).
 
 Beam search compares sums over many pieces, so how near two pieces are at one step says little; beams, and queries
 with interventions, run alone.
 
-Shapes: B queries, S source tokens, D d_model, V target vocabulary.
+Shapes: B queries, S source tokens, D d_model.
 """
 
 from collections import defaultdict
@@ -24,20 +24,24 @@ from torch.nn.utils.rnn import pad_sequence
 from transformer.model.cache import KVCache
 from transformer.runs.decoding import Prefix
 from transformer.runs.drafting import drafts
-from transformer.runs.drafting.checking import settled, verify_and_trace
-from transformer.runs.drafting.drafts import Ids
+from transformer.runs.drafting.checking import judged, settled, verdict_of, verify_and_trace
+from transformer.runs.drafting.draft import Ids
 from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.reading import Pause, Reading, go_on, padded, read
+from transformer.runs.record import Output, map_bytes
 from transformer.runs.rows import Row, write_rows
 from transformer.runs.runnable import Runnable
+from transformer.runs.source import read_source
 from transformer.runs.trace import Trace
 
 _Result = TypeVar("_Result")
 MOST_ROWS = 32
+READ_ROWS = 8  # in one batch: with more, an ordinary processor computes no faster
+APART = 6  # most pieces by which the sources of a batch differ
 
 
 def may_join(query: Query) -> bool:
-    """Whether a query can be decoded together with others."""
+    """Whether a query can be run together with others."""
     return isinstance(query.decoding, Greedy | Sampling) and not query.interventions
 
 
@@ -45,17 +49,66 @@ def may_join(query: Query) -> bool:
 def run_together(
     checkpoint: Runnable, queries: Sequence[Query], *, most_map_bytes: int | None = None, pause: Pause = go_on
 ) -> Iterator[Trace | Exception]:
-    """Run queries, about `MOST_ROWS` at most, and decode together those that can be.
+    """Run queries, and those of about the same length together.
 
-    Yields for each query, in order and as soon as possible, the trace that `run` returns or the error that it raises:
-    an error affects no other query. A run whose maps need more memory than `most_map_bytes` keeps none;
+    Yields for each query, in order, what `run` returns, but for rounding, or the error that it raises: an error
+    affects no other query. A run whose maps need more memory than `most_map_bytes` keeps none;
     `transformer.runs.by_layer.each_layer` computes them again. `pause` is called between two rounds of decoding.
     """
-    readings = [_attempt(partial(read, checkpoint, [query], most_map_bytes=most_map_bytes)) for query in queries]
-    written = decode_together(checkpoint, [one for one in readings if isinstance(one, Reading)], pause)
-    for one in readings:
-        found = written.get(id(one))
-        yield _attempt(partial(finish_alone, one, found, pause)) if isinstance(one, Reading) else one
+    found: dict[int, Trace | Exception] = {}
+    groups = {place: group for group in _groups(checkpoint, queries) for place in group}
+    for place in range(len(queries)):
+        if place not in found:
+            group = groups.get(place, [place])
+            with suppress(Exception):  # no memory, numbers that are not finite: each finds out alone
+                if len(group) > 1:
+                    found |= _run_group(checkpoint, group, queries, most_map_bytes, pause)
+        if place not in found:
+            found[place] = _attempt(partial(_alone, checkpoint, queries[place], most_map_bytes, pause))
+        yield found.pop(place)
+
+
+def _groups(checkpoint: Runnable, queries: Sequence[Query]) -> Iterator[list[int]]:
+    """The places of queries that run together: of nearly the same length, so that little of a batch is padding."""
+    lengths: dict[int, int] = {}
+    for place, query in enumerate(queries):
+        if may_join(query) and checkpoint.model.anatomy.writes:
+            with suppress(Exception):  # it finds out alone
+                lengths[place] = len(read_source(checkpoint, query).ids)
+    alike = not checkpoint.model.anatomy.reads or checkpoint.config.pad_id is None  # then lengths have to be equal
+    group: list[int] = []
+    for place in sorted(lengths, key=lengths.__getitem__):
+        if group and (len(group) == READ_ROWS or lengths[place] - lengths[group[0]] > (0 if alike else APART)):
+            yield group
+            group = []
+        group.append(place)
+    yield group
+
+
+def _run_group(
+    checkpoint: Runnable, group: Sequence[int], queries: Sequence[Query], most_map_bytes: int | None, pause: Pause
+) -> dict[int, Trace]:
+    """The traces of queries that run together, by their places; without those that need steps of their own."""
+    reading = read(checkpoint, [queries[place] for place in group], most_map_bytes=most_map_bytes)
+    draft, rows = drafts.draft_for(reading), range(len(group))
+    ids = _write(reading, pause) if draft is None else draft.write(reading, rows, [()] * len(rows), pause)
+    large = most_map_bytes is not None and most_map_bytes < map_bytes(
+        checkpoint.config, reading.src_ids.size(1), len(reading.sources[0].prompt_ids) + max(map(len, ids))
+    )
+    if large and most_map_bytes:  # whether a run keeps its maps depends on no neighbour
+        return {}
+    traces = reading.finish([Output(one) for one in ids], cut=True)
+    verdicts = [verdict_of(trace) for trace in traces]
+    judged(reading, ids, verdicts)
+    return {
+        place: trace
+        for place, trace, verdict in zip(group, traces, verdicts, strict=True)
+        if verdict.whole and verdict.kept == trace.tgt_ids
+    }
+
+
+def _alone(checkpoint: Runnable, query: Query, most_map_bytes: int | None, pause: Pause) -> Trace:
+    return finish_alone(read(checkpoint, [query], most_map_bytes=most_map_bytes), None, pause)
 
 
 def _attempt(work: Callable[[], _Result]) -> _Result | Exception:
@@ -70,8 +123,8 @@ def finish_alone(reading: Reading, ids: Ids | None, pause: Pause = go_on) -> Tra
 
     `ids` is what it wrote in a batch, if it was decoded there: kept if decoding alone surely writes the same.
     """
-    (trace,) = verify_and_trace(reading, drafts.draft_for(reading), pause, proposed=None if ids is None else [ids])
-    return trace
+    draft = drafts.draft_for(reading)
+    return verify_and_trace(reading, draft, pause, proposed=None if ids is None else [ids])[0]
 
 
 def decode_together(
@@ -93,7 +146,10 @@ def decode_together(
     for group in groups.values():
         if len(group) > 1:
             with suppress(Exception):  # numbers that are not finite, no memory: each finds out alone
-                written |= zip(map(id, group), _write(_joined(checkpoint, group), pause, checked), strict=True)
+                reading = _joined(checkpoint, group)
+                draft = drafts.draft_for(reading) if checked else None
+                found = None if draft is None else settled(reading, draft, pause)
+                written |= zip(map(id, group), found or _write(reading, pause), strict=True)
     return written
 
 
@@ -110,17 +166,10 @@ def _joined(checkpoint: Runnable, group: Sequence[Reading]) -> Reading:
     )
 
 
-def _write(reading: Reading, pause: Pause, checked: bool) -> list[Ids]:
-    config, draft = reading.checkpoint.config, drafts.draft_for(reading)
-    if draft is not None:
-        found = settled(reading, draft, pause) if checked else None
-        if found is not None or not checked:
-            return found or draft.write(reading, range(len(reading.queries)), [()] * len(reading.queries), pause)
+def _write(reading: Reading, pause: Pause) -> list[Ids]:
+    """What the model itself writes in a batch, step by step."""
+    config = reading.checkpoint.config
     rows = [Row(config, *one) for one in zip(reading.queries, reading.sources, strict=True)]
-    prefix = Prefix(
-        reading.checkpoint.model,
-        reading.src_ids,
-        cache=KVCache(config.n_decoder_layers),
-        memory=reading.memory,
-    )
+    cache = KVCache(config.n_decoder_layers)
+    prefix = Prefix(reading.checkpoint.model, reading.src_ids, cache=cache, memory=reading.memory)
     return write_rows(prefix, config, rows, pause)

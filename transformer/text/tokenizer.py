@@ -120,7 +120,7 @@ class Tokenizer(AnyTokenizer):
 
     def decode(self, ids: Sequence[int]) -> str:
         """Join pieces to a text; control pieces (start, end, padding) leave no trace."""
-        for i in ids:
+        for i in (min(ids), max(ids)) if ids else ():
             check_id(i, self.size)
         return str(self._processor.DecodeIds(list(ids)))
 

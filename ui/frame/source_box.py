@@ -25,16 +25,21 @@ from ui.state.view import MAIN
 from words import joined, say
 
 EXAMPLE_CHARACTERS: Final = 60
-EXAMPLE: Final = "example"
+EXAMPLES: Final = "example_menu"
 LONGEST: Final = 160  # characters of what maps are of; the Checkpoints page has the whole text
 
 
-@st.fragment
 def of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint], None]) -> None:
-    """Draw a page about a sentence; another sentence runs this again, but not the sidebar and the menu beside it.
+    """Draw a page about a sentence; another sentence draws it again, but not the sidebar and the menu beside it.
 
     `draw` draws what is below the source box; best a fragment itself, as a step need not draw the box again.
     """
+    st.html(page_style.TO_SENTENCE)
+    _of_a_sentence(title, checkpoint, draw)
+
+
+@st.fragment
+def _of_a_sentence(title: str, checkpoint: Checkpoint, draw: Callable[[Checkpoint], None]) -> None:
     with st.container():  # an offer comes and goes: outside, it would move what is below, and a fragment is its place
         source_box(checkpoint, head(title))
     if cover.covered(cover.ALL):
@@ -88,7 +93,6 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
         st.session_state[session.SOURCE] = checkpoint.card.first_example()
     language = checkpoint.card.source_language
     label, go = _wording(checkpoint)
-    st.html(page_style.TO_SENTENCE)
     with row:
         st.text_input(
             label,
@@ -104,9 +108,7 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
         st.button(go, type="primary", key="translate")
         whatif.button(checkpoint)
         if checkpoint.card.tried():
-            with st.popover(say("Examples"), key=f"{EXAMPLE}_menu"):
-                for index, example in enumerate(checkpoint.card.tried()):
-                    _example(checkpoint, example, index)
+            _examples(checkpoint)
     offer(checkpoint)
     training_time.on_page(checkpoint)
     leading.arrive(checkpoint)
@@ -136,17 +138,19 @@ def _wording(checkpoint: Checkpoint) -> tuple[str, str]:
     return say("Input"), say("Run")
 
 
-def _example(checkpoint: Checkpoint, example: str, index: int) -> None:
-    gloss = checkpoint.card.glosses.get(example, "")
-    short = glossed(example, gloss)
-    st.button(
-        drawing.plain(short),
-        key=f"{EXAMPLE}_{index}",
-        help=drawing.plain(example) if not gloss and short.endswith("…") else None,
-        type="tertiary",
-        on_click=session.use_example,
-        args=(example,),
-    )
+def _examples(checkpoint: Checkpoint) -> None:
+    """Draw the menu of examples; of long ones that begin alike only the first is cut."""
+    card, labels = checkpoint.card, dict[str, str]()
+    for example in card.tried():
+        short = drawing.plain(glossed(example, card.glosses.get(example, "")))
+        labels[drawing.plain(example) if short in labels else short] = example
+    named = {example: label for label, example in labels.items()}
+    st.menu_button(say("Examples"), list(named), key=EXAMPLES, format_func=named.__getitem__, on_click=_take)
+
+
+def _take() -> None:
+    """Callback: take the example that was chosen."""
+    session.use_example(st.session_state[EXAMPLES])
 
 
 def glossed(example: str, gloss: str) -> str:

@@ -44,6 +44,7 @@ PLACES = {
     "lens": Place("inside", say("Inside: logit lens"), {"inside_panel": "lens"}),
     "neurons": Place("inside", say("Inside: feed-forward"), {"inside_panel": "ffn"}),
     "embeddings": Place("inside", say("Inside: embeddings"), {"inside_panel": "pieces"}),
+    "fast": Place("inside", say("Inside: speed-ups"), {"inside_panel": "fast"}),
     "parameters": Place("doctor", say("Doctor: parameters"), {"doctor_panel": "parameters"}),
     "compare": Place("compare", say("Compare")),
     "forcing": Place("forcing", say("Teacher forcing")),

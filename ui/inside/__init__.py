@@ -1,1 +1,1 @@
-"""The page Inside the model: the diagram, the residual stream, the logit lens, feed-forward, embeddings."""
+"""The page Inside the model: the diagram, residual stream, logit lens, feed-forward, embeddings, speed-ups."""

@@ -30,6 +30,8 @@ def still(run: OpenRun) -> Still | None:
     panel, sides = run.view.inside_panel, sides_of(run.checkpoint.config)
     if panel == "model":
         return Still()
+    if panel == "fast" and run.trace.n_steps:  # the cache grows with the step
+        return None
     on_source = "target" not in sides or run.view.side == "source"
     return one_token(run, run.view.key or 0) if on_source and panel != "lens" else None
 

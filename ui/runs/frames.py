@@ -171,7 +171,7 @@ class Frames:
         if n_steps_of(shown) < 2:
             return "still"
         spoken, of_all = language.current(), replace(of, chart="")
-        decides = (picture.key, shown.slot, shown.together, spoken, of_all, *map(_decides, shown.runs))
+        decides = (picture.key, shown.slot, shown.together, spoken, of_all, *(run.decides for run in shown.runs))
         name = blake2b(repr(decides).encode("utf-8", "replace"), key=_SECRET, digest_size=16).hexdigest()
         with self._lock:
             again = tuple(map(Again.of, shown.runs))
@@ -205,12 +205,6 @@ class Frames:
 
     def _n_bytes(self) -> int:
         return sum(len(one) for one in self._made.values() if isinstance(one, bytes))
-
-
-def _decides(run: Seen) -> tuple[object, ...]:
-    """All of a run that decides what is seen of it at each step."""
-    views = [replace(one, step=0) for one in (run.view, run.link.view)]
-    return run.slot, run.trace.query, views, replace(run.link, view=views[0])
 
 
 def _given(found: bytes | NoFramesError) -> bytes:

@@ -88,17 +88,22 @@ def _size(job: Job) -> int:
 
 def study(runner: Runner, measuring: Measuring[_Result], cost: float, job: Job) -> _Result:
     """Measure, as the work of a job; `cost` as in `ui.server.queue.cost_of`."""
+    return job.in_model(runner, partial(_parts, measuring, job), cost=cost)
 
-    def work(pause: Callable[[], None]) -> _Result:
-        with closing(measuring()) as begun:
-            while True:
-                pause()
-                try:
-                    job.tell(next(begun))
-                except StopIteration as end:
-                    return cast("_Result", end.value)
 
-    return job.in_model(runner, work, cost=cost)
+def apart(measuring: Measuring[_Result], job: Job) -> _Result:
+    """The same of what needs no model of this process: it waits for nobody, and nobody for it."""
+    return _parts(measuring, job, job.pause)
+
+
+def _parts(measuring: Measuring[_Result], job: Job, pause: Callable[[], None]) -> _Result:
+    with closing(measuring()) as begun:
+        while True:
+            pause()
+            try:
+                job.tell(next(begun))
+            except StopIteration as end:
+                return cast("_Result", end.value)
 
 
 def measured(
@@ -109,11 +114,13 @@ def measured(
     wish: Hashable,
     widget: str,
     label: str,
+    needs_model: bool = True,
 ) -> _Result | None:
     """What is measured; None as long as there is nothing, or nobody has asked for it.
 
     The key says all that decides the result, and `seconds` how long it takes, about. A `wish` is what a reader asks
     for with the button; it may stand for several keys, such as one a step. `widget` begins the keys of what is drawn.
+    What does not need the model, `needs_model`, is done beside its queue.
     """
     if seconds <= AT_ONCE:
         runner = loading.runner()
@@ -121,7 +128,8 @@ def measured(
     visitor = loading.visitor()
     seen = studies().look(key, visitor)
     if seen is None and wish in st.session_state.get(WANTED, ()):
-        work = partial(study, loading.runner(), measuring, seconds * COST)
+        in_model = partial(study, loading.runner(), measuring, seconds * COST)
+        work = in_model if needs_model else partial(apart, measuring)
         seen = attempt(lambda: studies().ask(key, work, visitor=visitor).seen)
     if seen is not None and seen.state == "done":
         return cast("_Result", seen.result)

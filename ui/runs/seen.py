@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -125,6 +126,12 @@ class Seen(Drawn):
     checkpoint: Checkpoint
     link: Link  # what is asked for
     work: Work
+
+    @cached_property
+    def decides(self) -> str:
+        """Tells apart what is seen of runs at all their steps: all that decides it, once for all pictures."""
+        views = [replace(one, step=0) for one in (self.view, self.link.view)]
+        return repr((self.slot, self.trace.query, views, replace(self.link, view=views[0])))
 
     @property
     def trace(self) -> Trace:

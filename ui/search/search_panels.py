@@ -1,4 +1,4 @@
-"""The page How pieces are chosen: its row of parts, and a beam search. The others are in `sampling` and `draws`."""
+"""The page How pieces are chosen: its parts, and a beam search. The others: `sampling`, `draws`, `drafting`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ui.frame.sentence_stepper import sentence
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun, address
 from ui.runs.show import choose_part, show
-from ui.search import draws, sampling, search_pictures
+from ui.search import drafting, draws, sampling, search_pictures
 from ui.search.search_pictures import SEARCH
 from ui.shared import choices, cover, menu
 from ui.shared.door import st
@@ -43,7 +43,8 @@ def draw(run: OpenRun) -> None:
     row = choices.bar(run.slot)
     with row:
         choose_part(SEARCH, run.slot)
-    part = {"tree": _tree, "sampling": sampling.draw, "draws": draws.draw}[run.view.search_panel]
+    parts = {"tree": _tree, "sampling": sampling.draw, "draws": draws.draw, "drafts": drafting.draw}
+    part = parts[run.view.search_panel]
     cover.part(lambda: attempt(lambda: part(run, row)))
 
 

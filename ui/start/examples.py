@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
-from ui.frame.source_box import EXAMPLE, glossed
+from ui.frame.source_box import glossed
 from ui.runs import loading
 from ui.runs.open_run import address
 from ui.shared import drawing, menu, page_style
@@ -34,7 +34,7 @@ def draw(checkpoint: Checkpoint) -> None:
 def _example(model: str, example: str, label: str, place: int) -> None:
     taken = st.button(
         drawing.plain(label),
-        key=f"start_{EXAMPLE}_{place}",
+        key=f"start_example_{place}",
         type="tertiary",
         on_click=session.read_with,
         args=(model, example),

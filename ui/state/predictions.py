@@ -101,7 +101,8 @@ def covered_here() -> tuple[str, ...]:
 
 def covered_by_the_step() -> tuple[str, ...]:
     """Words of the step's `cover`; nothing once it was answered."""
-    place, step = lesson.place(), lesson.step()
+    place = lesson.place()
+    step = None if place is None else lesson.step()
     if place is None or step is None or not step.cover or _may_be_seen(place):
         return ()
     if st.session_state.get(OPEN) == (place.name, run_at_hand()):

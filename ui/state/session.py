@@ -254,7 +254,8 @@ def asked(slot: Slot = MAIN) -> Link:
     """What a slot asks for and looks at now; what it has no widget of its own for, the main slot's says."""
 
     def said(key: str, default: Any = None) -> Any:
-        return st.session_state.get(f"{slot}{key}", st.session_state.get(key, default))
+        otherwise = st.session_state.get(key, default) if slot else default
+        return st.session_state.get(f"{slot}{key}", otherwise)
 
     here = standing(slot)
     decoding: Decoding = Greedy()

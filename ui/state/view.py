@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from transformer.analysis.drafts import Kind as DraftKind
 from transformer.analysis.mask_checks import MaskName
 from transformer.runs.query import MAX_SEED, MAX_TOP_K
 from transformer.runs.trace import Kind
@@ -37,10 +38,10 @@ PointsBy = Literal["side", "place", "group"]
 TrainingPanel = Literal["curves", "sentence", "watch"]
 PositionsPanel = Literal["table", "similarity", "shift", "sentence", "rotations", "pair", "distance"]
 MasksPanel = Literal["masks", "one_row", "checks"]
-SearchPanel = Literal["tree", "sampling", "draws"]
+SearchPanel = Literal["tree", "sampling", "draws", "drafts"]
 Rounds = Literal["results", "all", "step"]
 DoctorPanel = Literal["findings", "parameters"]
-InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces"]
+InsidePanel = Literal["model", "stream", "lens", "ffn", "pieces", "fast"]
 MattersPanel = Literal["heads", "pieces", "logit"]
 Effect = Literal["log_prob", "probability", "kl", "pieces"]
 EffectAt = Literal["output", "step"]
@@ -124,6 +125,9 @@ class View:
     drawn: int | None = integer("drawn", MAX_PLACE)
     # Length for which the Inside page counts costs; None for the sentence's.
     tokens: int | None = integer("tokens", MAX_PLACE)
+    tile: int = integer("tile", MAX_PLACE, 1)  # up to which tile of keys a softmax was walked, from 1
+    tile_keys: int = integer("tile_keys", MAX_PLACE, 2)  # how many keys a tile has
+    block: int = integer("block", MAX_PLACE, 4)  # how many tokens a block of the KV cache has
     norm: int = place("norm", MAX_PLACE, 0)  # which norm of a stack, from 0 in the order of the pass
     depths: Depths = choice("depths", "layer")  # where the logit lens reads
     lens_colour: LensColour = choice("lens", "probability")  # what colours the lens of all steps
@@ -189,6 +193,12 @@ class View:
     draws: int = count("draws", MOST_DRAWS, 50)  # how many draws are made of a sentence
     first_seed: int = count("first_seed", MAX_SEED - MOST_DRAWS, 0)  # the seed of the first of them
     opened_seed: int | None = count("opened_seed", MAX_SEED)  # the one of them that is looked at; None for none
+
+    draft: DraftKind = choice("draft", "bits")  # what drafts the output that the model checks
+    draft_bits: int = integer("draft_bits", 8, 8)  # of each weight of such a draft
+    draft_layers: int | None = integer("draft_layers", MAX_LAYER)  # of the decoder; None for the page's own choice
+    ahead: int = count("ahead", MOST_DRAWS, 0)  # most pieces that a draft proposes at once; 0 for all
+    with_drafts: bool = flag("with_drafts")  # drafts of a large model are made, too
 
 
 NAMES = parameters(View)

@@ -18,7 +18,7 @@ from transformer.analysis.head_passes import Head, Reading
 from transformer.analysis.hidden_pieces import mask_id
 from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
-from transformer.model.taps import Replacer, tap_of
+from transformer.model.taps import NO_TAP, Replacer, tap_of
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import (
     Blank,
@@ -232,6 +232,26 @@ def test_how_much_is_done_at_once_changes_nothing(both_stacks, monkeypatch, valu
     for kind, effect in expected.of.items():
         np.testing.assert_allclose(found.of[kind].log_prob, effect.log_prob, rtol=0, atol=1e-12)
         np.testing.assert_allclose(found.of[kind].kl, effect.kl, rtol=0, atol=1e-12)
+
+
+def test_a_tap_sees_all_logits_of_a_row_and_a_piece_may_be_impossible(both_stacks, monkeypatch):
+    checkpoint, trace = both_stacks
+    precise, piece = in_float64(checkpoint), next(piece for piece in range(5, 20) if piece not in trace.tgt_ids)
+    banned = tap_of(Replacer({"logits": lambda z: z.index_fill(-1, torch.tensor([piece]), -torch.inf)}, causal=True))
+    biased = copy.deepcopy(precise.model)
+    biased.output_bias = torch.nn.Parameter(torch.zeros(len(biased.output_weight)).double(), requires_grad=False)
+    biased.output_bias[piece] = -torch.inf
+    monkeypatch.setattr(head_passes, "MOST_LOGITS", 40)
+    seen, known = (
+        head_effects(one, trace, tap=tap)
+        for one, tap in ((precise, banned), (SimpleNamespace(**vars(precise) | {"model": biased}), NO_TAP))
+    )
+    for kind, effect in known.of.items():
+        assert np.isfinite(effect.kl).all()
+        for name in ("log_prob", "probability", "kl", "best"):
+            np.testing.assert_allclose(getattr(seen.of[kind], name), getattr(effect, name), rtol=0, atol=1e-12)
+    for one, log_prob, *_ in by_hand(biased, trace):
+        np.testing.assert_allclose(known.of[one.kind].log_prob[one.layer, one.head], log_prob, rtol=0, atol=1e-10)
 
 
 def test_passes_hold_every_head_once_and_no_more_than_there_is_room_for(both_stacks, monkeypatch):

@@ -24,7 +24,7 @@ from transformer.errors import QueryError
 from transformer.runs import recording
 from transformer.runs.certain import choices
 from transformer.runs.drafting import drafts
-from transformer.runs.drafting.drafts import Draft, Ids, Pause
+from transformer.runs.drafting.draft import Draft, Ids, Pause
 from transformer.runs.query import Query
 from transformer.runs.reading import Reading, padded
 from transformer.runs.record import Output

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,12 +25,10 @@ from transformer.model.config import ModelConfig
 from transformer.model.layers import DecoderLayer, EncoderLayer
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Decoder, Encoder, Transformer
-from transformer.runs.drafting.drafts import Ids, Pause
+from transformer.runs.drafting.draft import Ids, Pause
 from transformer.runs.query import Greedy
+from transformer.runs.reading import Reading
 from transformer.runs.runnable import Runnable
-
-if TYPE_CHECKING:
-    from transformer.runs.reading import Reading
 
 Compute = Literal["int8", "float32"]
 _ACTIVATIONS = {
@@ -39,41 +37,42 @@ _ACTIVATIONS = {
 
 
 def why_not(checkpoint: Runnable) -> str | None:
-    """Why there can be no such draft of a checkpoint, for a log; None if there can."""
+    """Why there can be no such draft of a checkpoint, for a log; None if there can.
+
+    It names what is missing: the package, or settings of the config that CTranslate2 does not know, or not together.
+    """
     try:
         import ctranslate2  # noqa: F401
-    except ImportError:
-        return "the package ctranslate2 is not installed"
-    if checkpoint.model.device.type != "cpu":
-        return f"the model is on {checkpoint.model.device.type}"
+    except ImportError as error:
+        return str(error)
     lacking = _lacking(checkpoint.config)
-    return f"CTranslate2 has no {', no '.join(lacking)}" if lacking else None
+    return ", ".join(lacking) if lacking else None
 
 
 def _lacking(c: ModelConfig) -> list[str]:
-    """What a model has that CTranslate2 does not, or not in this place."""
+    """The settings that are in the way."""
     both, turn = bool(c.n_encoder_layers and c.n_decoder_layers), c.rotary
     found: dict[str, object] = {
-        "encoder-only models": not c.n_decoder_layers,
-        f"norms of kind {c.norm_kind}": c.norm_kind not in ("layer", "rms"),
-        f"activation {c.activation}": c.activation not in _ACTIVATIONS,
-        "streams without residual connections": not c.residual,
-        "two norms around a sub-layer beside an encoder": both and c.norm == "both",
-        "parallel sub-layers with RMS norms": c.parallel_residual and c.norm_kind == "rms",
-        "ALiBi in encoders": both and c.positions == "alibi",
-        "token types without a table of positions": c.n_token_types and c.placing.adds in ("turn", "bias"),
-        "relative positions without an encoder": not both and c.positions == "relative",  # wrong after a prompt
-        "norms of queries and keys beside an encoder": both and c.qk_norm,
+        "n_decoder_layers": not c.n_decoder_layers,
+        "norm_kind": c.norm_kind not in ("layer", "rms") or (c.parallel_residual and c.norm_kind == "rms"),
+        "activation": c.activation not in _ACTIVATIONS,
+        "residual": not c.residual,
+        "norm": both and c.norm == "both",
+        # Relative positions without an encoder come out wrong after a prompt.
+        "positions": c.positions == "alibi" if both else c.positions == "relative",
+        "n_token_types": c.n_token_types and c.placing.adds in ("turn", "bias"),
+        "qk_norm": both and c.qk_norm,
         "windows": c.windows,
-        "caps of scores": c.score_cap is not None,
-        "layers without rotary positions": c.unplaced_layers,
-        "scaling of rotary positions": turn and (turn.scaling != "none" or turn.magnitude not in (None, 1)),
-        "penalties of repetition": c.repetition_penalty != 1.0,
-        "pieces that are banned once": c.first_banned_ids,
-        "least lengths": c.min_length or c.min_new,
-        "rules that look at a prompt": not both and c.no_repeat_ngram,
+        "score_cap": c.score_cap is not None,
+        "unplaced_layers": c.unplaced_layers,
+        "rotary": turn and (turn.scaling != "none" or turn.magnitude not in (None, 1)),
+        "repetition_penalty": c.repetition_penalty != 1.0,
+        "first_banned_ids": c.first_banned_ids,
+        "min_length": c.min_length,
+        "min_new": c.min_new,
+        "no_repeat_ngram": not both and c.no_repeat_ngram,  # it would look at the prompt, too
     }
-    return [what for what, so in found.items() if so]
+    return [name for name, so in found.items() if so]
 
 
 def made(checkpoint: Runnable, *, compute: Compute = "int8") -> CTranslate2Draft | None:

@@ -1,11 +1,11 @@
-"""What writes a draft: a guess of an output, made sooner than the model itself could write it.
+"""Which draft a run has: a guess of its output, made sooner than the model itself could write it.
 
 A draft may be wrong anywhere: `transformer.runs.drafting.checking` reads it once with the model and keeps only what
 the model would have written. So which draft is used changes how long a run takes, and nothing else.
 
-    GLASSFORMER_DRAFT=auto          int8 from the second run of a checkpoint on (making it takes time)
-    GLASSFORMER_DRAFT=int8          the model with 8-bit matrices, from the first run on
-    GLASSFORMER_DRAFT=ctranslate2   CTranslate2, if it is installed and can run the model; else int8
+    GLASSFORMER_DRAFT=auto          the fastest there is, from the second run of a checkpoint on: making it takes time
+    GLASSFORMER_DRAFT=ctranslate2   CTranslate2, if it is installed and can do what is asked; else int8
+    GLASSFORMER_DRAFT=int8          the model with 8-bit matrices
     GLASSFORMER_DRAFT=none          every piece is written by the model itself, step by step
 
 A model whose drafts are mostly wrong gets none any more. The log says which draft a model has.
@@ -17,50 +17,29 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import torch
 
+from transformer.runs.drafting import ct2, quick
+from transformer.runs.drafting.draft import Draft
+
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
     from transformer.runs.reading import Reading
+    from transformer.runs.runnable import Runnable
 
-Ids = tuple[int, ...]
-Pause = Callable[[], None]
 ENVIRONMENT = "GLASSFORMER_DRAFT"
-CHOICES = ("auto", "int8", "ctranslate2", "none")
+CHOICES: dict[str, tuple[str, ...]] = {
+    "auto": ("ctranslate2", "int8"), "ctranslate2": ("ctranslate2", "int8"), "int8": ("int8",), "none": (),
+}  # fmt: skip
+"""The drafts to try for each setting, in order."""
 TRIED = 200  # pieces after which a model's drafts are judged
 WORTH = 0.6  # share of them that has to be right, or drafting costs more than it saves
 
 _LOG = logging.getLogger("glassformer.drafts")
-
-
-class Draft(Protocol):
-    """Writes guesses of outputs for one model."""
-
-    @property
-    def name(self) -> str:
-        """Its name in settings and in the log."""
-
-    def suits(self, reading: Reading) -> bool:
-        """Whether it can write for a reading: its way of decoding, its changes."""
-
-    def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
-        """A guess of the output of some rows of a reading's batch.
-
-        Args:
-            reading: Queries whose sources have been read; `suits` is true of it.
-            rows: Which of its rows.
-            begun: What each row's output begins with; the guess begins with it, too.
-            pause: Called between two rounds of decoding.
-
-        Returns:
-            The outputs, the end piece included where one ended: at least a piece more than what they begin with, and
-            at most as many as may be written.
-        """
 
 
 @dataclass
@@ -68,7 +47,7 @@ class _Known:
     """What is known of one model's drafts."""
 
     runs: int = 0  # how many asked for one
-    drafts: dict[str, Draft | None] | None = None  # those made, by the setting; None if none can be made
+    drafts: dict[str, Draft | None] = field(default_factory=dict)  # those tried, by name; None if it cannot be made
     written: int = 0  # pieces of drafts that were checked
     right: int = 0  # of them, those that the model would have written
 
@@ -93,11 +72,13 @@ def draft_for(reading: Reading) -> Draft | None:
         known.runs += 1
         if (asked == "auto" and known.runs == 1) or not _pays(known):
             return None
-        known.drafts = known.drafts or {}
-        if asked not in known.drafts:
-            known.drafts[asked] = _made(reading, asked)
-        draft = known.drafts[asked]
-    return draft if draft is not None and draft.suits(reading) else None
+        for name in CHOICES[asked]:
+            if name not in known.drafts:
+                known.drafts[name] = _made(reading.checkpoint, name)
+            draft = known.drafts[name]
+            if draft is not None and draft.suits(reading):
+                return draft
+    return None
 
 
 def judge(model: Transformer, *, written: int, right: int) -> None:
@@ -120,18 +101,15 @@ def _stays(model: Transformer) -> bool:
     return not table.requires_grad and table.device.type == "cpu" and table.dtype != torch.float64
 
 
-def _made(reading: Reading, asked: str) -> Draft | None:
-    from transformer.runs.drafting import ct2, quick  # here: they need what a run needs, and a run asks for drafts
-
-    began, checkpoint, found = time.monotonic(), reading.checkpoint, None
+def _made(checkpoint: Runnable, name: str) -> Draft | None:
+    began = time.monotonic()
     try:
-        if asked == "ctranslate2":
-            found = ct2.made(checkpoint)
-            if found is None:
-                _LOG.info("%s: no draft by ctranslate2: %s", checkpoint.name, ct2.why_not(checkpoint))
-        draft: Draft = found or quick.Int8(checkpoint.model)
+        draft: Draft | None = ct2.made(checkpoint) if name == "ctranslate2" else quick.Int8(checkpoint.model)
+        why: object = ct2.why_not(checkpoint) if draft is None else None
     except (RuntimeError, AttributeError, OSError, MemoryError) as error:  # nothing for this machine, or no room
-        _LOG.info("%s: no draft, every piece is written step by step: %s", checkpoint.name, error)
-        return None
-    _LOG.info("%s: drafts by %s, made in %.2f s", checkpoint.name, draft.name, time.monotonic() - began)
+        draft, why = None, error
+    if draft is None:
+        _LOG.info("%s: no drafts by %s: %s", checkpoint.name, name, why)
+    else:
+        _LOG.info("%s: drafts by %s, made in %.2f s", checkpoint.name, name, time.monotonic() - began)
     return draft

@@ -32,7 +32,7 @@ from transformer.model.rotary import rotate
 from transformer.model.scores import capped
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
-from transformer.runs.drafting.drafts import Ids, Pause
+from transformer.runs.drafting.draft import Ids, Pause
 from transformer.runs.query import Greedy, Sampling
 from transformer.runs.reading import Reading
 from transformer.runs.rows import Row, write_rows
@@ -154,7 +154,7 @@ class QuickLayer:
 
     def __init__(self, layer: DecoderLayer, window: int) -> None:
         attention = layer.self_attn
-        self.own = QuickAttention(attention, joined(attention.q_proj, attention.k_proj, attention.v_proj))
+        self.own = QuickAttention(attention, side_by_side(attention.q_proj, attention.k_proj, attention.v_proj))
         self.window, self.parallel = window, layer.parallel
         self.widths = [one.out_features for one in (attention.q_proj, attention.k_proj, attention.v_proj)]
         self.around_own, self.around_ffn = around(layer.self_attn_residual), around(layer.ffn_residual)
@@ -268,7 +268,7 @@ def product_of(one: Linear) -> Product:
     return product(one.weight, one.bias)
 
 
-def joined(*maps: Linear) -> Product:
+def side_by_side(*maps: Linear) -> Product:
     """Several linear maps of the same vector, their outputs side by side."""
     biases = tuple(one.bias for one in maps if one.bias is not None)
     return product(torch.cat(tuple(widened(one.weight) for one in maps)), torch.cat(biases) if biases else None)

@@ -22,17 +22,22 @@ from transformer.runs.interventions.spelling import choice, number, whole
 from transformer.runs.interventions.visiting import AtPlace
 from words import say
 
+WIDTHS: Final = (8, 7, 6, 5, 4, 3, 2)
+"""Bits of a weight."""
+MOST_KEPT: Final = 2**28  # bytes of rounded matrices that a run keeps, so that not every step rounds them again
+
 
 class RoundWeights(Intervention):
-    bits: str = choice(say("Bits"), {"8": say("8 bits"), "4": say("4 bits")}, "8")  # 8 or 4 of them for each weight
+    # How many of them each weight has.
+    bits: str = choice(say("Bits"), {str(n): say("{n} bits", n=n) for n in WIDTHS}, "8")
 
     word = "bits"
     group = "layers"
     title = say("Weights rounded to a few bits")
     about = say(
         "In each row of a matrix or embedding table, numbers are rounded to whole multiples of 1/127 of the row's "
-        "largest absolute value (1/7 with 4 bits); norms and biases stay unchanged (Nagel et al., 2021, section "
-        "2.2)."
+        "largest absolute value (1/7 with 4 bits, 1 with 2); norms and biases stay unchanged (Nagel et al., 2021, "
+        "section 2.2)."
     )
 
     def told(self) -> str:
@@ -42,8 +47,9 @@ class RoundWeights(Intervention):
         """Rounds matrices when they are used, and the rows of a table that are read: each row has its own scale."""
         rounding = partial(rounded, bits=int(self.bits))
         tables = ["types"] + (["positions"] if ground.config.positions == "learned" else [])
+        once = _once(rounding)
         matrices: dict[str, Callable[[Any], Any]] = {
-            "*proj.weight": rounding, "output_weight": rounding, "*.joined": lambda joined: None,
+            "*proj.weight": once, "output_weight": once, "*.joined": lambda joined: None,
         }  # fmt: skip
         rows: dict[str, Callable[[Tensor], Tensor]] = {
             f"*.embedding.{name}": rounding for name in ("tokens", *tables)
@@ -57,6 +63,24 @@ def rounded(rows: Tensor, *, bits: int) -> Tensor:
     rows = widened(rows)
     scale = rows.abs().amax(dim=-1, keepdim=True) / most
     return (rows / scale.masked_fill(scale == 0, 1.0)).round() * scale
+
+
+def _once(change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The same change, whose results are kept for tensors that come again."""
+    kept: dict[int, tuple[Tensor, Tensor]] = {}  # what was changed is kept, too: its id stays its own
+    room = MOST_KEPT
+
+    def changed(value: Tensor) -> Tensor:
+        nonlocal room
+        if id(value) in kept:
+            return kept[id(value)][1]
+        found = change(value)
+        if found.nbytes <= room:
+            room -= found.nbytes
+            kept[id(value)] = value, found
+        return found
+
+    return changed
 
 
 _BLOCK: Final = 32  # places whose numbers are drawn at once

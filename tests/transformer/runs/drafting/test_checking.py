@@ -213,7 +213,9 @@ def test_which_draft_is_used_is_a_setting(checkpoint_folder, monkeypatch, caplog
     other = load(checkpoint_folder)
     monkeypatch.setenv(drafts.ENVIRONMENT, "auto")
     assert drafts.draft_for(read(other, [query(other)])) is None  # a single run does not pay for making one
-    assert drafts.draft_for(read(other, [query(other)])) is not None
+    assert drafts.draft_for(read(other, [query(other)])).name == "ctranslate2"
+    drawn = read(other, [query(other, decoding=Sampling())])
+    assert drafts.draft_for(drawn).name == "int8"  # CTranslate2 cannot draw with our seeds
 
 
 def test_drafts_that_are_mostly_wrong_are_given_up(checkpoint_folder, monkeypatch, caplog):

@@ -13,6 +13,7 @@ from tests.transformer.tiny import DECODER, ENCODER
 from transformer import Beam, Sampling, ZeroHead, load
 from transformer.model.features import Rotary
 from transformer.runs.drafting import ct2
+from transformer.runs.drafting.checking import verify_and_trace
 from transformer.runs.query import Query
 from transformer.runs.reading import go_on, read
 from transformer.tap import Recorder, tap_of
@@ -46,21 +47,20 @@ KINDS = {
     "alibi": {**DECODER, "positions": "alibi", "n_heads": 6, "embedding_norm": True},
 }
 REFUSED = {
-    "encoder-only": ENCODER,
-    "norms of kind deviation": {"norm_kind": "deviation"},
-    "activation none": {"activation": "none"},
+    "n_decoder_layers": ENCODER,
+    "norm_kind": {"norm_kind": "deviation"},
+    "activation": {"activation": "none"},
     "residual": {"residual": False},
-    "two norms": {"norm": "both"},
-    "ALiBi": {"positions": "alibi"},
-    "relative positions": {**DECODER, "positions": "relative"},
-    "queries and keys": {"qk_norm": True},
+    "norm": {"norm": "both"},
+    "positions": {"positions": "alibi"},
+    "qk_norm": {"qk_norm": True},
     "windows": {"windows": (3, 0, 2)},
-    "caps": {"score_cap": 5.0},
-    "scaling": {"positions": "rotary", "rotary": Rotary(scaling="linear", factor=2.0)},
-    "repetition": {"repetition_penalty": 1.2},
-    "banned once": {"first_banned_ids": (5,)},
-    "least lengths": {"min_new": 3},
-    "prompt": {**DECODER, "no_repeat_ngram": 2},
+    "score_cap": {"score_cap": 5.0},
+    "rotary": {"positions": "rotary", "rotary": Rotary(scaling="linear", factor=2.0)},
+    "repetition_penalty": {"repetition_penalty": 1.2},
+    "first_banned_ids": {"first_banned_ids": (5,)},
+    "min_new": {"min_new": 3},
+    "no_repeat_ngram": {**DECODER, "no_repeat_ngram": 2},
 }
 
 
@@ -102,7 +102,7 @@ def test_in_32_bits_a_draft_is_the_output(name):
 def test_what_ctranslate2_lacks_is_said(what):
     checkpoint = made_up(0, **REFUSED[what])
     assert ct2.made(checkpoint) is None
-    assert what in ct2.why_not(checkpoint)
+    assert ct2.why_not(checkpoint) == what
 
 
 def test_without_the_package_there_is_no_draft(monkeypatch):
@@ -110,7 +110,7 @@ def test_without_the_package_there_is_no_draft(monkeypatch):
     assert ct2.why_not(checkpoint) is None
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     assert ct2.made(checkpoint) is None
-    assert "not installed" in ct2.why_not(checkpoint)
+    assert "ctranslate2" in ct2.why_not(checkpoint)
 
 
 def test_only_making_a_draft_imports_the_package():
@@ -156,6 +156,8 @@ def test_threads_share_a_draft_and_8_bits_write_nearly_always_the_same():
     one = ct2.made(checkpoint)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda reading: one.write(reading, [0], [()], go_on)[0], readings))
-    same = [reading.decode()[0].ids == ids for reading, ids in zip(readings, found, strict=True)]
-    assert len(same) >= 3
-    assert sum(same) >= 0.8 * len(same)
+    outputs = [reading.decode()[0].ids for reading in readings]
+    assert len(outputs) >= 3
+    assert sum(map(tuple.__eq__, outputs, found)) >= 0.8 * len(outputs)
+    with torch.inference_mode():
+        assert [verify_and_trace(reading, one, go_on)[0].tgt_ids for reading in readings] == outputs

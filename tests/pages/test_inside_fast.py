@@ -1,0 +1,119 @@
+"""The part "Speed-ups" of the Inside page: tiles that end as the model does, blocks that fill, and a measurement."""
+
+import numpy as np
+import pytest
+
+from tests.pages.conftest import INSIDE, check
+from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, opened, payload, told, view
+from transformer.runs.replay import replay
+from transformer.trying.gains import Gains
+from ui.inside import fast
+from ui.runs import loading, measured
+
+CHARTS = {"tile_scores", "tile_output", "cache_blocks", "cache_places"}
+
+
+@pytest.fixture
+def page(open_page):
+    return lambda **options: open_page(INSIDE, **{"model": "reverse", "src": "abcdef", "inside": "fast"} | options)
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """No measurement of another test."""
+    measured.studies.clear()
+    yield monkeypatch
+    measured.studies.clear()
+
+
+def rows(test, key):
+    return payload(test, key)["said"]["table"]["rows"]
+
+
+def test_the_last_tile_ends_where_the_model_does(page):
+    test = page(kind="cross", layer=2, head=1, step=3, tile_keys=2, tile=9)
+    assert charts_of(test) >= CHARTS
+    checkpoint = opened("reverse")
+    trace = loading.runner().trace(checkpoint, checkpoint.query("abcdef"))
+    heads = replay(checkpoint, trace, ["decoder.1.cross_attn.heads"])["decoder.1.cross_attn.heads"]
+    bars, marks = figure(test, "tile_output")["data"]
+    np.testing.assert_allclose(numbers(bars["y"]), heads[0, 2], atol=1e-6)
+    np.testing.assert_allclose(numbers(bars["y"]), numbers(marks["y"]), atol=1e-12)
+    assert len(rows(test, "tile_scores")) == -(-len(trace.src_ids) // 2)
+
+
+def test_the_slider_walks_over_the_tiles(page):
+    test = page(kind="encoder", tile_keys=2)
+    largest = []
+    for tile in range(1, int(test.slider(key="tile").max) + 1):
+        check(test.slider(key="tile").set_value(tile).run())
+        assert view(test).tile == tile
+        largest.append(float(rows(test, "tile_scores")[-1][1].replace("−", "-")))
+        assert len(rows(test, "tile_scores")) == tile
+    assert largest == sorted(largest)
+
+
+def test_blocks_fill_with_the_step(page):
+    test, held = page(block=2), []
+    for step in (1, 2, 3, 4):
+        go_to(test, step)
+        cells = numbers(figure(test, "cache_blocks")["data"][0]["z"])
+        assert (cells > 0).sum() == step
+        assert (cells == 2).sum() == 1
+        held.append(len(cells))
+        filled, _ = figure(test, "cache_places")["data"]
+        assert numbers(filled["x"]).tolist() == [step, step]
+    assert held == [1, 1, 2, 2]
+
+
+def test_results_of_a_beam_search_share_blocks(page):
+    test = page(how="beam", block=1, step=3)
+    assert "results of the beam search need" in payload(test, "cache_blocks")["said"]["below"]
+    hidden = page(how="beam", block=1, step=3, guess=1)
+    assert payload(hidden, "cache_blocks")["said"] is None  # other results would say what comes
+
+
+def test_models_of_one_stack_have_what_they_can_have(open_one_stack):
+    test = open_one_stack("decoder", INSIDE, inside="fast")
+    assert charts_of(test) >= CHARTS
+    test = open_one_stack("encoder", INSIDE, inside="fast")
+    assert charts_of(test) >= {"tile_scores", "tile_output"}
+    assert not charts_of(test) & {"cache_blocks", "cache_places"}
+    assert "keeps no KV cache" in told(test)
+    assert "int8" not in told(test)
+
+
+def test_what_is_measured_is_measured_once_for_all_and_only_when_asked(page, fresh, open_page):
+    begun = []
+
+    def measuring(config):
+        begun.append(config)
+        yield from ()
+        return Gains(2.0, None, 1.0, 1.6, compile_seconds=30.0)
+
+    fresh.setattr(fast.gains, "measuring", measuring)
+    test = page()
+    assert begun == []
+    assert f"{fast.GAINS}_table" not in keys_of(test)
+    check(test.button(key=f"{fast.GAINS}_begin").click().run())
+    for job in measured.studies()._kept.values():
+        job.over.wait(10)
+    check(test.run())
+    table = test.dataframe[0].value
+    assert table["Times as fast"].tolist() == [1.0, 2.0, 1.25]
+    assert "Compiling took 30 s, which pays off after about 75,000 tokens." in told(test)
+    assert "about 75,000 tokens" in told(page())  # another visitor has it, too
+    assert len(begun) == 1
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (fast.gains.NO_COMPILER, "needs a C++ compiler"),
+        (fast.gains.NO_ONE_SHAPE, "grows with every step"),
+        ("ValueError", "could not compile this model: ValueError"),
+        ("", "saved nothing here"),
+    ],
+)
+def test_a_sentence_says_what_compiling_did_not_bring(problem, said):
+    assert said in fast.what_compiling_costs(Gains(1.0, None, None, None, compile_seconds=1.0, problem=problem))

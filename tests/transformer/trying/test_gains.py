@@ -1,0 +1,124 @@
+"""What a compiler and int8 gain: the steps that are timed are right, and what is measured ends when it shall."""
+
+import shutil
+import time
+from contextlib import closing
+
+import pytest
+import torch
+
+from tests.transformer.featured import FEATURED
+from tests.transformer.tiny import DECODER, ENCODER, ONE_STACK, random_ids, tiny_config, tiny_model
+from transformer.analysis.progress import whole
+from transformer.errors import QueryError
+from transformer.trying import gains, steps
+from transformer.trying.gains import Gains, measuring
+
+LARGE = {"d_model": 64, "d_ff": 2048, "n_heads": 4}  # has matrices that are worth rounding
+
+
+@pytest.mark.parametrize("name", ["", "halves", "fairseq", "own decoder", "rotary"])
+def test_a_cache_that_is_there_from_the_beginning_gives_the_same_logits(name):
+    model, n = tiny_model(**(ONE_STACK if name == "rotary" else {}) | FEATURED.get(name, {})), 6
+    ids = random_ids(1, n)
+    memory = model.encode(random_ids(1, 5)) if model.anatomy.reads else None
+    expected = model.project(model.decode(ids, memory))
+    cache, places = steps.whole_cache(model, n), torch.arange(n)
+    for place in range(n):
+        mask = (places <= place).view(1, 1, 1, -1)
+        found = steps.step(model, ids[:, place : place + 1], memory, mask, cache)
+        torch.testing.assert_close(found[:, 0], expected[:, place])
+
+
+@pytest.mark.parametrize("features", [{}, LARGE, DECODER | LARGE])
+def test_each_way_writes_as_many_tokens_and_rounds_only_where_it_says_so(features, monkeypatch):
+    torch.manual_seed(0)
+    n_threads, rounded = torch.get_num_threads(), []
+    real = torch.quantize_per_channel
+    monkeypatch.setattr(torch, "quantize_per_channel", lambda one, *how: rounded.append(one.shape) or real(one, *how))
+    made = steps.Steps(tiny_config(**features), n_source=5, n_written=7)
+    torch.set_num_threads(n_threads)
+    assert made.eager() == 7
+    assert made.as_drafts(int8=False)() == 7
+    assert not rounded
+    assert made.as_drafts(int8=True)() == 7
+    assert bool(rounded) == ("d_ff" in features)
+
+
+def test_without_a_compiler_the_rest_is_measured(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    found = whole(measuring(tiny_config(**LARGE)))
+    assert found.problem == gains.NO_COMPILER
+    assert found.compiled is None
+    assert found.pays_after is None
+    assert found.eager > 0
+    assert found.int8 > 0
+
+
+@pytest.mark.parametrize("name", ["relative", "alibi", "windows"])
+def test_a_model_whose_steps_have_no_one_shape_is_not_compiled(name, monkeypatch):
+    monkeypatch.setattr(gains, "has_compiler", lambda: True)
+    n_threads = torch.get_num_threads()
+    found = gains.measure(tiny_config(**ONE_STACK | FEATURED[name]))
+    torch.set_num_threads(n_threads)
+    assert found.problem == gains.NO_ONE_SHAPE
+    assert found.eager > 0
+
+
+@pytest.mark.deep
+def test_a_model_is_compiled():
+    found = whole(measuring(tiny_config()))
+    assert found.problem == ""
+    assert found.compiled > 0
+    assert found.compile_seconds > 0
+
+
+def test_what_nobody_waits_for_ends_with_all_that_it_started(monkeypatch):
+    begun = []
+    begin = gains._begin
+    monkeypatch.setattr(gains, "_begin", lambda *told: begun.append(begin(*told)) or begun[-1])
+    with closing(measuring(tiny_config())) as measurement:
+        for _ in range(3):
+            next(measurement)
+        assert begun[0].poll() is None
+    assert begun[0].poll() is not None
+    with closing(measuring(tiny_config())) as measurement:  # and the next can begin at once
+        next(measurement)
+        assert len(begun) == 2
+
+
+def test_only_one_is_measured_at_a_time():
+    with closing(measuring(tiny_config())) as first, closing(measuring(tiny_config())) as second:
+        next(first)
+        began = time.monotonic()
+        assert next(second).done == 0
+        assert time.monotonic() - began < 2
+        assert gains._ONE_AT_A_TIME.locked()
+    assert not gains._ONE_AT_A_TIME.locked()
+
+
+def test_a_process_that_dies_says_so_in_a_sentence(monkeypatch):
+    monkeypatch.setattr(gains.sys, "executable", shutil.which("false"))
+    with pytest.raises(QueryError, match="ended without a result"):
+        whole(measuring(tiny_config()))
+
+
+def test_one_that_takes_too_long_is_stopped(monkeypatch):
+    monkeypatch.setattr(gains, "MOST_SECONDS", 0.3)
+    with pytest.raises(QueryError, match="took longer than"):
+        whole(measuring(tiny_config()))
+
+
+def test_a_model_that_writes_nothing_or_is_too_large_is_refused(monkeypatch):
+    with pytest.raises(QueryError, match="writes nothing"):
+        next(measuring(tiny_config(**ENCODER)))
+    monkeypatch.setattr(gains, "MOST_PARAMETERS", 10)
+    with pytest.raises(QueryError, match="too large to be measured"):
+        next(measuring(tiny_config()))
+
+
+def test_compiling_pays_once_it_has_saved_what_it_took():
+    assert Gains(2.0, None, None, 1.5, compile_seconds=30.0).pays_after == 60_000
+    assert Gains(2.0, None, None, 2.0, compile_seconds=30.0).pays_after is None
+    assert Gains(2.0, None, None, None, compile_seconds=0.0).pays_after is None

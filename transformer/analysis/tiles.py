@@ -1,0 +1,69 @@
+"""Attention of one query, a tile of keys at a time, without ever holding a whole row of scores.
+
+After each tile three things are kept: the largest score so far m, the sum l of exp(score - m), and the sum o of
+exp(score - m) times the value. A larger m makes what was summed before too large by exp(m_new - m_old), so it is
+multiplied by exp(m_old - m_new). In the end o / l is the head's output, as of a softmax over the whole row.
+
+Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), algorithm 3; Dao et al.,
+"FlashAttention" (2022), algorithm 1. As in FlashAttention-2 (Dao, 2023), o is divided once, at the end.
+
+Shapes: K keys, d d_head.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.errors import QueryError
+from transformer.model.anatomy import anatomy
+from transformer.model.config import ModelConfig
+
+SCORE_BYTES = 4  # of a score in float32
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """What is kept after one tile of keys; arrays are float64."""
+
+    first: int  # its first key, from 0
+    end: int  # the key after its last
+    n_open: int  # keys of it that may be attended to; a tile without any is skipped
+    peak: float  # m, the largest score so far; -inf before the first open key
+    factor: float  # exp(m_old - m_new), by which what was summed before is multiplied; 1 if m stays
+    total: float  # l
+    summed: np.ndarray  # o [d]
+
+    @property
+    def output(self) -> np.ndarray:
+        """What the head's output would be if this tile were the last [d]; 0 before the first open key."""
+        return self.summed / self.total if self.total else np.zeros_like(self.summed)
+
+
+def tiles(scores: np.ndarray, values: np.ndarray, *, size: int) -> tuple[Tile, ...]:
+    """Walk over a row of scores after the mask [K], -inf where it closes a key, with the keys' values [K, d]."""
+    if size < 1:
+        raise QueryError("a tile of {size} keys is empty; it must have at least one.", size=size)
+    peak, total, summed = -np.inf, 0.0, np.zeros(values.shape[1])
+    found = []
+    for first in range(0, len(scores), size):
+        part = scores[first : first + size].astype(np.float64)
+        n_open, old, factor = int((part > -np.inf).sum()), peak, 1.0
+        if n_open:
+            peak = max(old, float(part.max()))
+            factor = float(np.exp(old - peak))  # 0 at the first tile with an open key: nothing was summed before it
+            exps = np.exp(part - peak)
+            total = total * factor + float(exps.sum())
+            summed = summed * factor + exps @ values[first : first + size]
+        found.append(Tile(first, first + len(part), n_open, peak, factor, total, summed))
+    return tuple(found)
+
+
+def score_bytes(config: ModelConfig, n: int) -> int:
+    """Bytes of all scores of one pass over texts of n tokens, float32; the weights take as many once more."""
+    heads = (config.of(one.stack).n_heads * one.n_layers for one in anatomy(config).attentions)
+    return sum(heads) * n * n * SCORE_BYTES
+
+
+def kept_bytes(config: ModelConfig, n: int) -> int:
+    """Bytes of m and l of every query of that pass, which is what tiles keep beside the output itself."""
+    return 2 * score_bytes(config, n) // n
