@@ -178,12 +178,12 @@ def _program(name: str, lines: list[Line]) -> tuple[Work, list[Line]]:
 
 def _made_up(lines: list[Line], checkpoint: Checkpoint, other: Checkpoint) -> list[Line]:
     """Sentences for another model with as many pieces: words that are pieces."""
-    words = [piece[1:] for piece in other.src_tokenizer.pieces[100:] if piece.startswith("▁") and len(piece) > 3]
+    words = other.src_tokenizer.pieces[100:]
     draw = random.Random(SEED)
     texts = []
     for line in lines:
         given = read_given(checkpoint, checkpoint.query(line.source), line.target)
-        n_pieces = len(given.source.ids) - 1, len(given.ids) - 1
+        n_pieces = len(given.source.ids), len(given.ids) - 1
         texts.append(Line(line.number, *(" ".join(draw.choices(words, k=n)) for n in n_pieces)))
     return texts
 
@@ -224,7 +224,7 @@ def _hugging_face(peer: Any, checkpoint: Checkpoint, at_once: int, *, measures: 
     tokenizer, eos = checkpoint.src_tokenizer, checkpoint.config.eos_id
 
     def batch(lines: Sequence[Line]) -> Found:
-        src = [[*tokenizer.encode(line.source).ids, eos] for line in lines]
+        src = [list(tokenizer.encode(line.source).ids) for line in lines]
         tgt = [[*tokenizer.encode(line.target or "").ids, eos] for line in lines]
         ids, labels = _padded(src, 0), _padded(tgt, -100)
         read = _padded([[0, *row[:-1]] for row in tgt], 0)

@@ -22,15 +22,18 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
 from benchmarks import same_model
-from transformer.checkpoint.load import Checkpoint
+from benchmarks.same_model import CHECKPOINTS
+from transformer.checkpoint.load import Checkpoint, load
 from transformer.runs.drafting import drafts
 from transformer.runs.query import Query
 from transformer.runs.reading import go_on, read
@@ -79,13 +82,17 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.0, help="least length of a turn")
     parser.add_argument("--worker", choices=LABELS, help=argparse.SUPPRESS)
+    parser.add_argument("--checkpoint", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        _answer(options.worker, options.shapes[0], options.threads[0], options.seconds)
+        _answer(options)
         return
     ratios = []
     for shape in options.shapes:
-        times, right = _measure(shape, options)
+        with tempfile.TemporaryDirectory() as folder:
+            shipped = shape in same_model.SENTENCES
+            path = CHECKPOINTS / shape if shipped else same_model.stored(same_model.peer_of(shape), Path(folder))
+            times, right = _measure(shape, path, options)
         for batch in options.batches:
             best = _report(shape, batch, times)
             ratios.append(_ratios(shape, batch, best, right[batch]))
@@ -98,9 +105,9 @@ def main() -> None:
     print("Aims: at least 2.2 with int8 and 3.0 with ctranslate2; at most 1.2.")
 
 
-def _measure(shape: str, options: argparse.Namespace) -> tuple[Times, dict[int, dict[str, str]]]:
+def _measure(shape: str, path: Path, options: argparse.Namespace) -> tuple[Times, dict[int, dict[str, str]]]:
     """The times of a shape, and for each batch how often each draft was right."""
-    workers = {program: _start(program, shape, options.seconds) for program in PROGRAMS}
+    workers = {program: _start(program, shape, path, options.seconds) for program in PROGRAMS}
     for batch in options.batches:
         expected = _ask(workers[PROGRAMS[0]], "write", batch, options.threads[0])
         for program, worker in workers.items():
@@ -130,10 +137,11 @@ def _measure(shape: str, options: argparse.Namespace) -> tuple[Times, dict[int, 
     return times, right
 
 
-def _start(program: Program, shape: str, seconds: float) -> "subprocess.Popen[str]":
+def _start(program: Program, shape: str, path: Path, seconds: float) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "benchmarks.decode", "--worker", program.work, "--shapes", shape]
+    command += ["--checkpoint", str(path), "--seconds", str(seconds)]
     return subprocess.Popen(
-        [*command, "--seconds", str(seconds)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True, env=os.environ | {drafts.ENVIRONMENT: program.draft or "none"},
     )  # fmt: skip
 
@@ -149,13 +157,15 @@ def _ask(worker: "subprocess.Popen[str]", *question: object) -> Any:
     return json.loads(answer)
 
 
-def _answer(name: str, shape: str, threads: int, seconds: float) -> None:
+def _answer(options: argparse.Namespace) -> None:
     """Answer the questions that come on standard input: what, and perhaps how many at once, with how many threads."""
-    side, works = _Side(name, shape), dict[tuple[int, int], Work]()
+    shape = options.shapes[0]
+    side = _Side(options.worker, shape, load(options.checkpoint or CHECKPOINTS / shape))
+    works: dict[tuple[int, int], Work] = {}
     with torch.inference_mode():
         for question in sys.stdin:
             what, *numbers = question.split()
-            batch, n = map(int, numbers) if numbers else (1, threads)
+            batch, n = map(int, numbers) if numbers else (1, options.threads[0])
             torch.set_num_threads(n)
             if (batch, n) not in works:
                 works[batch, n] = side.work(batch, n)
@@ -164,7 +174,7 @@ def _answer(name: str, shape: str, threads: int, seconds: float) -> None:
             if what == "right":
                 print(json.dumps(side.right(batch, n, work())), flush=True)
             else:
-                print(json.dumps(work() if what == "write" else _time(work, seconds)), flush=True)
+                print(json.dumps(work() if what == "write" else _time(work, options.seconds)), flush=True)
 
 
 def _time(work: Work, seconds: float) -> float:
@@ -182,13 +192,12 @@ def _time(work: Work, seconds: float) -> float:
 class _Side:
     """One program's model."""
 
-    def __init__(self, name: str, shape: str) -> None:
+    def __init__(self, name: str, shape: str, checkpoint: Checkpoint) -> None:
         self.name, self.shape = name, shape
         self.ends = shape in same_model.SENTENCES
         self.most = same_model.LONGEST if self.ends else same_model.TARGET_TOKENS
-        peer = None if name in OURS and self.ends else same_model.peer_of(shape)
-        self._checkpoint = same_model.load_shipped(shape) if self.ends else same_model.ours(peer)
-        self.peer: Any = None if name in OURS else peer
+        self.peer: Any = None if name in OURS else same_model.peer_of(shape)
+        self._checkpoint = checkpoint
         self.config = self._checkpoint.config
         self._by_threads: dict[int, Any] = {}
 

@@ -72,13 +72,8 @@ SHAPES = (*SENTENCES, *RANDOM)
 def peer_of(name: str) -> Any:
     """Hugging Face's model of a name in `SHAPES`; random parameters are the same ones each time."""
     if name in SENTENCES:
-        return pegasus(load_shipped(name))
+        return pegasus(load(CHECKPOINTS / name))
     return gpt2(RANDOM[name]) if RANDOM[name].decoder_only else marian(RANDOM[name])
-
-
-def load_shipped(name: str) -> Checkpoint:
-    """A shipped checkpoint."""
-    return load(CHECKPOINTS / name)
 
 
 def texts(name: str, least: int = 1) -> list[str]:
@@ -204,15 +199,21 @@ def pegasus(checkpoint: Checkpoint) -> Any:
 
 
 def ours(peer: Any) -> Checkpoint:
-    """A model of Hugging Face's as our checkpoint, by way of its folder."""
+    """A model of Hugging Face's as our checkpoint."""
     with tempfile.TemporaryDirectory() as folder:
-        peer.save_pretrained(Path(folder) / "theirs")
-        (Path(folder) / "theirs" / "generation_config.json").unlink()  # that it never ends is no rule of ours
-        parts = import_folder(Path(folder) / "theirs").parts
+        return load(stored(peer, Path(folder)))
+
+
+def stored(peer: Any, folder: Path) -> Path:
+    """Write a model of Hugging Face's into a folder, import it, and return the folder of our checkpoint."""
+    with tempfile.TemporaryDirectory() as theirs:
+        peer.save_pretrained(theirs)
+        (Path(theirs) / "generation_config.json").unlink()  # that it never ends is no rule of ours
+        parts = import_folder(Path(theirs)).parts
         if parts is None:
             raise RuntimeError("our importer asks for more than the folder says")
-        save(parts, Path(folder) / "ours", dtype=torch.float32)
-        return load(Path(folder) / "ours")
+        save(parts, folder / "ours", dtype=torch.float32)
+    return folder / "ours"
 
 
 def ctranslate2(peer: Any, config: ModelConfig, *, threads: int) -> Any:

@@ -22,11 +22,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("other", type=Path, help="the root of the other checkout")
     parser.add_argument("--turns", type=int, default=15)
-    parser.add_argument("--sentences", type=int, default=10, help="sentences per turn")
     options = parser.parse_args()
     print("| | ms a token, least here | there | ratio | ratio in a turn, median | range |\n|---|---|---|---|---|---|")
     for work in WORK:
-        here, there = _measure((Path.cwd(), options.other), work, options.turns, options.sentences)
+        here, there = _measure((Path.cwd(), options.other), work, options.turns)
         ratios = [a / b for a, b in zip(here, there, strict=True)]
         least = f"{min(here):.3f} | {min(there):.3f} | {min(here) / min(there):.3f}"  # what else runs only adds
         print(
@@ -35,12 +34,11 @@ def main() -> None:
         )
 
 
-def _measure(trees: tuple[Path, Path], work: str, turns: int, sentences: int) -> list[list[float]]:
+def _measure(trees: tuple[Path, Path], work: str, turns: int) -> list[list[float]]:
     command = [sys.executable, "-m", "benchmarks.decode", "--worker", work, "--threads", "1"]
     workers = [
         subprocess.Popen(
-            [*command, "--sentences", str(sentences)],
-            cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            command, cwd=tree, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         )
         for tree in trees
     ]  # fmt: skip
