@@ -30,7 +30,7 @@ from benchmarks import same_model
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
 from transformer.runs.drafting import drafts, quick
-from transformer.runs.drafting.drafts import Draft, Ids, Pause
+from transformer.runs.drafting.draft import Draft, Ids, Pause
 from transformer.runs.reading import Reading
 from transformer.runs.record import Output
 from transformer.runs.running import run, write

@@ -30,7 +30,7 @@ def is_core(path):
 
 
 @pytest.mark.parametrize(
-    ("name", "counts", "limit"), [("product", lambda path: True, 111_700), ("core", is_core, 74_000)]
+    ("name", "counts", "limit"), [("product", lambda path: True, 115_300), ("core", is_core, 77_300)]
 )
 def test_lines(name, counts, limit):
     lines = sum(n for path, n in files().items() if counts(path))
@@ -40,9 +40,9 @@ def test_lines(name, counts, limit):
 @pytest.mark.parametrize("page", [path.stem for path in sorted((ROOT / "pages").glob("*/*.py"))])
 def test_files_of_a_page(page):
     there = [path for path in files() if path.startswith(f"ui/{page}/") and path.endswith(".py")]
-    assert len(there) <= 16, f"ui/{page} has {len(there)} modules; its budget is 16"
+    assert len(there) <= 18, f"ui/{page} has {len(there)} modules; its budget is 18"
 
 
 def test_lines_that_the_formatter_leaves():
     skipped = sum((ROOT / path).read_text(encoding="utf-8").count("# fmt: skip") for path in files())
-    assert skipped <= 270, f"{skipped} places are kept from the formatter; the budget is 270"
+    assert skipped <= 290, f"{skipped} places are kept from the formatter; the budget is 290"

@@ -81,7 +81,9 @@ class Steps:
 
     @torch.inference_mode()
     def _write_quick(self, decoder: quick.QuickDecoder) -> int:
-        prefix = quick.QuickPrefix(decoder, torch.ones(1, 1, dtype=torch.long), self.memory, None, room=self.n)
+        prefix = quick.QuickPrefix(
+            decoder, self.model, torch.ones(1, 1, dtype=torch.long), self.memory, None, room=self.n
+        )
         for _ in range(self.n):
             prefix.append(prefix.next_log_probs().argmax(dim=-1))
         return self.n

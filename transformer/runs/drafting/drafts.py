@@ -37,6 +37,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """The drafts to try for each setting, in order."""
 TRIED = 200  # pieces after which a model's drafts are judged
+MOST_PARAMETERS = 2**28  # of a model that gets drafts: they take a byte for each, and four while they are made
 WORTH = 0.6  # share of them that has to be right, or drafting costs more than it saves
 
 _LOG = logging.getLogger("glassformer.drafts")
@@ -96,9 +97,10 @@ def _pays(known: _Known) -> bool:
 
 
 def _stays(model: Transformer) -> bool:
-    """Whether its parameters stay as they are and where a draft can be made of them."""
+    """Whether its parameters stay as they are, and are of a kind and number that a draft can be made of."""
     table = model.target_table
-    return not table.requires_grad and table.device.type == "cpu" and table.dtype != torch.float64
+    usual = table.device.type == "cpu" and table.dtype != torch.float64
+    return usual and not table.requires_grad and model.config.count_parameters() <= MOST_PARAMETERS
 
 
 def _made(checkpoint: Runnable, name: str) -> Draft | None:

@@ -69,6 +69,7 @@ class Int8:
             ]
             prefix = QuickPrefix(
                 self._decoder,
+                reading.checkpoint.model,
                 torch.tensor([texts[place] for place in places]),
                 None if reading.memory is None else reading.memory[here],
                 None if reading.memory is None else reading.checkpoint.model.source_mask(reading.src_ids[here]),
@@ -79,10 +80,10 @@ class Int8:
 
 
 class QuickDecoder:
-    """The decoder, ready for steps of one token; many threads may share it."""
+    """The decoder, ready for steps of one token; many threads may share it. It does not hold the model."""
 
     def __init__(self, model: Transformer) -> None:
-        decoder, self.model = model.decoder, model
+        decoder = model.decoder
         embedding, self.table, self.order = decoder.embedding, model.target_table, decoder.order.forward
         self.scale, self.max_len = embedding.scale, embedding.max_len
         self.positions = None if embedding.positions is None else embedding.positions.table
@@ -113,9 +114,15 @@ class QuickPrefix:
     """
 
     def __init__(
-        self, decoder: QuickDecoder, ids: Tensor, memory: Tensor | None, src_mask: Tensor | None, *, room: int
+        self,
+        decoder: QuickDecoder,
+        model: Transformer,
+        ids: Tensor,
+        memory: Tensor | None,
+        src_mask: Tensor | None,
+        *,
+        room: int,
     ) -> None:
-        model = decoder.model
         self.decoder, self.ids, self.log_sums = decoder, ids, torch.zeros(len(ids))
         self._last, self._length = ids[:, -1], ids.size(1) - 1
         self._mask = None if src_mask is None or bool(src_mask.all()) else src_mask

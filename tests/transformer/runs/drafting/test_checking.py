@@ -1,5 +1,8 @@
 """Checked drafts: whatever is proposed, a run writes what decoding step by step writes, and its trace is the same."""
 
+import gc
+from weakref import ref
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -240,3 +243,14 @@ def test_where_torch_has_no_such_products_a_run_goes_on_without(checkpoint_folde
     checkpoint = load(checkpoint_folder)
     assert run(checkpoint, query(checkpoint)).n_steps
     assert "no engine" in caplog.text
+
+
+@pytest.mark.parametrize("asked", ["int8", "ctranslate2"])
+def test_a_checkpoint_that_is_let_go_takes_its_drafts_along(asked, checkpoint_folder, monkeypatch):
+    monkeypatch.setenv(drafts.ENVIRONMENT, asked)
+    checkpoint = load(checkpoint_folder)
+    assert drafts.draft_for(read(checkpoint, [query(checkpoint)])).name == asked
+    gone = ref(checkpoint.model)
+    del checkpoint
+    gc.collect()
+    assert gone() is None

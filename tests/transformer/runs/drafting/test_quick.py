@@ -38,7 +38,7 @@ def both_ways(changes, *, n_begun, seed=0):
         begun = torch.cat((src, written[:, :n_begun]), dim=1)
     memory, mask = (model.encode(src), model.source_mask(src)) if model.anatomy.reads else (None, None)
     theirs = Prefix(model, src, cache=KVCache(3), memory=memory)
-    ours = quick.QuickPrefix(quick.QuickDecoder(model), begun, memory, mask, room=12)
+    ours = quick.QuickPrefix(quick.QuickDecoder(model), model, begun, memory, mask, room=12)
     for place in range(n_begun):
         theirs.append(written[:, place])
     found = []
