@@ -81,6 +81,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads to try")
     parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=1.0, help="least length of a turn")
+    parser.add_argument("--processor", action="store_true", help="count the processor's time, for a busy machine")
     parser.add_argument("--worker", choices=LABELS, help=argparse.SUPPRESS)
     parser.add_argument("--checkpoint", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -107,7 +108,7 @@ def main() -> None:
 
 def _measure(shape: str, path: Path, options: argparse.Namespace) -> tuple[Times, dict[int, dict[str, str]]]:
     """The times of a shape, and for each batch how often each draft was right."""
-    workers = {program: _start(program, shape, path, options.seconds) for program in PROGRAMS}
+    workers = {program: _start(program, shape, path, options) for program in PROGRAMS}
     for batch in options.batches:
         expected = _ask(workers[PROGRAMS[0]], "write", batch, options.threads[0])
         for program, worker in workers.items():
@@ -137,9 +138,10 @@ def _measure(shape: str, path: Path, options: argparse.Namespace) -> tuple[Times
     return times, right
 
 
-def _start(program: Program, shape: str, path: Path, seconds: float) -> "subprocess.Popen[str]":
+def _start(program: Program, shape: str, path: Path, options: argparse.Namespace) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "benchmarks.decode", "--worker", program.work, "--shapes", shape]
-    command += ["--checkpoint", str(path), "--seconds", str(seconds)]
+    command += ["--checkpoint", str(path), "--seconds", str(options.seconds)]
+    command += ["--processor"] * options.processor
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL, text=True, env=os.environ | {drafts.ENVIRONMENT: program.draft or "none"},
@@ -174,18 +176,19 @@ def _answer(options: argparse.Namespace) -> None:
             if what == "right":
                 print(json.dumps(side.right(batch, n, work())), flush=True)
             else:
-                print(json.dumps(work() if what == "write" else _time(work, options.seconds)), flush=True)
+                print(json.dumps(work() if what == "write" else _time(work, options)), flush=True)
 
 
-def _time(work: Work, seconds: float) -> float:
+def _time(work: Work, options: argparse.Namespace) -> float:
     """Milliseconds a token, the median of the times of all sentences, after one that does not count."""
     times: list[float] = []
     n_tokens = sum(map(len, work()))
-    began = time.perf_counter()
-    while not times or time.perf_counter() - began < seconds:
-        started = time.perf_counter()
+    clock = time.process_time if options.processor else time.perf_counter
+    began = clock()
+    while not times or clock() - began < options.seconds:
+        started = clock()
         work()
-        times.append(time.perf_counter() - started)
+        times.append(clock() - started)
     return 1000 * statistics.median(times) / n_tokens
 
 
