@@ -25,7 +25,7 @@ from transformer.runs.query import Query
 from transformer.runs.reading import Pause, go_on
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import read_source
-from transformer.runs.together import run_together
+from transformer.runs.together import run_apart
 from transformer.runs.trace import Trace
 from transformer.text.normalise import normalise
 from words import Sentence, say
@@ -107,7 +107,7 @@ def run_batch_of_lines(
     runnable = [line for line in batch if line.problem is None]
     if anatomy(checkpoint.config).writes:
         queries = [replace(how, source=line.source) for line in runnable]
-        traces = run_together(checkpoint, queries, most_map_bytes=0, pause=pause)
+        traces = run_apart(checkpoint, queries, most_map_bytes=0, pause=pause)
         found = (_result(checkpoint.config, *one) for one in zip(runnable, traces, strict=True))
     else:
         mask = _mask(checkpoint)

@@ -68,6 +68,17 @@ def run_together(
         yield found.pop(place)
 
 
+def run_apart(
+    checkpoint: Runnable, queries: Sequence[Query], *, most_map_bytes: int | None = None, pause: Pause = go_on
+) -> Iterator[Trace | Exception]:
+    """The same, but only decoded together and recorded each alone: to the last bit what `run` gives."""
+    readings = [_attempt(partial(read, checkpoint, [query], most_map_bytes=most_map_bytes)) for query in queries]
+    written = decode_together(checkpoint, [one for one in readings if isinstance(one, Reading)], pause)
+    for one in readings:
+        ids = written.get(id(one))
+        yield _attempt(partial(finish_alone, one, ids, pause)) if isinstance(one, Reading) else one
+
+
 def _groups(checkpoint: Runnable, queries: Sequence[Query]) -> Iterator[list[int]]:
     """The places of queries that run together: of nearly the same length, so that little of a batch is padding."""
     lengths: dict[int, int] = {}
