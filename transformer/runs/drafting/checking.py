@@ -62,14 +62,17 @@ def verify_and_trace(
     """
     rows = range(len(reading.queries))
     with suppress(QueryError):  # step by step, the error may name another site
+        drafted = proposed is None and draft is not None
         if proposed is None and draft is not None:
-            proposed = draft.write(reading, rows, [()] * len(rows), pause)
+            proposed = guess(reading, draft, rows, [()] * len(rows), pause)
         if proposed is not None:
             traces = reading.finish([Output(ids) for ids in proposed])
             verdicts = [verdict_of(trace) for trace in traces]
-            judged(reading, proposed, verdicts)
+            if drafted:
+                judged(reading, proposed, verdicts)
             if all(one.whole and one.kept == ids for one, ids in zip(verdicts, proposed, strict=True)):
                 return traces
+            del traces  # their maps would stay in memory beside those of the next pass
             found = None if draft is None else settled(reading, draft, pause, verdicts)
             if found is not None:
                 return reading.finish([Output(ids) for ids in found])
@@ -88,7 +91,9 @@ def settled(
                 return [verdict.kept for verdict in now]
             if not all(now[row].sure for row in left):
                 return None
-            ids = draft.write(reading, left, [now[row].kept for row in left], pause)
+            ids = guess(reading, draft, left, [now[row].kept for row in left], pause)
+            if ids is None:
+                return None
             found = check(reading, left, ids)
             if verdicts is None:
                 judged(reading, ids, found)
@@ -96,6 +101,19 @@ def settled(
             for row, verdict in zip(left, found, strict=True):
                 now[row] = verdict
     return None
+
+
+def guess(
+    reading: Reading, draft: Draft, rows: Sequence[int], begun: Sequence[Ids], pause: Pause
+) -> list[Ids] | None:
+    """What a draft writes; None if it fails, for whatever reason: a run then goes on without."""
+    try:
+        return draft.write(reading, rows, begun, pause)
+    except QueryError:  # as the model's own steps may find out
+        return None
+    except Exception as error:
+        drafts.failed(reading.checkpoint.model, draft, error)
+        return None
 
 
 def judged(reading: Reading, ids: Sequence[Ids], verdicts: Sequence[Verdict]) -> None:

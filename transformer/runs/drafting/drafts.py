@@ -92,6 +92,12 @@ def judge(model: Transformer, *, written: int, right: int) -> None:
             _LOG.info("drafts are not used any more: only %d of %d pieces were right", known.right, known.written)
 
 
+def failed(model: Transformer, draft: Draft, error: Exception) -> None:
+    """Remember that a draft could not be written; that counts as one that is wrong."""
+    _LOG.warning("a draft by %s failed: %r", draft.name, error)
+    judge(model, written=TRIED, right=0)
+
+
 def _pays(known: _Known) -> bool:
     return known.written < TRIED or known.right >= WORTH * known.written
 
@@ -108,7 +114,7 @@ def _made(checkpoint: Runnable, name: str) -> Draft | None:
     try:
         draft: Draft | None = ct2.made(checkpoint) if name == "ctranslate2" else quick.Int8(checkpoint.model)
         why: object = ct2.why_not(checkpoint) if draft is None else None
-    except (RuntimeError, AttributeError, OSError, MemoryError) as error:  # nothing for this machine, or no room
+    except Exception as error:  # nothing for this machine, no room, another version of a package
         draft, why = None, error
     if draft is None:
         _LOG.info("%s: no drafts by %s: %s", checkpoint.name, name, why)

@@ -85,7 +85,7 @@ class QuickDecoder:
     def __init__(self, model: Transformer) -> None:
         decoder = model.decoder
         embedding, self.table, self.order = decoder.embedding, model.target_table, decoder.order.forward
-        self.scale, self.max_len = embedding.scale, embedding.max_len
+        self.scale = embedding.scale
         self.positions = None if embedding.positions is None else embedding.positions.table
         self.embedding_norm = None if embedding.norm is None else quick_norm(embedding.norm)
         layers: Iterable[Any] = decoder.layers

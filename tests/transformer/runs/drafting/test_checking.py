@@ -254,3 +254,47 @@ def test_a_checkpoint_that_is_let_go_takes_its_drafts_along(asked, checkpoint_fo
     del checkpoint
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no engine"), ValueError("too long"), MemoryError()])
+def test_a_draft_that_fails_is_done_without(error, checkpoint, stepped, caplog):
+    class Failing(Proposed):
+        def write(self, *args):
+            raise error
+
+    expected = run(checkpoint, query(checkpoint))
+    assert verify_and_trace(read(checkpoint, [query(checkpoint)]), Failing(), go_on) == (expected,)
+    assert settled(read(checkpoint, [query(checkpoint)]), Failing(), go_on) is None
+    assert "failed" in caplog.text
+
+
+@pytest.mark.parametrize("error", [TypeError("unexpected argument"), KeyError("SWISH"), ValueError("shape")])
+def test_where_a_draft_cannot_be_made_a_run_goes_on_without(error, checkpoint_folder, monkeypatch):
+    def refuse(checkpoint):
+        raise error
+
+    monkeypatch.setattr(drafts.ct2, "made", refuse)
+    monkeypatch.setenv(drafts.ENVIRONMENT, "ctranslate2")
+    checkpoint = load(checkpoint_folder)
+    assert run(checkpoint, query(checkpoint)).n_steps
+
+
+def test_writing_refuses_what_a_batch_refuses(checkpoint):
+    for queries in ([], [query(checkpoint), query(checkpoint, interventions=(ZeroHead("decoder", 0, 0),))]):
+        with pytest.raises(QueryError) as error:
+            run_batch(checkpoint, queries)
+        with pytest.raises(QueryError, match=str(error.value)):
+            write(checkpoint, queries)
+
+
+def test_weights_that_change_after_a_draft_was_made_change_the_run(checkpoint_folder, monkeypatch):
+    for asked in ("int8", "ctranslate2"):
+        checkpoint = load(checkpoint_folder)
+        monkeypatch.setenv(drafts.ENVIRONMENT, asked)
+        before = run(checkpoint, query(checkpoint))
+        with torch.no_grad():
+            for weight in checkpoint.model.parameters():
+                weight.mul_(-1.5)
+        found = run(checkpoint, query(checkpoint))
+        monkeypatch.setenv(drafts.ENVIRONMENT, "none")
+        assert found == run(checkpoint, query(checkpoint)) != before
