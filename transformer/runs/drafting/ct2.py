@@ -84,6 +84,12 @@ def made(checkpoint: Runnable, *, compute: Compute = "int8") -> CTranslate2Draft
     return None if why_not(checkpoint) else CTranslate2Draft(checkpoint.model, compute)
 
 
+def suits(reading: Reading) -> bool:
+    """Whether a reading is decoded greedily and has no changes."""
+    plain = all(isinstance(one.decoding, Greedy) and not one.interventions for one in reading.queries)
+    return plain and reading.tap is NO_TAP
+
+
 class CTranslate2Draft:
     """Writes with CTranslate2, greedily; many threads may share it.
 
@@ -112,12 +118,11 @@ class CTranslate2Draft:
         }
 
     def suits(self, reading: Reading) -> bool:
-        """Whether a reading is decoded greedily and has no changes, in the process that made the draft.
+        """Whether it can write for a reading, in the process that made it.
 
-        A process that was forked from it has none of the draft's threads and would wait for them forever.
+        A process that was forked from that one has none of its threads and would wait for them forever.
         """
-        plain = all(isinstance(one.decoding, Greedy) and not one.interventions for one in reading.queries)
-        return plain and reading.tap is NO_TAP and os.getpid() == self._process
+        return suits(reading) and os.getpid() == self._process
 
     def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """See `Draft.write`. Decodes without a pause, all rows with room for as many pieces at once."""

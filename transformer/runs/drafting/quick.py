@@ -41,6 +41,12 @@ SMALLEST = 2**17  # numbers of a matrix that is worth rounding
 Product = Callable[[Tensor], Tensor]  # [..., I] -> [..., O]
 
 
+def suits(reading: Reading) -> bool:
+    """Whether such a draft can write for a reading: greedily or by sampling, without changes."""
+    alike = all(isinstance(query.decoding, Greedy | Sampling) for query in reading.queries)
+    return alike and reading.tap is NO_TAP
+
+
 class Int8:
     """The draft; raises RuntimeError if torch has no 8-bit products on this machine."""
 
@@ -50,9 +56,8 @@ class Int8:
         self._decoder = QuickDecoder(model)
 
     def suits(self, reading: Reading) -> bool:
-        """Whether it can write for a reading: greedily or by sampling, without changes."""
-        alike = all(isinstance(query.decoding, Greedy | Sampling) for query in reading.queries)
-        return alike and reading.tap is NO_TAP
+        """Whether it can write for a reading."""
+        return suits(reading)
 
     def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """Guesses of outputs; see `Draft`. Rows that have read equally much are written together."""

@@ -1,6 +1,7 @@
 """Checked drafts: whatever is proposed, a run writes what decoding step by step writes, and its trace is the same."""
 
 import gc
+from threading import Event, Thread
 from weakref import ref
 
 import pytest
@@ -298,3 +299,40 @@ def test_weights_that_change_after_a_draft_was_made_change_the_run(checkpoint_fo
         found = run(checkpoint, query(checkpoint))
         monkeypatch.setenv(drafts.ENVIRONMENT, "none")
         assert found == run(checkpoint, query(checkpoint)) != before
+
+
+def test_while_a_draft_is_made_other_models_go_on(checkpoint_folder, monkeypatch):
+    begun, goes_on, make = Event(), Event(), quick.Int8
+
+    def slow(model):
+        if model is one.model:
+            begun.set()
+            goes_on.wait(20)
+        return make(model)
+
+    monkeypatch.setattr(quick, "Int8", slow)
+    monkeypatch.setenv(drafts.ENVIRONMENT, "int8")
+    one, other = load(checkpoint_folder), load(checkpoint_folder)
+    readings = [read(checkpoint, [query(checkpoint)]) for checkpoint in (one, other)]
+    first = Thread(target=drafts.draft_for, args=readings[:1], daemon=True)
+    first.start()
+    assert begun.wait(20)
+    second = Thread(target=drafts.draft_for, args=readings[1:], daemon=True)
+    second.start()
+    second.join(10)
+    assert not second.is_alive()
+    goes_on.set()
+    first.join(20)
+    assert drafts.draft_for(readings[0]).name == "int8"
+
+
+def test_no_draft_is_made_that_suits_nothing(checkpoint_folder, monkeypatch):
+    made = []
+    monkeypatch.setattr(drafts, "_made", lambda checkpoint, name: made.append(name))
+    monkeypatch.setenv(drafts.ENVIRONMENT, "ctranslate2")
+    checkpoint = load(checkpoint_folder)
+    for changes in ({"decoding": Beam(size=2)}, {"interventions": (ZeroHead("decoder", 0, 0),)}):
+        assert drafts.draft_for(read(checkpoint, [query(checkpoint, **changes)])) is None
+    assert not made
+    drafts.draft_for(read(checkpoint, [query(checkpoint, decoding=Sampling())]))
+    assert made == ["int8"]
