@@ -98,9 +98,12 @@ def judge(model: Transformer, *, written: int, right: int) -> None:
 
 
 def failed(model: Transformer, draft: Draft, error: Exception) -> None:
-    """Remember that a draft could not be written; that counts as one that is wrong."""
-    _LOG.warning("a draft by %s failed: %r", draft.name, error)
-    judge(model, written=TRIED, right=0)
+    """Use a draft no more that could not be written; the model's others stay."""
+    _LOG.warning("drafts by %s are not used any more: %r", draft.name, error)
+    with _LOCK:
+        known = _KNOWN.setdefault(model, _Known())
+        if known.drafts.get(draft.name) is draft:
+            known.drafts[draft.name] = None
 
 
 def _pays(known: _Known) -> bool:

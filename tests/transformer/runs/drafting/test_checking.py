@@ -266,7 +266,19 @@ def test_a_draft_that_fails_is_done_without(error, checkpoint, stepped, caplog):
     expected = run(checkpoint, query(checkpoint))
     assert verify_and_trace(read(checkpoint, [query(checkpoint)]), Failing(), go_on) == (expected,)
     assert settled(read(checkpoint, [query(checkpoint)]), Failing(), go_on) is None
-    assert "failed" in caplog.text
+    assert "not used any more" in caplog.text
+
+
+def test_a_draft_that_failed_is_not_asked_again(checkpoint_folder, monkeypatch):
+    def fail(*args):
+        raise RuntimeError("no engine")
+
+    checkpoint = load(checkpoint_folder)
+    expected = run(checkpoint, query(checkpoint))
+    monkeypatch.setenv(drafts.ENVIRONMENT, "ctranslate2")
+    monkeypatch.setattr(drafts.ct2.CTranslate2Draft, "write", fail)
+    assert run(checkpoint, query(checkpoint)) == expected
+    assert drafts.draft_for(read(checkpoint, [query(checkpoint)])).name == "int8"
 
 
 @pytest.mark.parametrize("error", [TypeError("unexpected argument"), KeyError("SWISH"), ValueError("shape")])
