@@ -111,7 +111,7 @@ def _run_group(
 
 
 def _alone(checkpoint: Runnable, query: Query, most_map_bytes: int | None, pause: Pause) -> Trace:
-    return finish_alone(read(checkpoint, [query], most_map_bytes=most_map_bytes), None, pause)
+    return finish_alone(read(checkpoint, [query], most_map_bytes=most_map_bytes), pause)
 
 
 def _attempt(work: Callable[[], _Result]) -> _Result | Exception:
@@ -121,13 +121,9 @@ def _attempt(work: Callable[[], _Result]) -> _Result | Exception:
         return error
 
 
-def finish_alone(reading: Reading, ids: Ids | None, pause: Pause = go_on) -> Trace:
-    """The trace of a reading of one query, as decoding it alone gives it; errors as in `run`.
-
-    `ids` is what it wrote in a batch, if it was decoded there: kept if decoding alone surely writes the same.
-    """
-    draft = drafts.draft_for(reading)
-    return verify_and_trace(reading, draft, pause, proposed=None if ids is None else [ids])[0]
+def finish_alone(reading: Reading, pause: Pause = go_on) -> Trace:
+    """The trace of a reading of one query, as decoding it alone gives it; errors as in `run`."""
+    return verify_and_trace(reading, drafts.draft_for(reading), pause)[0]
 
 
 def decode_together(
@@ -135,7 +131,7 @@ def decode_together(
 ) -> dict[int, Ids]:
     """What readings of one query each write, by the reading's `id`; those that must be decoded alone are left out.
 
-    It is a draft, which `finish_alone` checks; if `checked`, it is what the model writes in this batch.
+    It is a draft, for the caller to check; if `checked`, it is what the model writes in this batch.
     """
     if not checkpoint.model.anatomy.writes:
         return {}

@@ -278,6 +278,4 @@ def test_what_the_model_writes_itself_counts_as_no_draft(monkeypatch):
     monkeypatch.setattr(drafts, "judge", lambda model, **how: judged.append(how))
     queries = [running.Query(checkpoint="hash", source=word, max_new=6) for word in WORDS]
     assert len(list(run_together(checkpoint, queries))) == len(queries)
-    own = reading.read(checkpoint, queries[:1])
-    together.finish_alone(own, own.decode()[0].ids)
     assert not judged

@@ -348,3 +348,10 @@ def test_no_draft_is_made_that_suits_nothing(checkpoint_folder, monkeypatch):
     assert not made
     drafts.draft_for(read(checkpoint, [query(checkpoint, decoding=Sampling())]))
     assert made == ["int8"]
+
+
+def test_the_last_draft_counts(checkpoint, monkeypatch):
+    monkeypatch.setattr(checking, "ROUNDS", 2)
+    right = run(checkpoint, query(checkpoint)).tgt_ids
+    wrong = (*right[:2], (right[2] + 1) % 40, *right[3:])
+    assert settled(read(checkpoint, [query(checkpoint)]), Proposed([wrong], [right]), go_on) == [right]
