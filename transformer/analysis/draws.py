@@ -92,7 +92,7 @@ def _batch(
             groups[written[id(reading)]].append(reading)
     found = {id(one): draw for ids, group in groups.items() for one, draw in _certain_ones(ids, group, pause)}
     for reading in readings:
-        yield found.get(id(reading)) or _draw(finish_alone(reading, None, pause))
+        yield found.get(id(reading)) or _draw(finish_alone(reading, pause))
 
 
 def _certain_ones(ids: tuple[int, ...], group: Sequence[Reading], pause: Pause) -> Iterator[tuple[Reading, Draw]]:

@@ -64,13 +64,7 @@ def run_batch(
     Raises:
         QueryError: As `run`; or there is no query, or their interventions differ.
     """
-    if not queries:
-        raise QueryError("a batch needs at least one query.")
-    if len({query.interventions for query in queries}) > 1:
-        raise QueryError(
-            "all queries of a batch must have the same interventions; run queries with different interventions "
-            "separately."
-        )
+    _check_batch(queries)
     reading = read(checkpoint, queries, maps=maps, tap=tap)
     return verify_and_trace(reading, drafts.draft_for(reading), pause)
 
@@ -78,7 +72,18 @@ def run_batch(
 @torch.inference_mode()
 def write(checkpoint: Runnable, queries: Sequence[Query], *, pause: Pause = go_on) -> list[tuple[int, ...]]:
     """What `run_batch` writes for the same queries, as ids, without traces; arguments and errors as there."""
+    _check_batch(queries)
     reading = read(checkpoint, queries, maps=False)
     draft = drafts.draft_for(reading)
     found = settled(reading, draft, pause) if draft is not None else None
     return found or [output.ids for output in reading.decode(pause)]
+
+
+def _check_batch(queries: Sequence[Query]) -> None:
+    if not queries:
+        raise QueryError("a batch needs at least one query.")
+    if len({query.interventions for query in queries}) > 1:
+        raise QueryError(
+            "all queries of a batch must have the same interventions; run queries with different interventions "
+            "separately."
+        )

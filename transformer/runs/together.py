@@ -24,7 +24,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformer.model.cache import KVCache
 from transformer.runs.decoding import Prefix
 from transformer.runs.drafting import drafts
-from transformer.runs.drafting.checking import judged, settled, verdict_of, verify_and_trace
+from transformer.runs.drafting.checking import guess, judged, settled, verdict_of, verify_and_trace
 from transformer.runs.drafting.draft import Ids
 from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.reading import Pause, Reading, go_on, padded, read
@@ -56,13 +56,14 @@ def run_together(
     `transformer.runs.by_layer.each_layer` computes them again. `pause` is called between two rounds of decoding.
     """
     found: dict[int, Trace | Exception] = {}
-    groups = {place: group for group in _groups(checkpoint, queries) for place in group}
+    groups = {place: group for group in _groups(checkpoint, queries) if len(group) > 1 for place in group}
     for place in range(len(queries)):
-        if place not in found:
-            group = groups.get(place, [place])
+        if place in groups:
+            group = groups[place]
+            for one in group:  # it is run once, whatever comes of it
+                del groups[one]
             with suppress(Exception):  # no memory, numbers that are not finite: each finds out alone
-                if len(group) > 1:
-                    found |= _run_group(checkpoint, group, queries, most_map_bytes, pause)
+                found |= _run_group(checkpoint, group, queries, most_map_bytes, pause)
         if place not in found:
             found[place] = _attempt(partial(_alone, checkpoint, queries[place], most_map_bytes, pause))
         yield found.pop(place)
@@ -102,7 +103,8 @@ def _run_group(
     """The traces of queries that run together, by their places; without those that need steps of their own."""
     reading = read(checkpoint, [queries[place] for place in group], most_map_bytes=most_map_bytes)
     draft, rows = drafts.draft_for(reading), range(len(group))
-    ids = _write(reading, pause) if draft is None else draft.write(reading, rows, [()] * len(rows), pause)
+    drafted = None if draft is None else guess(reading, draft, rows, [()] * len(rows), pause)
+    ids = _write(reading, pause) if drafted is None else drafted
     large = most_map_bytes is not None and most_map_bytes < map_bytes(
         checkpoint.config, reading.src_ids.size(1), len(reading.sources[0].prompt_ids) + max(map(len, ids))
     )
@@ -110,7 +112,8 @@ def _run_group(
         return {}
     traces = reading.finish([Output(one) for one in ids], cut=True)
     verdicts = [verdict_of(trace) for trace in traces]
-    judged(reading, ids, verdicts)
+    if drafted is not None:
+        judged(reading, drafted, verdicts)
     return {
         place: trace
         for place, trace, verdict in zip(group, traces, verdicts, strict=True)
@@ -119,7 +122,7 @@ def _run_group(
 
 
 def _alone(checkpoint: Runnable, query: Query, most_map_bytes: int | None, pause: Pause) -> Trace:
-    return finish_alone(read(checkpoint, [query], most_map_bytes=most_map_bytes), None, pause)
+    return finish_alone(read(checkpoint, [query], most_map_bytes=most_map_bytes), pause)
 
 
 def _attempt(work: Callable[[], _Result]) -> _Result | Exception:
@@ -129,13 +132,9 @@ def _attempt(work: Callable[[], _Result]) -> _Result | Exception:
         return error
 
 
-def finish_alone(reading: Reading, ids: Ids | None, pause: Pause = go_on) -> Trace:
-    """The trace of a reading of one query, as decoding it alone gives it; errors as in `run`.
-
-    `ids` is what it wrote in a batch, if it was decoded there: kept if decoding alone surely writes the same.
-    """
-    draft = drafts.draft_for(reading)
-    return verify_and_trace(reading, draft, pause, proposed=None if ids is None else [ids])[0]
+def finish_alone(reading: Reading, pause: Pause = go_on) -> Trace:
+    """The trace of a reading of one query, as decoding it alone gives it; errors as in `run`."""
+    return verify_and_trace(reading, drafts.draft_for(reading), pause)[0]
 
 
 def decode_together(
@@ -143,7 +142,7 @@ def decode_together(
 ) -> dict[int, Ids]:
     """What readings of one query each write, by the reading's `id`; those that must be decoded alone are left out.
 
-    It is a draft, which `finish_alone` checks; if `checked`, it is what the model writes in this batch.
+    It is a draft, for the caller to check; if `checked`, it is what the model writes in this batch.
     """
     if not checkpoint.model.anatomy.writes:
         return {}

@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 from torch import nn
+from torch.nn.modules import module as torch_module
 
 from transformer.model.module import Module
 
@@ -26,6 +27,19 @@ def test_hooks_are_called(register):
     handle.remove()
     module(torch.ones(2))
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("register", ["register_module_forward_hook", "register_module_forward_pre_hook"])
+def test_hooks_of_all_modules_are_called(register):
+    module, seen = Twice(), []
+    handle = getattr(torch_module, register)(lambda called, *found: seen.append(called))
+    try:
+        module(torch.ones(2))
+    finally:
+        handle.remove()
+    module(torch.ones(2))
+    assert len(seen) == 2
+    assert module in seen
 
 
 def test_hooks_of_the_way_back_are_called():
@@ -51,3 +65,11 @@ def test_a_copy_finds_its_own_parts():
         copied.part.weight.zero_()
         copied.part.bias.fill_(1.0)
         assert copied(torch.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_a_part_can_be_set_to_none_and_back():
+    module = Twice()
+    module.part = None
+    assert module.part is None
+    module.part = nn.Identity()
+    assert module(torch.ones(2)).tolist() == [2.0, 2.0]

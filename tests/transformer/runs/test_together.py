@@ -15,6 +15,7 @@ from tests.transformer.tiny import tiny_model
 from transformer import Beam, Sampling, ZeroHead, load, run
 from transformer.errors import QueryError
 from transformer.runs import reading, running, together
+from transformer.runs.drafting import drafts
 from transformer.runs.together import may_join, run_together
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import Encoding
@@ -256,3 +257,25 @@ def test_a_pause_stands_between_the_rounds(checkpoint):
     assert run(checkpoint, queries[0], pause=pause) == expected[0]
     assert bool(pauses) == checkpoint.model.anatomy.writes
     assert all(one == run(checkpoint, other) for one in found)
+
+
+def test_a_batch_is_run_once_whatever_comes_of_it(monkeypatch):
+    checkpoint, calls = made_up(4), []
+    queries = [running.Query(checkpoint="hash", source=word, max_new=6) for word in WORDS]
+
+    def wrong(reading, pause):
+        calls.append(reading)
+        return [(5, 6, EOS)] * len(reading.queries)
+
+    monkeypatch.setattr(together, "_write", wrong)
+    assert len(list(run_together(checkpoint, queries))) == len(queries)
+    assert len(calls) == 1
+
+
+def test_what_the_model_writes_itself_counts_as_no_draft(monkeypatch):
+    monkeypatch.setenv(drafts.ENVIRONMENT, "none")
+    checkpoint, judged = made_up(4), []
+    monkeypatch.setattr(drafts, "judge", lambda model, **how: judged.append(how))
+    queries = [running.Query(checkpoint="hash", source=word, max_new=6) for word in WORDS]
+    assert len(list(run_together(checkpoint, queries))) == len(queries)
+    assert not judged

@@ -46,31 +46,28 @@ class Verdict:
 NOTHING = Verdict((), whole=False)
 
 
-def verify_and_trace(
-    reading: Reading, draft: Draft | None, pause: Pause, *, proposed: Sequence[Ids] | None = None
-) -> tuple[Trace, ...]:
+def verify_and_trace(reading: Reading, draft: Draft | None, pause: Pause) -> tuple[Trace, ...]:
     """The traces of a reading, as decoding step by step gives them; with a draft, sooner.
 
     Args:
         reading: Queries whose sources have been read.
         draft: What drafts them; None: nothing does.
         pause: Called between two rounds of decoding.
-        proposed: A first draft of each row, if somebody has written one.
 
     Raises:
         QueryError: As in `run`.
     """
     rows = range(len(reading.queries))
     with suppress(QueryError):  # step by step, the error may name another site
-        if proposed is None and draft is not None:
-            proposed = draft.write(reading, rows, [()] * len(rows), pause)
-        if proposed is not None:
+        proposed = None if draft is None else guess(reading, draft, rows, [()] * len(rows), pause)
+        if draft is not None and proposed is not None:
             traces = reading.finish([Output(ids) for ids in proposed])
             verdicts = [verdict_of(trace) for trace in traces]
             judged(reading, proposed, verdicts)
             if all(one.whole and one.kept == ids for one, ids in zip(verdicts, proposed, strict=True)):
                 return traces
-            found = None if draft is None else settled(reading, draft, pause, verdicts)
+            del traces  # their maps would stay in memory beside those of the next pass
+            found = settled(reading, draft, pause, verdicts)
             if found is not None:
                 return reading.finish([Output(ids) for ids in found])
     return reading.finish(reading.decode(pause))
@@ -81,21 +78,37 @@ def settled(
 ) -> list[Ids] | None:
     """What decoding step by step writes in each row, given verdicts on earlier drafts; None: drafts cannot tell."""
     now = list(verdicts or [NOTHING] * len(reading.queries))
+    left = [row for row, verdict in enumerate(now) if not verdict.whole]
     with suppress(QueryError):
         for _ in range(ROUNDS):
-            left = [row for row, verdict in enumerate(now) if not verdict.whole]
             if not left:
-                return [verdict.kept for verdict in now]
+                break
             if not all(now[row].sure for row in left):
                 return None
-            ids = draft.write(reading, left, [now[row].kept for row in left], pause)
+            ids = guess(reading, draft, left, [now[row].kept for row in left], pause)
+            if ids is None:
+                return None
             found = check(reading, left, ids)
             if verdicts is None:
                 judged(reading, ids, found)
                 verdicts = found
             for row, verdict in zip(left, found, strict=True):
                 now[row] = verdict
-    return None
+            left = [row for row in left if not now[row].whole]
+    return None if left else [verdict.kept for verdict in now]
+
+
+def guess(
+    reading: Reading, draft: Draft, rows: Sequence[int], begun: Sequence[Ids], pause: Pause
+) -> list[Ids] | None:
+    """What a draft writes; None if it fails, for whatever reason: a run then goes on without."""
+    try:
+        return draft.write(reading, rows, begun, pause)
+    except QueryError:  # as the model's own steps may find out
+        return None
+    except Exception as error:
+        drafts.failed(reading.checkpoint.model, draft, error)
+        return None
 
 
 def judged(reading: Reading, ids: Sequence[Ids], verdicts: Sequence[Verdict]) -> None:

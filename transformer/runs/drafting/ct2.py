@@ -11,6 +11,7 @@ Shapes: V vocabulary, D d_model.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Sequence
 from tempfile import TemporaryDirectory
@@ -83,6 +84,12 @@ def made(checkpoint: Runnable, *, compute: Compute = "int8") -> CTranslate2Draft
     return None if why_not(checkpoint) else CTranslate2Draft(checkpoint.model, compute)
 
 
+def suits(reading: Reading) -> bool:
+    """Whether a reading is decoded greedily and has no changes."""
+    plain = all(isinstance(one.decoding, Greedy) and not one.interventions for one in reading.queries)
+    return plain and reading.tap is NO_TAP
+
+
 class CTranslate2Draft:
     """Writes with CTranslate2, greedily; many threads may share it.
 
@@ -100,7 +107,7 @@ class CTranslate2Draft:
             engine = ctranslate2.Translator if config.n_encoder_layers else ctranslate2.Generator
             n_threads = torch.get_num_threads()
             self._engine = engine(folder, compute_type=compute, inter_threads=1, intra_threads=n_threads)
-        self._config = config
+        self._config, self._process = config, os.getpid()
         banned = [[i] for i in config.never_written] + [list(run) for run in config.banned_sequences]
         self._options = {
             "beam_size": 1,
@@ -111,9 +118,11 @@ class CTranslate2Draft:
         }
 
     def suits(self, reading: Reading) -> bool:
-        """Whether a reading is decoded greedily and has no changes."""
-        plain = all(isinstance(one.decoding, Greedy) and not one.interventions for one in reading.queries)
-        return plain and reading.tap is NO_TAP
+        """Whether it can write for a reading, in the process that made it.
+
+        A process that was forked from that one has none of its threads and would wait for them forever.
+        """
+        return suits(reading) and os.getpid() == self._process
 
     def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """See `Draft.write`. Decodes without a pause, all rows with room for as many pieces at once."""

@@ -36,6 +36,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "auto": ("ctranslate2", "int8"), "ctranslate2": ("ctranslate2", "int8"), "int8": ("int8",), "none": (),
 }  # fmt: skip
 """The drafts to try for each setting, in order."""
+_SUITS = {"ctranslate2": ct2.suits, "int8": quick.suits}
 TRIED = 200  # pieces after which a model's drafts are judged
 MOST_PARAMETERS = 2**28  # of a model that gets drafts: they take a byte for each, and four while they are made
 WORTH = 0.6  # share of them that has to be right, or drafting costs more than it saves
@@ -48,6 +49,7 @@ class _Known:
     """What is known of one model's drafts."""
 
     runs: int = 0  # how many asked for one
+    making: threading.Lock = field(default_factory=threading.Lock)  # one thread makes them; other models go on
     drafts: dict[str, Draft | None] = field(default_factory=dict)  # those tried, by name; None if it cannot be made
     written: int = 0  # pieces of drafts that were checked
     right: int = 0  # of them, those that the model would have written
@@ -73,7 +75,10 @@ def draft_for(reading: Reading) -> Draft | None:
         known.runs += 1
         if (asked == "auto" and known.runs == 1) or not _pays(known):
             return None
+    with known.making:
         for name in CHOICES[asked]:
+            if not _SUITS[name](reading):
+                continue  # none is made for it either
             if name not in known.drafts:
                 known.drafts[name] = _made(reading.checkpoint, name)
             draft = known.drafts[name]
@@ -92,6 +97,15 @@ def judge(model: Transformer, *, written: int, right: int) -> None:
             _LOG.info("drafts are not used any more: only %d of %d pieces were right", known.right, known.written)
 
 
+def failed(model: Transformer, draft: Draft, error: Exception) -> None:
+    """Use a draft no more that could not be written; the model's others stay."""
+    _LOG.warning("drafts by %s are not used any more: %r", draft.name, error)
+    with _LOCK:
+        known = _KNOWN.setdefault(model, _Known())
+        if known.drafts.get(draft.name) is draft:
+            known.drafts[draft.name] = None
+
+
 def _pays(known: _Known) -> bool:
     return known.written < TRIED or known.right >= WORTH * known.written
 
@@ -108,7 +122,7 @@ def _made(checkpoint: Runnable, name: str) -> Draft | None:
     try:
         draft: Draft | None = ct2.made(checkpoint) if name == "ctranslate2" else quick.Int8(checkpoint.model)
         why: object = ct2.why_not(checkpoint) if draft is None else None
-    except (RuntimeError, AttributeError, OSError, MemoryError) as error:  # nothing for this machine, or no room
+    except Exception as error:  # nothing for this machine, no room, another version of a package
         draft, why = None, error
     if draft is None:
         _LOG.info("%s: no drafts by %s: %s", checkpoint.name, name, why)

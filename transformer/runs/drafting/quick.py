@@ -41,6 +41,12 @@ SMALLEST = 2**17  # numbers of a matrix that is worth rounding
 Product = Callable[[Tensor], Tensor]  # [..., I] -> [..., O]
 
 
+def suits(reading: Reading) -> bool:
+    """Whether such a draft can write for a reading: greedily or by sampling, without changes."""
+    alike = all(isinstance(query.decoding, Greedy | Sampling) for query in reading.queries)
+    return alike and reading.tap is NO_TAP
+
+
 class Int8:
     """The draft; raises RuntimeError if torch has no 8-bit products on this machine."""
 
@@ -50,9 +56,8 @@ class Int8:
         self._decoder = QuickDecoder(model)
 
     def suits(self, reading: Reading) -> bool:
-        """Whether it can write for a reading: greedily or by sampling, without changes."""
-        alike = all(isinstance(query.decoding, Greedy | Sampling) for query in reading.queries)
-        return alike and reading.tap is NO_TAP
+        """Whether it can write for a reading."""
+        return suits(reading)
 
     def write(self, reading: Reading, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
         """Guesses of outputs; see `Draft`. Rows that have read equally much are written together."""
@@ -85,7 +90,7 @@ class QuickDecoder:
     def __init__(self, model: Transformer) -> None:
         decoder = model.decoder
         embedding, self.table, self.order = decoder.embedding, model.target_table, decoder.order.forward
-        self.scale, self.max_len = embedding.scale, embedding.max_len
+        self.scale = embedding.scale
         self.positions = None if embedding.positions is None else embedding.positions.table
         self.embedding_norm = None if embedding.norm is None else quick_norm(embedding.norm)
         layers: Iterable[Any] = decoder.layers

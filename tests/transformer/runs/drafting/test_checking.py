@@ -1,6 +1,7 @@
 """Checked drafts: whatever is proposed, a run writes what decoding step by step writes, and its trace is the same."""
 
 import gc
+from threading import Event, Thread
 from weakref import ref
 
 import pytest
@@ -254,3 +255,103 @@ def test_a_checkpoint_that_is_let_go_takes_its_drafts_along(asked, checkpoint_fo
     del checkpoint
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no engine"), ValueError("too long"), MemoryError()])
+def test_a_draft_that_fails_is_done_without(error, checkpoint, stepped, caplog):
+    class Failing(Proposed):
+        def write(self, *args):
+            raise error
+
+    expected = run(checkpoint, query(checkpoint))
+    assert verify_and_trace(read(checkpoint, [query(checkpoint)]), Failing(), go_on) == (expected,)
+    assert settled(read(checkpoint, [query(checkpoint)]), Failing(), go_on) is None
+    assert "not used any more" in caplog.text
+
+
+def test_a_draft_that_failed_is_not_asked_again(checkpoint_folder, monkeypatch):
+    def fail(*args):
+        raise RuntimeError("no engine")
+
+    checkpoint = load(checkpoint_folder)
+    expected = run(checkpoint, query(checkpoint))
+    monkeypatch.setenv(drafts.ENVIRONMENT, "ctranslate2")
+    monkeypatch.setattr(drafts.ct2.CTranslate2Draft, "write", fail)
+    assert run(checkpoint, query(checkpoint)) == expected
+    assert drafts.draft_for(read(checkpoint, [query(checkpoint)])).name == "int8"
+
+
+@pytest.mark.parametrize("error", [TypeError("unexpected argument"), KeyError("SWISH"), ValueError("shape")])
+def test_where_a_draft_cannot_be_made_a_run_goes_on_without(error, checkpoint_folder, monkeypatch):
+    def refuse(checkpoint):
+        raise error
+
+    monkeypatch.setattr(drafts.ct2, "made", refuse)
+    monkeypatch.setenv(drafts.ENVIRONMENT, "ctranslate2")
+    checkpoint = load(checkpoint_folder)
+    assert run(checkpoint, query(checkpoint)).n_steps
+
+
+def test_writing_refuses_what_a_batch_refuses(checkpoint):
+    for queries in ([], [query(checkpoint), query(checkpoint, interventions=(ZeroHead("decoder", 0, 0),))]):
+        with pytest.raises(QueryError) as error:
+            run_batch(checkpoint, queries)
+        with pytest.raises(QueryError, match=str(error.value)):
+            write(checkpoint, queries)
+
+
+def test_weights_that_change_after_a_draft_was_made_change_the_run(checkpoint_folder, monkeypatch):
+    for asked in ("int8", "ctranslate2"):
+        checkpoint = load(checkpoint_folder)
+        monkeypatch.setenv(drafts.ENVIRONMENT, asked)
+        before = run(checkpoint, query(checkpoint))
+        with torch.no_grad():
+            for weight in checkpoint.model.parameters():
+                weight.mul_(-1.5)
+        found = run(checkpoint, query(checkpoint))
+        monkeypatch.setenv(drafts.ENVIRONMENT, "none")
+        assert found == run(checkpoint, query(checkpoint)) != before
+
+
+def test_while_a_draft_is_made_other_models_go_on(checkpoint_folder, monkeypatch):
+    begun, goes_on, make = Event(), Event(), quick.Int8
+
+    def slow(model):
+        if model is one.model:
+            begun.set()
+            goes_on.wait(20)
+        return make(model)
+
+    monkeypatch.setattr(quick, "Int8", slow)
+    monkeypatch.setenv(drafts.ENVIRONMENT, "int8")
+    one, other = load(checkpoint_folder), load(checkpoint_folder)
+    readings = [read(checkpoint, [query(checkpoint)]) for checkpoint in (one, other)]
+    first = Thread(target=drafts.draft_for, args=readings[:1], daemon=True)
+    first.start()
+    assert begun.wait(20)
+    second = Thread(target=drafts.draft_for, args=readings[1:], daemon=True)
+    second.start()
+    second.join(10)
+    assert not second.is_alive()
+    goes_on.set()
+    first.join(20)
+    assert drafts.draft_for(readings[0]).name == "int8"
+
+
+def test_no_draft_is_made_that_suits_nothing(checkpoint_folder, monkeypatch):
+    made = []
+    monkeypatch.setattr(drafts, "_made", lambda checkpoint, name: made.append(name))
+    monkeypatch.setenv(drafts.ENVIRONMENT, "ctranslate2")
+    checkpoint = load(checkpoint_folder)
+    for changes in ({"decoding": Beam(size=2)}, {"interventions": (ZeroHead("decoder", 0, 0),)}):
+        assert drafts.draft_for(read(checkpoint, [query(checkpoint, **changes)])) is None
+    assert not made
+    drafts.draft_for(read(checkpoint, [query(checkpoint, decoding=Sampling())]))
+    assert made == ["int8"]
+
+
+def test_the_last_draft_counts(checkpoint, monkeypatch):
+    monkeypatch.setattr(checking, "ROUNDS", 2)
+    right = run(checkpoint, query(checkpoint)).tgt_ids
+    wrong = (*right[:2], (right[2] + 1) % 40, *right[3:])
+    assert settled(read(checkpoint, [query(checkpoint)]), Proposed([wrong], [right]), go_on) == [right]

@@ -161,3 +161,11 @@ def test_threads_share_a_draft_and_8_bits_write_nearly_always_the_same():
     assert sum(map(tuple.__eq__, outputs, found)) >= 0.8 * len(outputs)
     with torch.inference_mode():
         assert [verify_and_trace(reading, one, go_on)[0].tgt_ids for reading in readings] == outputs
+
+
+def test_a_forked_process_has_no_draft_of_its_parent(monkeypatch):
+    checkpoint = made_up(3)
+    one, reading = ct2.made(checkpoint), read_words(checkpoint)
+    assert one.suits(reading)
+    monkeypatch.setattr(ct2.os, "getpid", lambda: -1)
+    assert not one.suits(reading)
