@@ -21,6 +21,7 @@ from typing import TypeVar
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.runs.decoding import Prefix
 from transformer.runs.drafting import drafts
@@ -77,7 +78,7 @@ def run_apart(
     written = decode_together(checkpoint, [one for one in readings if isinstance(one, Reading)], pause)
     for one in readings:
         ids = written.get(id(one))
-        yield _attempt(partial(finish_alone, one, ids, pause)) if isinstance(one, Reading) else one
+        yield _attempt(partial(finish_alone, one, pause, ids)) if isinstance(one, Reading) else one
 
 
 def _groups(checkpoint: Runnable, queries: Sequence[Query]) -> Iterator[list[int]]:
@@ -132,8 +133,17 @@ def _attempt(work: Callable[[], _Result]) -> _Result | Exception:
         return error
 
 
-def finish_alone(reading: Reading, pause: Pause = go_on) -> Trace:
-    """The trace of a reading of one query, as decoding it alone gives it; errors as in `run`."""
+def finish_alone(reading: Reading, pause: Pause = go_on, ids: Ids | None = None) -> Trace:
+    """The trace of a reading of one query, as decoding it alone gives it; errors as in `run`.
+
+    `ids` is what it wrote in a batch, if it was decoded there: kept if decoding alone surely writes the same.
+    """
+    if ids is not None:
+        with suppress(QueryError):  # decoded alone, it may be found at another site
+            (trace,) = reading.finish([Output(ids)])
+            verdict = verdict_of(trace)
+            if verdict.whole and verdict.kept == ids:
+                return trace
     return verify_and_trace(reading, drafts.draft_for(reading), pause)[0]
 
 
