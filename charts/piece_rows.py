@@ -32,7 +32,7 @@ MOST = 40
 _FRAME = 140  # pixels of title, names of the marks and axis
 _ROW, _LOW_ROW, _MOST_TALL = 46, 28, 8  # pixels of a row of two lines, and of one; most rows of two
 _COLUMN, _LEAST = 52, 470  # pixels of a column and, for the legend, of all; with less it scrolls
-_LINE, _SHORT = 8, 6  # letters of a piece alone on its line, and next to a mark
+_LINE, _SHORT = 8, 5  # letters of a piece alone on its line, and next to a mark
 
 
 @dataclass(frozen=True)

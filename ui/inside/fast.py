@@ -143,7 +143,7 @@ def _gains(run: OpenRun) -> None:
         say(
             "torch.compile turns the model's Python into C++ for this processor; int8 rounds large matrices to 8 "
             "bits, a quarter of the bytes. One decoding step with this model's sizes is measured on one thread. The "
-            "app writes its drafts in the third way."
+            "app's own drafts use int8, too."
         )
     )
     if config.count_parameters() > gains.MOST_PARAMETERS:

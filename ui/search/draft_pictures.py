@@ -288,7 +288,7 @@ def few_bits(scene: Checked) -> Plot | None:
             all=len(found) - 1,
         ),
         how_to_read=HOW_TO_READ_BITS,
-        said=_about(found),
+        said=_about(found, width),
     )
 
 
@@ -310,7 +310,7 @@ def _rounded_cells(one: Rounded, pieces: Sequence[str], width: int) -> list[Piec
     return [*cells, *[None] * (width - len(cells))]
 
 
-def _about(found: Sequence[Rounded]) -> Said:
+def _about(found: Sequence[Rounded], width: int) -> Said:
     """The outputs as text, and how near each was to another."""
     rows = [
         [
@@ -326,9 +326,12 @@ def _about(found: Sequence[Rounded]) -> Said:
     if not changed:
         first = say("With {n} bits, the output is still the same.", n=min(WIDTHS))
     else:
-        first = say("Going down, the output first changes with {n} bits.", n=max(filter(None, changed)))
+        first = say("As the bits get fewer, the output first changes at {n} bits.", n=max(filter(None, changed)))
     margin = say(
         "The margin is the difference between the log-probabilities of the two best pieces. Rounding moves both a "
         "little, so the step with the lowest margin is the likeliest to change."
     )
-    return Said(table=Rows(columns=columns, rows=rows), below=joined(" ", [first, margin]))
+    said = [first, margin]
+    if any(len(one.ids) > width for one in found):
+        said.insert(0, say("Only the first {n} places are shown.", n=width))
+    return Said(table=Rows(columns=columns, rows=rows), below=joined(" ", said))
