@@ -153,14 +153,18 @@ class Reading:
         own, first = control.chosen.new_empty(last.shape[:2]), 0
         found: list[tuple[Tensor, ...]] = []
         for part in self._logits(last, tap):
-            after = part - control.shift[:, None]  # nearly log-probabilities, so rounding is small [R, T, v]
+            # Nearly log-probabilities, so rounding is small [R, T, v]; what a tap has seen stays as it was.
+            after = torch.sub(part, control.shift[:, None], out=None if tap.wants("logits") else part)
             ids, before = self.ids - first, control.log_probs[:, first : first + after.size(-1)]  # [T], [T, v]
             here = (ids >= 0) & (ids < after.size(-1))
             own[:, here] = after[:, here, ids[here]]
             shares = before.exp()
-            moved = (before - after).mul_(shares).nansum(dim=-1)  # 0 ln 0 is 0, also of minus infinity
+            room = before - after  # used twice: fresh memory takes longer than the arithmetic
+            moved = room.mul_(shares).nansum(dim=-1)  # 0 ln 0 is 0, also of minus infinity
             top, best = after.max(dim=-1)
-            found.append((after.logsumexp(dim=-1), shares.sum(dim=-1), moved, top, best + first))
+            peak = top.clamp(min=torch.finfo(top.dtype).min)
+            total = torch.sub(after, peak[..., None], out=room).exp_().sum(dim=-1).log_() + peak
+            found.append((total, shares.sum(dim=-1), moved, top, best + first))
             first += after.size(-1)
         totals, sums, moves, tops, bests = (torch.stack(parts) for parts in zip(*found, strict=True))
         total = totals.logsumexp(dim=0)  # [R, T]
