@@ -117,9 +117,9 @@ def _measure(shape: str, path: Path, options: argparse.Namespace) -> tuple[Times
                     sys.exit(
                         f"{shape}, {batch} at once: other pieces than Hugging Face's: {program}, {threads} threads"
                     )
-        count = [len(set(ids)) for ids in expected]
+        pieces = [i for ids in expected for i in ids]
         print(
-            f"{shape}, {batch} at once: all write the same {sum(map(len, expected))} pieces, {count} different ones."
+            f"{shape}, {batch} at once: all write the same {len(pieces)} pieces, {len(set(pieces))} different ones."
         )
     right = {
         batch: {draft: _ask(workers[Program("trace", draft)], "right", batch, 1) for draft in DRAFTS[1:]}

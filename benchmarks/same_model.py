@@ -145,15 +145,15 @@ def gpt2(shape: Shape) -> Any:
 def _soften(*last: Any) -> None:
     """Let sub-layers add little: else nearly the same is added after every token, and one piece follows itself."""
     for linear in last:
-        linear.weight.mul_(0.01)
+        linear.weight.mul_(0.002)
 
 
 @torch.no_grad()
 def _sure(model: Any) -> Any:
     """The model, as sure as a trained one which piece comes next: each has one that follows it, drawn at random."""
     table, output = model.get_input_embeddings().weight, model.lm_head.weight
-    output.add_(table[torch.randperm(len(output))], alpha=0.2 / float(table.std()))
-    output.mul_(50 / table.size(1))  # nats apart as in a trained model, too
+    output.add_(table[torch.randperm(len(output))], alpha=1.0 / float(table.std()))
+    output.mul_(10 / table.size(1))  # nats apart as in a trained model, too
     return model
 
 

@@ -106,7 +106,7 @@ def main() -> None:
     used = mock.patch.object(drafts, "judge")  # drafts are used even where most are wrong
     with used, mock.patch.object(quick, "SMALLEST", smallest):
         for name, checkpoint in checkpoints:
-            for kind, found in _compare(checkpoint, texts, options.drafts, as_numbers=tiny).items():
+            for kind, found in _compare(name, checkpoint, texts, options.drafts, as_numbers=tiny).items():
                 wrong += found.differences
                 print(_row(name, found.name if found.name == kind else f"{found.name} for {kind}", found), flush=True)
     sys.exit(1 if wrong else 0)
@@ -124,7 +124,7 @@ def _row(name: str, kind: str, found: Found) -> str:
 
 
 def _compare(
-    checkpoint: Checkpoint, texts: Sequence[str], kinds: Sequence[str], *, as_numbers: bool
+    name: str, checkpoint: Checkpoint, texts: Sequence[str], kinds: Sequence[str], *, as_numbers: bool
 ) -> dict[str, Found]:
     """Run all sentences that the checkpoint can read."""
     found, began, done = {kind: Found() for kind in kinds}, time.monotonic(), 0
@@ -140,7 +140,7 @@ def _compare(
             _in_a_batch(checkpoint, truth, found[kind])
             found[kind].plain += sum(a != b for a, b in zip(_plain(checkpoint, truth), plain, strict=True))
         done += len(block)
-        _progress(checkpoint.name, done, len(texts), time.monotonic() - began, found)
+        _progress(name, done, len(texts), time.monotonic() - began, found)
     return found
 
 
