@@ -40,7 +40,7 @@ def spinning(source):
     for node in ast.walk(source.tree):
         decorators = getattr(node, "decorator_list", [])
         for one in decorators:
-            if "cache_" in ast.unparse(one) and "show_spinner=False" not in ast.unparse(one):
+            if "st.cache_" in ast.unparse(one) and "show_spinner=False" not in ast.unparse(one):
                 yield f"{source.path}:{node.lineno} {ast.unparse(one)}"
 
 

@@ -1,15 +1,14 @@
 """Queries run together: each trace is that of a run alone, but for rounding, whoever the neighbours are."""
 
-from dataclasses import fields
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.test_checkpoints import FOLDER, SHIPPED
+from tests.transformer.alike import assert_alike
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import tiny_model
 from transformer import Beam, Sampling, ZeroHead, load, run
@@ -17,7 +16,6 @@ from transformer.errors import QueryError
 from transformer.runs import reading, running, together
 from transformer.runs.drafting import drafts
 from transformer.runs.together import may_join, run_together
-from transformer.runs.trace import Trace
 from transformer.text.tokenizer import Encoding
 
 WORDS = ("ba", "lo", "mi", "ta", "ke", "su")
@@ -73,29 +71,6 @@ def mixed_queries(checkpoint):
         checkpoint.query("ta lo", max_new=6, interventions=changed),
         checkpoint.query("ta lo", max_new=512),
     ]
-
-
-def told(one):
-    """All that a trace says, with numbers apart, for a comparison; of an error its sentence."""
-    if isinstance(one, Exception | str):
-        return str(one)
-    record = {field.name: getattr(one, field.name) for field in fields(one) if field.name != "seconds"}
-    record |= dict.fromkeys(("log_prob", "log_probs", "log_sums", "weights", "hypotheses"))
-    masks = {kind: mask.tolist() for kind, mask in one.masks.items()}
-    best = [[c.id for c in one.step(t, top_k=3).candidates] for t in range(one.n_steps)]
-    return record | {"masks": masks, "best": best, "results": [h.ids for h in one.hypotheses]}
-
-
-def assert_alike(found, expected):
-    """The same traces and errors, but for rounding."""
-    found, expected = list(found), list(expected)
-    assert list(map(told, found)) == list(map(told, expected))
-    for one, other in zip(found, expected, strict=True):
-        if isinstance(one, Trace):
-            for name in ("log_prob", "log_probs", "log_sums"):
-                np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-5, atol=3e-5)
-            for kind in one.kinds:
-                np.testing.assert_allclose(one.maps(kind), other.maps(kind), rtol=0, atol=3e-5)
 
 
 def outcome(checkpoint, query):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.transformer.alike import assert_alike
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import DECODER, random_ids, tiny_config, tiny_model
 from transformer import Beam, Greedy, Sampling, load, run, run_batch
@@ -112,8 +113,7 @@ def test_together_is_as_alone(which, changes, request):
     queries = [checkpoint.query(text, max_new=8, decoding=how)
                for text in (TEXT, "mi", "ba lo mi su") for how in (Greedy(), Sampling(seed=3))]  # fmt: skip
     torch.set_num_threads(1)
-    for trace, query in zip(run_together(checkpoint, queries), queries, strict=True):
-        assert trace == run(checkpoint, query)
+    assert_alike(run_together(checkpoint, queries), [run(checkpoint, query) for query in queries])
 
 
 def test_a_model_may_have_no_padding_unknown_or_start_piece(decoder):

@@ -20,6 +20,7 @@ KEYS = (
     "do", "with", "b", *NAMES,
 )  # fmt: skip
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+MOST = {"sentence": MOST_COMPANIONS, "draft_bits": 8}  # of numbers with less room than others
 BEAMS = st.builds(Beam, size=st.integers(1, MAX_BEAM), length_penalty=st.floats(0, 2))
 SAMPLINGS = st.builds(
     Sampling,
@@ -34,7 +35,7 @@ def values_of(name, hint, default):
     """Values that a field of the view may have, by its type."""
     kinds = {
         bool: st.booleans(),
-        int: st.integers(1, MOST_COMPANIONS if name == "sentence" else 200),
+        int: st.integers(1, MOST.get(name, 200)),
         float: st.floats(0.05, 1).map(lambda number: round(number, 6)),
         str: st.sampled_from([default, "source.0", "target.4711", "a b&c"]),
         type(None): st.none(),
