@@ -48,8 +48,9 @@ from transformer.runs.drafting.quick import Int8
 from transformer.runs.interventions import RoundWeights
 from transformer.runs.query import Greedy, Query
 from transformer.runs.reading import Pause, Reading, go_on, read
-from transformer.runs.rules import Rules, check_open
+from transformer.runs.rules import check_open
 from transformer.runs.runnable import Runnable
+from transformer.runs.source import rules_for
 
 Kind = Literal["bits", "layers", "source", "jacobi"]
 LONGEST_MATCH = 3  # pieces of the output's end that are looked for in the source
@@ -153,8 +154,8 @@ class _Task:
                 "a step does. Remove that change."
             )
         self.source = self.reading.sources[0]
-        self.prompt, self.most = self.source.prompt_ids, min(query.max_new, self.source.room)
-        self.rules = Rules(self.config, len(self.prompt), self.most, self.source.insisted)
+        self.prompt, self.rules = self.source.prompt_ids, rules_for(self.config, query, self.source)
+        self.most = self.rules.most
         self.reader = _Reader(checkpoint.model, self.reading, self.reading.tap)
         self.usual = 2 * len(self.source.ids) + 10
 

@@ -98,11 +98,15 @@ def read(
     maps: bool = True,
     most_map_bytes: int | None = None,
     tap: Tap = NO_TAP,
+    sources: Sequence[Source] | None = None,
 ) -> Reading:
-    """Read the sources of queries with equal interventions, and record; see `run_batch` and `Keeping`."""
+    """Read the sources of queries with equal interventions, and record; see `run_batch` and `Keeping`.
+
+    `sources` are what `read_source` makes of the queries, if somebody has asked it already.
+    """
     started = time.monotonic()
     tap = both(tap_for(queries[0].interventions, checkpoint), tap)
-    sources = [read_source(checkpoint, query) for query in queries]
+    sources = sources or [read_source(checkpoint, query) for query in queries]
     if checkpoint.config.pad_id is None and len({len(source.ids) for source in sources}) > 1:
         raise QueryError(
             "{model} has no padding piece, so only sentences of the same length can run as one batch; run them one "

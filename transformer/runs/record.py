@@ -16,9 +16,8 @@ from transformer.model.anatomy import Attention, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.beam import Hypothesis
 from transformer.runs.query import Query
-from transformer.runs.rules import Rules
 from transformer.runs.runnable import Runnable
-from transformer.runs.source import Source
+from transformer.runs.source import Source, rules_for
 from transformer.runs.step import BY_STEPS, Ranked, StopReason
 from transformer.runs.trace import Trace
 
@@ -122,7 +121,7 @@ class Record:
             hypotheses=tuple(self._ranked(h) for h in output.hypotheses),
             vocabulary=vocabulary,
             pad_id=config.pad_id,
-            rules=Rules(config, len(source.prompt_ids), min(query.max_new, source.room), source.insisted),
+            rules=rules_for(config, query, source),
             seconds=self.seconds,
         )
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from transformer.model.config import ModelConfig
 from transformer.runs.decoding import race, sampling_distribution
 from transformer.runs.query import Query, Sampling
-from transformer.runs.rules import Rules, check_open, scores_of
-from transformer.runs.source import Source
+from transformer.runs.rules import check_open, scores_of
+from transformer.runs.source import Source, rules_for
 
 _LEAVING = 0.75  # copying the cache without rows that have ended pays when so few go on
 
@@ -40,8 +40,8 @@ class Row:
     def __init__(self, config: ModelConfig, query: Query, source: Source, begun: Sequence[int] = ()) -> None:
         self.ids = list(begun)
         self._forced, self._how = source.forced, query.decoding
-        self.most = min(query.max_new, source.room)
-        self.rules = Rules(config, len(source.prompt_ids), self.most, source.insisted)
+        self.rules = rules_for(config, query, source)
+        self.most = self.rules.most
         if isinstance(self._how, Sampling):
             self._generator = torch.Generator().manual_seed(self._how.seed)
             for _ in begun:  # what was drawn for them

@@ -9,6 +9,7 @@ from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention, fitted
 from transformer.runs.interventions.piece_changes import insisted
 from transformer.runs.query import Query
+from transformer.runs.rules import Rules
 from transformer.runs.runnable import Runnable
 from transformer.text.normalise import normalise, notes_on
 from transformer.text.raw import RawIds
@@ -33,6 +34,11 @@ class Source:
     room: int  # most pieces that can be written; the last one is not read, so it takes no place
     # Pieces that a change insists on, by their places in the output, from 0.
     insisted: Mapping[int, int] = field(default_factory=dict)
+
+
+def rules_for(config: ModelConfig, query: Query, source: Source) -> Rules:
+    """The rules of the output of a query whose source was read."""
+    return Rules(config, len(source.prompt_ids), min(query.max_new, source.room), source.insisted)
 
 
 def no_piece(found: str) -> QueryError:

@@ -12,7 +12,7 @@ Shapes: B queries, S source tokens, D d_model.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -32,7 +32,7 @@ from transformer.runs.reading import Pause, Reading, go_on, padded, read
 from transformer.runs.record import Output, map_bytes
 from transformer.runs.rows import Row, write_rows
 from transformer.runs.runnable import Runnable
-from transformer.runs.source import read_source
+from transformer.runs.source import Source, read_source
 from transformer.runs.trace import Trace
 
 _Result = TypeVar("_Result")
@@ -81,28 +81,35 @@ def run_apart(
         yield _attempt(partial(finish_alone, one, pause, ids)) if isinstance(one, Reading) else one
 
 
-def _groups(checkpoint: Runnable, queries: Sequence[Query]) -> Iterator[list[int]]:
-    """The places of queries that run together: of nearly the same length, so that little of a batch is padding."""
-    lengths: dict[int, int] = {}
+def _groups(checkpoint: Runnable, queries: Sequence[Query]) -> Iterator[dict[int, Source]]:
+    """The sources, by place, of queries that run together: of nearly one length, so that little is padding."""
+    sources: dict[int, Source] = {}
     for place, query in enumerate(queries):
         if may_join(query) and checkpoint.model.anatomy.writes:
             with suppress(Exception):  # it finds out alone
-                lengths[place] = len(read_source(checkpoint, query).ids)
+                sources[place] = read_source(checkpoint, query)
     alike = not checkpoint.model.anatomy.reads or checkpoint.config.pad_id is None  # then lengths have to be equal
-    group: list[int] = []
-    for place in sorted(lengths, key=lengths.__getitem__):
-        if group and (len(group) == READ_ROWS or lengths[place] - lengths[group[0]] > (0 if alike else APART)):
+    group: dict[int, Source] = {}
+    shortest = 0
+    for place, source in sorted(sources.items(), key=lambda one: len(one[1].ids)):
+        if group and (len(group) == READ_ROWS or len(source.ids) - shortest > (0 if alike else APART)):
             yield group
-            group = []
-        group.append(place)
+            group = {}
+        shortest = shortest if group else len(source.ids)
+        group[place] = source
     yield group
 
 
 def _run_group(
-    checkpoint: Runnable, group: Sequence[int], queries: Sequence[Query], most_map_bytes: int | None, pause: Pause
+    checkpoint: Runnable,
+    group: Mapping[int, Source],
+    queries: Sequence[Query],
+    most_map_bytes: int | None,
+    pause: Pause,
 ) -> dict[int, Trace]:
     """The traces of queries that run together, by their places; without those that need steps of their own."""
-    reading = read(checkpoint, [queries[place] for place in group], most_map_bytes=most_map_bytes)
+    asked, sources = [queries[place] for place in group], list(group.values())
+    reading = read(checkpoint, asked, most_map_bytes=most_map_bytes, sources=sources)
     draft, rows = drafts.draft_for(reading), range(len(group))
     drafted = None if draft is None else guess(reading, draft, rows, [()] * len(rows), pause)
     ids = _write(reading, pause) if drafted is None else drafted

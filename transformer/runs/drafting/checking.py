@@ -29,6 +29,7 @@ from transformer.runs.query import Query
 from transformer.runs.reading import Reading, padded
 from transformer.runs.record import Output
 from transformer.runs.rules import Rules
+from transformer.runs.source import rules_for
 from transformer.runs.trace import Trace
 
 ROUNDS = 6  # drafts of one output; then it is decoded step by step
@@ -132,7 +133,7 @@ def check(reading: Reading, rows: Sequence[int], ids: Sequence[Ids]) -> list[Ver
         query, source = reading.queries[row], reading.sources[row]
         first = len(source.prompt_ids) - 1
         steps = logits[place, first : first + len(own)]  # [T, V]
-        rules = Rules(config, len(source.prompt_ids), min(query.max_new, source.room), source.insisted)
+        rules = rules_for(config, query, source)
         scores = rules.all_scores(steps.log_softmax(dim=-1), source.prompt_ids + own, steps.logsumexp(dim=-1))
         found.append(verdict(rules, query, scores, own, n_forced=len(source.forced)))
     return found
