@@ -12,3 +12,12 @@ torch.set_num_threads(1)
 def checkpoint(checkpoint_folder):
     """The tiny untrained pair of stacks. Do not change it."""
     return load(checkpoint_folder)
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """One thread, whatever tests before have set."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

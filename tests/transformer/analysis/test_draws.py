@@ -16,17 +16,11 @@ from transformer.errors import QueryError
 from transformer.runs.decoding import sampling_distribution
 from transformer.runs.together import MOST_ROWS
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 TEXT = "ba lo mi ta"
 HOW = [Sampling(), Sampling(temperature=0.4, top_k=6), Sampling(temperature=1.6, top_p=0.7)]
 COUNTS = [MOST_ROWS + 2, 8, 8]  # more than are decoded together
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module", params=["pair", "decoder"])

@@ -18,6 +18,8 @@ from transformer.runs.drafting import drafts
 from transformer.runs.together import may_join, run_together
 from transformer.text.tokenizer import Encoding
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 WORDS = ("ba", "lo", "mi", "ta", "ke", "su")
 EOS = 3
 HOW = [
@@ -27,14 +29,6 @@ HOW = [
     Sampling(seed=6, temperature=2.0, top_p=0.8),
     Sampling(seed=7, temperature=1.4, top_k=9, top_p=0.7),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module", params=["checkpoint_folder", "shared_checkpoint_folder", "decoder", "encoder"])

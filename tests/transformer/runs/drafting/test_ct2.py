@@ -18,6 +18,8 @@ from transformer.runs.query import Query
 from transformer.runs.reading import go_on, read
 from transformer.tap import Recorder, tap_of
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 T5 = {"positions": "relative", "relative_buckets": 8, "relative_distance": 12, "score_scale": 1.0, "bias": False,
       "norm_kind": "rms", "gated": True, "activation": "gelu_tanh", "output_scale": 0.3, "d_head": 5}  # fmt: skip
 LLAMA = {**DECODER, "positions": "rotary", "norm_kind": "rms", "gated": True, "activation": "silu", "bias": False,
@@ -62,14 +64,6 @@ REFUSED = {
     "min_new": {"min_new": 3},
     "no_repeat_ngram": {**DECODER, "no_repeat_ngram": 2},
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def read_words(checkpoint, **settings):
