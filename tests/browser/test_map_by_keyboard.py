@@ -78,7 +78,11 @@ def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
 
 
 @pytest.mark.parametrize(
-    "where", ["attention", "start", *(pytest.param(name, marks=pytest.mark.deep) for name in ("step", "masks"))]
+    "where",
+    [
+        *("attention", "start", "corpus", "inside"),
+        *(pytest.param(name, marks=pytest.mark.deep) for name in ("step", "masks", "lessons", "open", "training")),
+    ],
 )
 def test_axe_finds_nothing_serious_in_either_theme(server, tab, where):
     turn_to(tab, f"{server.url}/{where}?model=reverse&src=abc")

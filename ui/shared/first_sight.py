@@ -64,7 +64,8 @@ def sight(language: str) -> bytes:
     """The HTML of it, in a language of ours."""
     text = escape(said(LOADING, language))
     bars = "<i></i>" * 3
-    return f'<style>{RULES}</style>{_SIGHT}<div class="gf-loading" role="status" lang="{language}"><p>{text}</p>{bars}</div>'.encode()
+    waits = f'<div class="gf-loading" role="status" lang="{language}"><p>{text}</p>{bars}</div>'
+    return f"<style>{RULES}</style>{_SIGHT}{waits}".encode()
 
 
 class FirstSight:

@@ -61,6 +61,11 @@ RULES = """
 [data-testid="stMainBlockContainer"] [data-testid="stCaptionContainer"] p { max-width: 54rem; }
 /* Streamlit's own pale letters have a contrast of 4.1 on the light page; 4.5 can be read by most. */
 .stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
+/* Nor can white on the dark theme's green, or its parameters in lines of shell. */
+.stApp :is([data-testid="stBaseButton-primary"], [data-testid="stBaseButton-primaryFormSubmit"]) {
+  color: light-dark(#fff, #10161d);
+}
+[data-testid="stCode"] .token.variable { color: inherit; }
 /* The button of the presentation stands under Streamlit's menu; what it begins hides the menu, too. */
 .st-key-presenter { position: fixed; z-index: 30; top: 3rem; right: 0.5rem; width: auto !important; }
 :root.gf-present .st-key-presenter { top: 0.6rem; }
