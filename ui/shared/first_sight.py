@@ -2,9 +2,10 @@
 
 Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
 a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
-itself, stand where the page will, and go once it has its title: by a script of three lines, as a rule of style that
-asks `:has()` of the whole page would make the browser ask it at every change from then on. The rules of style that
-hold for every page come with it, too.
+itself, stand where the page will, and go once it has its title and no grey bar of Streamlit's is left in it, or two seconds
+after its title: until then things move, as each kind of element fetches its script. By a script of ours, as a rule of
+style that asks `:has()` of the whole page would make the browser ask it at every change from then on. The rules of
+style that hold for every page come with it, too.
 """
 
 from __future__ import annotations
@@ -47,15 +48,27 @@ _SIGHT: Final = """
 @media (prefers-reduced-motion: reduce) { .gf-loading, .gf-loading i { animation: none; } }
 @media print { .gf-loading { display: none; } }
 [data-testid="stAppSkeleton"] { display: none; }
+.gf-first [data-testid="stMainBlockContainer"] { visibility: hidden; }
 </style>
 <noscript><style>.gf-loading { display: none; }</style></noscript>
 <script>{
   const drawn = '[data-testid="stMain"] :is(h1, .gf-wall, [data-testid="stAlert"], [data-testid="stException"])';
-  new MutationObserver((_, watch) => {
-    if (!document.querySelector(drawn)) return;
-    document.querySelector(".gf-loading").remove();
+  const page = document.documentElement;
+  page.classList.add("gf-first");
+  let last;
+  const show = () => {
     watch.disconnect();
-  }).observe(document.body, { childList: true, subtree: true });
+    page.classList.remove("gf-first");
+    document.querySelector(".gf-loading")?.remove();
+  };
+  const watch = new MutationObserver(() => {
+    if (!document.querySelector(drawn)) return;
+    last ??= setTimeout(show, 2000);
+    if (document.querySelector('[data-testid="stMain"] [data-testid="stSkeleton"]')) return;
+    clearTimeout(last);
+    show();
+  });
+  watch.observe(document.body, { childList: true, subtree: true });
 }</script>
 """
 

@@ -56,6 +56,7 @@ RULES = """
 [data-testid="stSidebar"][data-collapsed="true"] ~ * .st-key-page_head { padding-left: 1.75rem; }
 /* What stands above the stepper's controls scrolls away, they stay. */
 .st-key-stepper, [class*="-stepper"] { position: sticky; top: calc(-1 * var(--gf-above, 200vh)); z-index: 20; }
+:root:not(.gf-present) .st-key-stepper { min-height: 7.8rem; }
 /* Charts take the room, lines of text do not. */
 [data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] > p,
 [data-testid="stMainBlockContainer"] [data-testid="stCaptionContainer"] p { max-width: 54rem; }
@@ -84,6 +85,7 @@ RULES = """
 /* The top of the sidebar: the name and the language, the checkpoint, and the menu, whose groups fold. */
 .st-key-top { margin-top: -2.75rem; }
 .st-key-chosen { min-height: 6.75rem; padding: 0 0.5rem; align-content: flex-start; column-gap: 0.5rem; }
+.st-key-menu { min-height: 16rem; }
 .st-key-chosen h2 { padding: 0; font-size: 1.25rem; }
 .st-key-chosen > .st-key-language_choice { flex: 1 1 4rem; min-width: 0; }
 .st-key-chosen > .st-key-model { flex: 1 0 100%; padding: 0.25rem 0 0.25rem; }
