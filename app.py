@@ -33,7 +33,7 @@ from ui.shared.first_sight import FirstSight
 # not know, while all others wait. What it prints at the start asks too, unless browser.serverAddress is set.
 net_util.get_external_ip = lambda: None
 logs.begin()
-descriptors.begin()
+descriptors.limit(raised=True)
 reruns.begin()
 _HEALTH = Health(lambda: not ROOMS.away)
 try:

@@ -4,16 +4,13 @@ At the start the soft limit is raised to the hard one. Streamlit gives each sess
 while, an event loop with three descriptors that our pages never run: here it opens them when it runs. So connections
 are what counts; while the last ones are left for visitors who are here already, new pages are refused, and say why.
 
-Source: getrlimit(2); streamlit 1.67, `runtime/app_session.py`.
-
-Knows nothing of Streamlit.
+Source: getrlimit(2); streamlit 1.67, `runtime/app_session.py`. Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import logging
 import math
 import os
 import selectors
@@ -28,35 +25,36 @@ from ui.server.metrics import PAGE, route_of
 from words import Sentence, say
 
 MOST: Final = 65_536  # where the hard limit is none or higher; some systems refuse more
-LEFT: Final = 1 / 4  # of the limit, for who is here: rooms, uploads, files of models
-OPENS: Final = (PAGE, "stream")  # what a new visitor asks for
+USED: Final = 3 / 4  # of the limit; the rest is for who is here: rooms, uploads, files of models
+_HEADERS: Final = {"Connection": "close", "Retry-After": "60", "Cache-Control": "no-store"}
 
 
-def begin() -> None:
-    """Have the limit as high as it may be."""
-    with suppress(ImportError, OSError, ValueError):  # as on Windows, and where a system has a limit of its own
+def limit(*, raised: bool = False) -> int:
+    """How many may be open at a time, once that is as many as the system lets it be if `raised`; 0 for any number."""
+    soft = 0
+    with suppress(ImportError, OSError, ValueError):  # as on Windows, or where a system has a limit of its own
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         most = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
-        if 0 <= soft < most:
+        if raised and 0 <= soft < most:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            soft = most
+    return max(0, soft)  # none is -1, or larger than any number of files
 
 
-def limit() -> int:
-    """How many may be open at a time; 0 where nothing says so."""
-    with suppress(ImportError, OSError):
-        import resource
-
-        soft: int = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        return 0 if soft == resource.RLIM_INFINITY else soft
-    return 0
+def n_open() -> float:
+    """How many are open; 0 where a system does not say."""
+    try:
+        return len(os.listdir("/dev/fd"))
+    except OSError as error:
+        return math.inf if error.errno in (errno.EMFILE, errno.ENFILE) else 0
 
 
 def problem() -> Sentence | None:
     """Why no new visitor may come; None if one may."""
     most = limit()
-    if not most or n_open() < most * (1 - LEFT):
+    if not most or n_open() < most * USED:
         return None
     return say(
         "This server has nearly as many connections and files open as it may have ({most:,}). Try again in a minute; "
@@ -65,31 +63,18 @@ def problem() -> Sentence | None:
     )
 
 
-def n_open() -> float:
-    """How many are open; none where a system does not say."""
-    try:
-        return len(os.listdir("/dev/fd"))
-    except OSError as error:
-        return math.inf if error.errno in (errno.EMFILE, errno.ENFILE) else 0
-
-
 class Enough:
     """The middleware that refuses new visitors while descriptors are scarce."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app, self._said = app, False
+        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request; a refused connection of a page is one that its browser tries again."""
-        why = problem() if scope["type"] in ("http", "websocket") and route_of(scope["path"]) in OPENS else None
-        if why is None:
-            await self._app(scope, receive, send)
-            return
-        if not self._said:
-            logging.getLogger("glassformer").warning("%s", why)
-            self._said = True
-        headers = {"Connection": "close", "Retry-After": "60", "Cache-Control": "no-store"}
-        await PlainTextResponse(str(why), status_code=503, headers=headers)(scope, receive, send)
+        """Serve one request; the connection of a page that is refused is one that its browser tries again."""
+        asks = scope["type"] in ("http", "websocket") and route_of(scope["path"]) in (PAGE, "stream")
+        why = problem() if asks else None
+        app = self._app if why is None else PlainTextResponse(str(why), status_code=503, headers=_HEADERS)
+        await app(scope, receive, send)
 
 
 class LateLoop(asyncio.SelectorEventLoop):

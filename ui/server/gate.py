@@ -44,10 +44,6 @@ _SLOW = say("The file took too long to arrive.")
 _LOG = logging.getLogger("glassformer.uploads")
 
 
-class _FullError(Exception):
-    """There is no room for what came just now."""
-
-
 @dataclass(eq=False)
 class _Coming:
     """An upload on its way."""
@@ -124,7 +120,7 @@ class Gate:
             message = kept.pop() if kept else await receive()
             n_bytes = len(message.get("body", b""))
             if coming.counted < coming.announced and not await self._room_for(n_bytes):
-                raise _FullError
+                raise TimeoutError
             coming.arrived += n_bytes
             return message
 
@@ -143,8 +139,6 @@ class Gate:
                 await self._app(scope, receive, noting)
         except TimeoutError:
             return None if began else (408, _SLOW)
-        except _FullError:
-            return None if began else (503, _FULL)
         return None
 
     def _may_ever(self, session: str, n_bytes: int) -> bool:

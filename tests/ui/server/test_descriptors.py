@@ -60,7 +60,8 @@ def test_sessions_of_streamlit_have_such_loops():
 def test_the_soft_limit_becomes_the_hard_one():
     program = (
         "import resource as r; from ui.server import descriptors\n"
-        "r.setrlimit(r.RLIMIT_NOFILE, (128, 200)); descriptors.begin(); print(*r.getrlimit(r.RLIMIT_NOFILE))"
+        "r.setrlimit(r.RLIMIT_NOFILE, (128, 200)); descriptors.limit(raised=True)\n"
+        "print(*r.getrlimit(r.RLIMIT_NOFILE))"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["200", "200"]

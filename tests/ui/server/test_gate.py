@@ -198,7 +198,7 @@ def test_who_was_slow_and_goes_on_waits_for_room_again(runtime, monkeypatch):
     async def go():
         return await upload(Gate(Meanwhile()), 100, 100, size=700)
 
-    assert asyncio.run(go())[0] == 503
+    assert asyncio.run(go())[0] == 408
 
 
 def test_an_upload_that_ends_early_is_one_line_in_the_log(runtime, caplog):

@@ -70,12 +70,10 @@ def kept_by_top_p(case: Case) -> Answer:
     """How many pieces top-p 0.9 keeps."""
     nine = int(case.picked["nine"])
     least, kept, most = (_at(case, Sampling(top_p=NINE_TENTHS + by)).left for by in (-ROUNDING, 0.0, ROUNDING))
-    options = [
-        Option(word, _range(least, min(most, nine - 1))) for word, (least, most) in BINS.items() if least < nine
-    ]
+    options = [Option(word, _range(low, min(high, nine - 1))) for word, (low, high) in BINS.items() if low < nine]
 
     def word(n: int) -> str:
-        return "share" if n >= nine else next(word for word, (least, most) in BINS.items() if least <= n <= most)
+        return "share" if n >= nine else next(word for word, (low, high) in BINS.items() if low <= n <= high)
 
     right = word(kept)
     if not word(least) == right == word(most):
@@ -113,9 +111,7 @@ def one_beam(case: Case) -> Answer:
     beam = case.another(decoding=Beam(size=1, length_penalty=0.0))
     same = beam.tgt_ids == case.trace.tgt_ids
     if not same and math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS):
-        raise NotHere(
-            "Two pieces are equally probable up to rounding, so there is no single answer; try another sentence."
-        )
+        raise NotHere(NEAR)
     right = "same" if same else ("more" if beam.log_prob > case.trace.log_prob else "less")
     values = {"g": case.trace.log_prob, "b": beam.log_prob}
     return Answer(right=right, options=worded("more", "same", "less"), values=values)

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from transformer.lessons.case import Answer, Case, NotHere, Option, numbered, worded
+from transformer.lessons.case import NEAR, Answer, Case, NotHere, Option, numbered, worded
 from transformer.lessons.margins import above, only_rounding
 from transformer.lessons.run_differences import outputs
 from transformer.lessons.subjects.steps import written
@@ -126,10 +126,7 @@ def beam_against_greedy(case: Case) -> Answer:
     ours, theirs = case.trace.log_prob, beam.log_prob
     same = beam.tgt_ids == case.trace.tgt_ids
     if not same and math.isclose(ours, theirs, abs_tol=SAME_NATS):
-        raise NotHere(
-            "The outputs of beam search and of greedy decoding are equally probable up to rounding, so there is no "
-            "single answer; try another sentence."
-        )
+        raise NotHere(NEAR)
     right = "same" if same else ("more" if theirs > ours else "less")
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
     piece = case.trace.tgt_pieces[apart] if case.trace.n_steps else ""
