@@ -44,7 +44,7 @@ def begin() -> None:
     if os.environ.get(ENVIRONMENT) != "json":
         return
     # Whatever formatter a handler has or gets: Streamlit gives its and uvicorn's loggers new ones at any time.
-    logging.StreamHandler.format = _format  # type: ignore[method-assign]
+    logging.StreamHandler.format = _format  # type: ignore[method-assign,assignment]
     logging.captureWarnings(True)
     threading.excepthook = _thread_failed
     for name in REQUESTS:
