@@ -57,8 +57,8 @@ def problem() -> Sentence | None:
     if not most or n_open() < most * USED:
         return None
     return say(
-        "This server has nearly as many connections and files open as it may have ({most:,}). Try again in a minute; "
-        "whoever runs the server can raise this limit with ulimit -n.",
+        "This server has nearly as many connections and files open as it may have ({most:,}). Try again in a minute. "
+        "On the server, the limit can be raised with ulimit -n.",
         most=most,
     )
 
@@ -88,7 +88,7 @@ class LateLoop(asyncio.SelectorEventLoop):
 
     def _close_self_pipe(self) -> None:
         if self._csock is not None:
-            super()._close_self_pipe()  # type: ignore[misc]
+            super()._close_self_pipe()
 
     def run_forever(self) -> None:
         """Run, as ever, with what wakes the loop up."""

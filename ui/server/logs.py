@@ -44,15 +44,11 @@ def begin() -> None:
     if os.environ.get(ENVIRONMENT) != "json":
         return
     # Whatever formatter a handler has or gets: Streamlit gives its and uvicorn's loggers new ones at any time.
-    logging.StreamHandler.format = _format  # type: ignore[method-assign,assignment]
+    logging.StreamHandler.format = lambda _, record: AsJson().format(record)  # type: ignore[method-assign,assignment]
     logging.captureWarnings(True)
     threading.excepthook = _thread_failed
     for name in REQUESTS:
         logging.getLogger(name).addFilter(_is_grave)
-
-
-def _format(_: logging.Handler, record: logging.LogRecord) -> str:
-    return AsJson().format(record)
 
 
 def _thread_failed(failed: threading.ExceptHookArgs) -> None:

@@ -33,7 +33,6 @@ OTHER_COST = 20.0
 MUCH_SECONDS = 1.0  # of the model's time, of late
 LATE_SECONDS = 20.0  # after which a third of what was used still counts
 PATIENT_SECONDS = 10.0
-FORGET = 10 * LATE_SECONDS
 
 _ROOM = 1_000_000  # rows times characters squared: the maps of rows that are recorded one by one wait for each other
 
@@ -68,10 +67,6 @@ def cost_of(query: Query) -> float:
     return min(query.max_new, len(query.source) + 5) * (4 + n_rows) / 5
 
 
-Rank = tuple[bool, float]
-"""What stands before what: the smaller one."""
-
-
 class FairQueue:
     """Requests that wait, in no thread's hands: whoever shares one brings a lock."""
 
@@ -95,7 +90,7 @@ class FairQueue:
     def _mark(self, request: Request) -> float:
         return max(self._clock, self._last.get(request.visitor, 0.0)) + request.cost
 
-    def rank(self, request: Request, *, waited: float = 0.0) -> Rank:
+    def rank(self, request: Request, *, waited: float = 0.0) -> tuple[bool, float]:
         """Its place among others: whether its visitor had much of late and has not waited long, and its mark."""
         return waited < PATIENT_SECONDS and self._recently(request.visitor) > MUCH_SECONDS, request.mark
 
@@ -103,7 +98,7 @@ class FairQueue:
         seconds, when = self._used.get(visitor, (0.0, 0.0))
         return seconds * math.exp((when - self._time_of()) / LATE_SECONDS)
 
-    def take(self, *, before: Rank = (True, math.inf)) -> list[Request]:
+    def take(self, *, before: tuple[bool, float] = (True, math.inf)) -> list[Request]:
         """The next request, if it comes before a rank, and those that are decoded together with it."""
         now = self._time_of()
         ranks = {one: self.rank(one, waited=now - one.came) for one in self._waiting}
@@ -119,7 +114,9 @@ class FairQueue:
         self._clock, now = max(self._clock, taken[0].mark), self._time_of()
         for one in taken if seconds else ():
             self._used[one.visitor] = self._recently(one.visitor) + seconds / len(taken), now
-        self._used = {who: used for who, used in self._used.items() if who is not None and now - used[1] < FORGET}
+        self._used = {
+            who: used for who, used in self._used.items() if who is not None and now - used[1] < 10 * LATE_SECONDS
+        }
         self._last = {visitor: mark for visitor, mark in self._last.items() if mark > self._clock}
 
     def _company(self, first: Request) -> list[Request]:
