@@ -138,7 +138,7 @@ def two_heads_agree(case: Case) -> Answer:
     rows = slice(1, None) if case.picked["kind"] == "decoder" else slice(None)  # a first row sees one key only
     same = maps[0, rows].argmax(axis=-1) == maps[1, rows].argmax(axis=-1)
     count, n_rows = int(same.sum()), len(same)
-    right = counted(same, clear(maps[:2, rows]).all(axis=0), lambda k: _agree(k, n_rows))
+    right = counted(same, clear(maps[0, rows]) & clear(maps[1, rows]), lambda k: _agree(k, n_rows))
     values = {"count": count, "rows": n_rows}
     return Answer(right=right, options=worded("all", "half", "few"), values=values, variant=right)
 
