@@ -19,7 +19,7 @@ from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
 from ui.runs import foreign_models, frames, handed_in, own_trainings
 from ui.runs.loading import runner, warm_up
-from ui.server import logs, metrics, replicas, reruns, switch
+from ui.server import descriptors, logs, metrics, replicas, reruns, switch
 from ui.server.events import closed_in_time
 from ui.server.gate import Gate
 from ui.server.headers import MoreHeaders
@@ -33,6 +33,7 @@ from ui.shared.first_sight import FirstSight
 # not know, while all others wait. What it prints at the start asks too, unless browser.serverAddress is set.
 net_util.get_external_ip = lambda: None
 logs.begin()
+descriptors.limit(raised=True)
 reruns.begin()
 _HEALTH = Health(lambda: not ROOMS.away)
 try:
@@ -84,6 +85,7 @@ app = st.App(
     ],
     middleware=[
         Middleware(metrics.Counting),
+        Middleware(descriptors.Enough),
         Middleware(MoreHeaders, link=link()),
         Middleware(Entrance, base=_BASE),
         Middleware(Gate, base=_BASE),

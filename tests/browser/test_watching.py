@@ -13,10 +13,13 @@ from playwright.sync_api import expect
 
 from tests.browser.helpers import menu_link, open_page, screenshot
 from tests.browser.idle import wait_for_idle
+from tests.browser.paced import Paced
 from tests.browser.test_room import others_vote, parameters
+from tests.ui.waiting import WAIT
 
 BAR = ".gf-room-said"
 SLIDER = ".st-key-training_time"
+TRAINED = 1000 * WAIT  # a training is the last to get a processor
 PAIRS = "\n".join(f"{a}{b}{c} => {c}{b}{a}" for a, b, c in product("abcd", repeat=3))
 
 
@@ -39,33 +42,44 @@ def n_snapshots(page):
     return int(found[1]) if found else 0
 
 
-def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, fresh_server):
-    page = new_page()
+@pytest.fixture
+def paced(fresh_server):
+    with Paced(fresh_server) as found:
+        yield found
+
+
+def test_it_is_watched_stopped_gone_on_with_and_taken_home(new_page, fresh_server, paced):
+    page, paced.may = new_page(), 4
     start(page, f"{fresh_server.url}/training?training=watch")
     screenshot(page, "watching-begun")
     # As soon as it has a model that is the one in the sidebar, with a slider.
-    page.wait_for_url(re.compile("model=training%3A"))
+    page.wait_for_url(re.compile("model=training%3A"), timeout=TRAINED)
     expect(page.locator(SLIDER)).to_contain_text("The checkpoint itself")
     expect(page.locator(".st-key-training_growing .main-svg").first).to_be_visible()
     before = n_snapshots(page)
-    expect(page.get_by_text(re.compile(rf"\b(?!{before}\b)\d+ snapshots so far"))).to_be_visible()
+    paced.may = 7
+    expect(page.get_by_text(re.compile(rf"\b(?!{before}\b)\d+ snapshots so far"))).to_be_visible(timeout=TRAINED)
     page.get_by_role("button", name="Stop the training").click()
-    expect(page.get_by_text("The training was stopped. It is at step")).to_be_visible()
+    expect(page.get_by_text("The training was stopped. It is at step")).to_be_visible(timeout=TRAINED)
     screenshot(page, "watching-stopped")
     page.get_by_role("button", name="Go on with the training").click()
+    paced.may = 11
     # Meanwhile another page follows: the slider gets more stops by itself.
     menu_link(page, "Attention").click()
     page.wait_for_url("**/attention?**")
     expect(page.locator(SLIDER)).to_contain_text("The checkpoint itself")
     slider = page.locator(SLIDER).get_by_role("slider")
-    expect(slider).not_to_have_attribute("max", slider.get_attribute("max") or "")
+    before = slider.get_attribute("max") or ""
+    paced.may = 24
+    expect(slider).not_to_have_attribute("max", before, timeout=TRAINED)
+    paced.may = float("inf")
     slider.focus()
     page.keyboard.press("Home")
     page.wait_for_url(re.compile(r"model=training%3A[\w-]+%400(&|$)"))
     wait_for_idle(page)
     screenshot(page, "watching-attention-at-step-0")
     menu_link(page, "Training").click()
-    expect(page.get_by_text("The training is done.")).to_be_visible()
+    expect(page.get_by_text("The training is done.")).to_be_visible(timeout=TRAINED)
     wait_for_idle(page)
     with page.expect_download() as download:
         page.get_by_role("button", name="Save the checkpoint (zip)").click()

@@ -21,6 +21,9 @@ from transformer.runs.trace import Trace
 MIDDLE: Final = 0.6
 """A largest weight that leaves something for the other keys."""
 
+EQUAL: Final = 1e-4
+"""Weights, and bits, that are nearer to each other are equal: rounding, which differs by processor, decides none."""
+
 LEAST_KEYS: Final = 3
 """A row with fewer open keys has nothing to share out."""
 
@@ -57,17 +60,20 @@ def worth_seeing(
 
     def tops(of_layer: np.ndarray, _: int) -> np.ndarray:
         chosen = of_layer[:, rows]  # [head, row, key]
-        return np.stack([chosen.max(axis=-1), chosen.argmax(axis=-1)])
+        highest = chosen.max(axis=-1)
+        return np.stack([highest, (chosen >= highest[..., None] - EQUAL).argmax(axis=-1)])
 
     found = np.stack([tops(maps[one], one) for one in layers] if each is None else each(tops, layers))
     largest, keys = found[:, 0], found[:, 1]  # [layer, head, row]
-    place = np.unravel_index(np.abs(largest - MIDDLE).argmin(), largest.shape)
+    apart = np.abs(largest - MIDDLE)
+    place = np.unravel_index((apart <= apart.min() + EQUAL).argmax(), largest.shape)
     return Cell(layers[place[0]], int(place[1]), rows[place[2]], int(keys[place]))
 
 
 def hardest_step(entropies: np.ndarray, among: Sequence[int]) -> int:
     """The step at which the model was least sure, by entropies in bits of one or more steps; the first of equals."""
-    return max(among, key=lambda step: (float(entropies[step]), -step))
+    highest = max(float(entropies[step]) for step in among)
+    return next((step for step in among if entropies[step] >= highest - EQUAL), among[0])
 
 
 def _rows(trace: Trace, kind: Kind, n_steps: int) -> list[int]:

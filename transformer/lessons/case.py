@@ -11,14 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import SaidError
 from transformer.lessons.lesson import ALWAYS
+from transformer.runs.drafting.checking import verdict_of
 from transformer.runs.interventions import Intervention
-from transformer.runs.query import Query
+from transformer.runs.query import Beam, Query
 from transformer.runs.trace import Trace
+from words import say
+
+NEAR: Final = say(
+    "For this sentence, two numbers are so close that rounding would decide the answer; try another one."
+)
 
 
 class NotHere(SaidError, Exception):  # noqa: N818  it is no error, but an answer that is not one
@@ -74,9 +80,16 @@ class Case:
         return int(self.picked[name]) - 1
 
     def another(self, **changes: Any) -> Trace:
-        """Another run on the same checkpoint; `changes` are fields of the query that differ from the learner's."""
+        """Another run on the same checkpoint; `changes` are fields of the query that differ from the learner's.
+
+        Raises:
+            NotHere: It chose a piece that another came so near to that rounding decided.
+        """
         query = replace(self.trace.query, **changes)
-        return self.checkpoint.run(query) if self.run is None else self.run(query)
+        trace = self.checkpoint.run(query) if self.run is None else self.run(query)
+        if trace.n_steps and not isinstance(query.decoding, Beam) and not verdict_of(trace).sure:
+            raise NotHere(NEAR)
+        return trace
 
     def changed(self, *interventions: Intervention) -> Trace:
         """The run with changes inside the model."""

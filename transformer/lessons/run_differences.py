@@ -6,17 +6,15 @@ Knows nothing of what is drawn.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from transformer.lessons.case import NotHere
 from transformer.lessons.lesson import Shown
+from transformer.lessons.margins import only_rounding
 from transformer.runs.trace import Trace
 from words import say
-
-ROUNDING: Final = 1e-4
-"""Differences below this share of the largest logit are those of float32; what a change does is far larger."""
 
 
 def first_difference(before: Trace, after: Trace) -> tuple[int, int]:
@@ -49,7 +47,7 @@ def largest_difference(one: Trace, other: Trace) -> Difference:
     """Compare two runs of a model up to the first piece that they wrote differently.
 
     Raises:
-        NotHere: The runs have no step, or numbers that are not finite.
+        NotHere: The runs have no step, or numbers that are not finite; or nobody can tell whether it is rounding.
     """
     n_steps = min(first_difference(one, other)[0], one.n_steps, other.n_steps)
     if not n_steps:
@@ -58,7 +56,8 @@ def largest_difference(one: Trace, other: Trace) -> Difference:
     by = float(np.abs(after - before).max())
     if not np.isfinite(by):
         raise NotHere("Some logits of this model are not finite, so they cannot be compared.")
-    return Difference(by, "rounding" if by <= ROUNDING * max(1.0, float(np.abs(before).max())) else "visible")
+    same = only_rounding(by / max(1.0, float(np.abs(before).max())))
+    return Difference(by, "rounding" if same else "visible")
 
 
 def logits(trace: Trace, n_steps: int) -> np.ndarray:

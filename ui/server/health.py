@@ -21,6 +21,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from transformer.errors import DataError
+from ui.server import descriptors
 from ui.server.store import ENVIRONMENT as STORE
 from words import Sentence, say
 
@@ -42,7 +43,7 @@ class Health:
         """Why no visitors may be sent here; None if they may."""
         if self.stopping:
             return _STOPPING
-        return None if self._store() else _NO_STORE
+        return descriptors.problem() if self._store() else _NO_STORE
 
     def routes(self, base: str = "") -> list[Route]:
         """The two routes; `base` is the path that the app is served under."""

@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 import logging
 import os
+import threading
 import traceback
 from datetime import UTC, datetime
 from typing import Any, Final
 
 ENVIRONMENT: Final = "GLASSFORMER_LOG"
-OTHERS: Final = ("streamlit", "uvicorn", "websockets")  # parts whose loggers have handlers of their own
 REQUESTS: Final = ("uvicorn.error", "uvicorn.access")  # what is no warning there is a request, or that it starts
 _LINES: Final = "%(asctime)s %(name)s: %(message)s"
 
@@ -43,12 +43,18 @@ def begin() -> None:
     logging.basicConfig(format=_LINES)
     if os.environ.get(ENVIRONMENT) != "json":
         return
-    named = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in OTHERS]
-    for logger in (logging.getLogger(), *map(logging.getLogger, named)):
-        for handler in logger.handlers:
-            handler.setFormatter(AsJson())
+    # Whatever formatter a handler has or gets: Streamlit gives its and uvicorn's loggers new ones at any time.
+    logging.StreamHandler.format = lambda _, record: AsJson().format(record)  # type: ignore[method-assign,assignment]
+    logging.captureWarnings(True)
+    threading.excepthook = _thread_failed
     for name in REQUESTS:
         logging.getLogger(name).addFilter(_is_grave)
+
+
+def _thread_failed(failed: threading.ExceptHookArgs) -> None:
+    if failed.exc_type is not SystemExit and failed.exc_value is not None:
+        raised = (failed.exc_type, failed.exc_value, failed.exc_traceback)
+        logging.getLogger("glassformer").error("A thread ended by an error", exc_info=raised)
 
 
 def _is_grave(record: logging.LogRecord) -> bool:

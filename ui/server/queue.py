@@ -5,6 +5,10 @@ smallest mark is served next, and the clock moves on to it. So short work goes b
 asks for much, or again and again, has marks that run ahead of the others'; and as marks do not change while the clock
 goes on, later requests soon have larger ones than a long run that waits.
 
+A cost is a guess. What a visitor's requests really took is kept, and fades: who had the model for more than a second
+of late comes behind who had not. So heavy requests of some, whatever makes them heavy, hold up a light one of another
+for no longer than the run that goes on. Whoever has waited for `PATIENT_SECONDS` stands among all others again.
+
 Source: Golestani, "A Self-Clocked Fair Queueing Scheme for Broadband Applications" (1994), section 3.
 
 Knows nothing of Streamlit.
@@ -25,6 +29,10 @@ from transformer.runs.together import MOST_ROWS, may_join
 
 OTHER_COST = 20.0
 """Of work that is no run, in the unit of `cost_of`: about that of a sentence."""
+
+MUCH_SECONDS = 1.0  # of the model's time, of late
+LATE_SECONDS = 20.0  # after which a third of what was used still counts
+PATIENT_SECONDS = 10.0
 
 _ROOM = 1_000_000  # rows times characters squared: the maps of rows that are recorded one by one wait for each other
 
@@ -62,9 +70,10 @@ def cost_of(query: Query) -> float:
 class FairQueue:
     """Requests that wait, in no thread's hands: whoever shares one brings a lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, time_of: Callable[[], float] = time.monotonic) -> None:
         self._waiting: list[Request] = []
-        self._clock = 0.0
+        self._clock, self._time_of = 0.0, time_of
+        self._used: dict[Hashable, tuple[float, float]] = {}  # seconds of each visitor, and when they were counted
         self._last: dict[Hashable, float] = {}  # each visitor's last mark, while it is ahead of the clock
 
     def put(self, request: Request) -> None:
@@ -81,18 +90,33 @@ class FairQueue:
     def _mark(self, request: Request) -> float:
         return max(self._clock, self._last.get(request.visitor, 0.0)) + request.cost
 
-    def take(self, *, before: float = math.inf) -> list[Request]:
-        """The next request, if its mark is smaller than `before`, and those that are decoded together with it."""
-        first = min(self._waiting, key=lambda request: request.mark, default=None)  # of equal ones, who came first
-        if first is None or first.mark >= before:
+    def rank(self, request: Request, *, waited: float = 0.0) -> tuple[bool, float]:
+        """Its place among others: whether its visitor had much of late and has not waited long, and its mark."""
+        return waited < PATIENT_SECONDS and self._recently(request.visitor) > MUCH_SECONDS, request.mark
+
+    def _recently(self, visitor: Hashable) -> float:
+        seconds, when = self._used.get(visitor, (0.0, 0.0))
+        return seconds * math.exp((when - self._time_of()) / LATE_SECONDS)
+
+    def take(self, *, before: tuple[bool, float] = (True, math.inf)) -> list[Request]:
+        """The next request, if it comes before a rank, and those that are decoded together with it."""
+        now = self._time_of()
+        ranks = {one: self.rank(one, waited=now - one.came) for one in self._waiting}
+        first = min(ranks, key=lambda one: ranks[one], default=None)  # of equal ones, who came first
+        if first is None or ranks[first] >= before:
             return []
         taken = [first, *self._company(first)]
         self._waiting = [request for request in self._waiting if request not in taken]
         return taken
 
-    def done(self, taken: Sequence[Request]) -> None:
-        """Say that what was taken together is done."""
-        self._clock = max(self._clock, taken[0].mark)
+    def done(self, taken: Sequence[Request], seconds: float = 0.0) -> None:
+        """Say that what was taken together is done, and how long it took."""
+        self._clock, now = max(self._clock, taken[0].mark), self._time_of()
+        for one in taken if seconds else ():
+            self._used[one.visitor] = self._recently(one.visitor) + seconds / len(taken), now
+        self._used = {
+            who: used for who, used in self._used.items() if who is not None and now - used[1] < 10 * LATE_SECONDS
+        }
         self._last = {visitor: mark for visitor, mark in self._last.items() if mark > self._clock}
 
     def _company(self, first: Request) -> list[Request]:

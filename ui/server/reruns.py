@@ -14,6 +14,8 @@ from streamlit.components.v2.bidi_component import main
 from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session, runtime
 
+from ui.server.descriptors import late
+
 Populate = Callable[..., None]
 """Writes the options of a section of the look into a message."""
 AT_ONCE: Final = 100  # messages; of 500 that wait for a connection Streamlit takes it for broken
@@ -84,6 +86,7 @@ def each(send: Callable[[Any, Any, Any], None]) -> Callable[[Any, Any, list[Any]
 
 REPLACED: Final[Mapping[tuple[Any, str], Callable[[Any], Any]]] = {
     (app_session, "_populate_theme_msg"): once,
+    (app_session, "asyncio"): late,
     (main, "make_bidi_component_presenter"): briefly,
     (app_session.AppSession, "flush_browser_queue"): together,
     (runtime.Runtime, "_send_message"): each,

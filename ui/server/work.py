@@ -10,7 +10,6 @@ Knows nothing of Streamlit.
 from __future__ import annotations
 
 import logging
-import math
 import sys
 import threading
 import time
@@ -95,7 +94,7 @@ class Runner:
         self._queue = FairQueue()
         self._under_way: dict[Hashable, Request] = {}
         self._cache: LRUCache[Hashable, _Kept] = LRUCache(cache_bytes, getsizeof=lambda kept: kept.nbytes)
-        self.n_runs = 0
+        self.n_runs, self._spent = 0, 0.0
 
     @property
     def is_busy(self) -> bool:
@@ -194,15 +193,15 @@ class Runner:
                 )
             )
 
-    def _turn(self, before: float = math.inf) -> None:
-        """Do what is next, if its mark is smaller than that of the run that stands still meanwhile."""
+    def _turn(self, aside: Request | None = None) -> None:
+        """Do what is next, if it comes before the run that stands still meanwhile."""
         with self._lock:
-            taken = self._queue.take(before=before)
+            taken = self._queue.take() if aside is None else self._queue.take(before=self._queue.rank(aside))
         if not taken:
             return
-        began, counted = time.monotonic(), metrics.meter()
+        began, spent, counted = time.monotonic(), self._spent, metrics.meter()
         try:
-            results = self._results(taken, lambda: self._turn(taken[0].mark))
+            results = self._results(taken, lambda: self._turn(taken[0]))
             for request, result in zip(taken, results, strict=True):
                 self._settle(request, result)
         except BaseException as error:  # nobody waits for an answer that will not come
@@ -210,12 +209,14 @@ class Runner:
                 if not request.future.done():
                     self._settle(request, error)
         finally:
+            own = time.monotonic() - began - (self._spent - spent)  # without what was done within
+            self._spent += own
             with self._lock:
-                self._queue.done(taken)
+                self._queue.done(taken, own)
             if counted is not None:
                 for request in taken:
                     counted.waiting.observe(began - request.came)
-                if before == math.inf:  # else within another's turn, whose time it is
+                if aside is None:  # else within another's turn, whose time it is
                     counted.model.observe(time.monotonic() - began)
 
     def _results(self, taken: Sequence[Request], pause: Callable[[], None]) -> Iterator[Any]:

@@ -1,7 +1,6 @@
 """What a compiler and int8 gain: the steps that are timed are right, and what is measured ends when it shall."""
 
 import shutil
-import time
 from contextlib import closing
 
 import pytest
@@ -91,9 +90,7 @@ def test_what_nobody_waits_for_ends_with_all_that_it_started(monkeypatch):
 def test_only_one_is_measured_at_a_time():
     with closing(measuring(tiny_config())) as first, closing(measuring(tiny_config())) as second:
         next(first)
-        began = time.monotonic()
         assert next(second).done == 0
-        assert time.monotonic() - began < 2
         assert gains._ONE_AT_A_TIME.locked()
     assert not gains._ONE_AT_A_TIME.locked()
 

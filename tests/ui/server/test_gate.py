@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from starlette.requests import Request
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
@@ -132,6 +133,83 @@ def test_what_is_on_its_way_counts(runtime, monkeypatch):
         return second, await first, await put(door, path="/_stcore/upload_file/other/1", size=b"700")
 
     assert asyncio.run(go()) == (503, 204, 204)
+
+
+def upload(door, *parts, path=MINE, size=700, wait=None):
+    """An upload that sends these parts of its body, then waits, and ends or is gone; its task."""
+    body = [{"type": "http.request", "body": bytes(n), "more_body": True} for n in parts]
+
+    async def receive():
+        if body:
+            return body.pop(0)
+        if wait is not None:
+            await wait.wait()
+        return {"type": "http.disconnect"}
+
+    found = []
+
+    async def send(message):
+        found.append(message.get("status"))
+
+    async def go():
+        headers = [(b"content-length", str(size).encode())]
+        await door({"type": "http", "method": "PUT", "path": path, "headers": headers}, receive, send)
+        return found
+
+    return asyncio.create_task(go())
+
+
+class Reader(App):
+    """Reads what comes, as Streamlit does."""
+
+    async def __call__(self, scope, receive, send):
+        async for _ in Request(scope, receive).stream():
+            pass
+
+
+@pytest.mark.parametrize("parts", [(), (0,), (5,)])
+def test_who_announces_much_and_sends_nothing_holds_up_nobody(runtime, monkeypatch, parts):
+    monkeypatch.setattr(gate, "GRACE_SECONDS", -1.0)  # of sending nothing more
+    runtime.sessions |= {"third", "fourth"}
+
+    async def go():
+        door, wait = Gate(Reader()), asyncio.Event()
+        held = [upload(door, *parts, path=f"/_stcore/upload_file/{name}/1", wait=wait) for name in ("other", "third")]
+        await asyncio.sleep(0.01)
+        door._app = App()
+        status = await put(door, size=b"700")
+        wait.set()
+        await asyncio.gather(*held)
+        return status, door._coming
+
+    assert asyncio.run(go()) == (204, set())
+
+
+def test_who_was_slow_and_goes_on_waits_for_room_again(runtime, monkeypatch):
+    monkeypatch.setattr(gate, "GRACE_SECONDS", -1.0)
+    monkeypatch.setattr(gate, "WAIT_SECONDS", 0.01)
+
+    class Meanwhile(Reader):
+        async def __call__(self, scope, receive, send):
+            await receive()
+            runtime.holds("other", 850)
+            await super().__call__(scope, receive, send)
+
+    async def go():
+        return await upload(Gate(Meanwhile()), 100, 100, size=700)
+
+    assert asyncio.run(go())[0] == 408
+
+
+def test_an_upload_that_ends_early_is_one_line_in_the_log(runtime, caplog):
+    async def go():
+        return await upload(Gate(Reader()), 100, 50, size=700)
+
+    with caplog.at_level("INFO"):
+        assert asyncio.run(go()) == []
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("glassformer")] == [
+        "An upload ended after 150 of 700 bytes."
+    ]
 
 
 def test_what_nobody_takes_over_is_dropped(runtime, monkeypatch):

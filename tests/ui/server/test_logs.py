@@ -1,8 +1,9 @@
 """The log as JSON: one line an event, and nothing that a visitor typed."""
 
+import io
 import json
 import logging
-import sys
+import threading
 
 import pytest
 
@@ -36,15 +37,51 @@ def test_an_error_says_where_it_is_and_not_what_it_quotes():
     assert "visitor" not in json.dumps(found)
 
 
+@pytest.fixture
+def process(monkeypatch):
+    """What belongs to the process stays as it is."""
+    monkeypatch.setattr(logging.StreamHandler, "format", logging.StreamHandler.format)
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
+    monkeypatch.setattr(logging, "captureWarnings", lambda _: None)
+
+
 @pytest.mark.parametrize("how", ["json", ""])
-def test_only_where_it_is_asked_for(monkeypatch, capsys, how):
+def test_only_where_it_is_asked_for(monkeypatch, process, how):
     monkeypatch.setenv(logs.ENVIRONMENT, how)
-    root, ours, requests = (logging.getLogger(name) for name in ("", "streamlit.made", "uvicorn.error"))
-    handlers = [logging.StreamHandler(sys.stderr) for _ in range(2)]
-    monkeypatch.setattr(root, "handlers", handlers[:1])
-    monkeypatch.setattr(ours, "handlers", handlers[1:])
+    requests, there = logging.getLogger("uvicorn.error"), io.StringIO()
     monkeypatch.setattr(requests, "filters", [])
+    monkeypatch.setattr(logging.getLogger("streamlit.made"), "handlers", [logging.StreamHandler(there)])
     logs.begin()
     logs.begin()
-    assert [isinstance(handler.formatter, logs.AsJson) for handler in handlers] == [how == "json"] * 2
+    logging.getLogger("streamlit.made").error("failed")
+    assert there.getvalue().startswith("{") == (how == "json")
     assert bool(requests.filter(record('127.0.0.1 - "WebSocket /?token=x" [accepted]'))) == (how != "json")
+
+
+def test_a_traceback_of_a_logger_that_gets_its_handler_later_is_one_object(monkeypatch, process):
+    """As Streamlit does with those of uvicorn, each time its settings are read."""
+    monkeypatch.setenv(logs.ENVIRONMENT, "json")
+    late, found = logging.getLogger("uvicorn.made"), io.StringIO()
+    logs.begin()
+    handler = logging.StreamHandler(found)
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    monkeypatch.setattr(late, "handlers", [handler])
+    monkeypatch.setattr(late, "propagate", False)
+    try:
+        raise ValueError("a visitor's sentence")
+    except ValueError:
+        late.exception("Exception in ASGI application\n")
+    (line,) = found.getvalue().splitlines()
+    assert (json.loads(line)["error"], json.loads(line)["message"]) == ("ValueError", "Exception in ASGI application")
+    assert "visitor" not in line
+
+
+def test_a_thread_that_fails_is_one_object(monkeypatch, process):
+    monkeypatch.setenv(logs.ENVIRONMENT, "json")
+    logs.begin()
+    found = io.StringIO()
+    monkeypatch.setattr(logging.getLogger("glassformer"), "handlers", [logging.StreamHandler(found)])
+    thread = threading.Thread(target=lambda: 1 / 0)
+    thread.start()
+    thread.join()
+    assert json.loads(found.getvalue())["error"] == "ZeroDivisionError"

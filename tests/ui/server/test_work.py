@@ -9,7 +9,8 @@ import pytest
 
 from tests.ui.runs.held import CHECKPOINT, WAIT, Model, query, runner, until_waiting
 from transformer.errors import QueryError
-from ui.server.work import BusyError
+from ui.server import queue
+from ui.server.work import BusyError, Runner
 
 
 @pytest.fixture
@@ -212,3 +213,29 @@ def test_what_nobody_waits_for_yet_comes_last(visitors):
     model.go.set()
     assert [answer.result(WAIT).query.source for answer in answers] == ["first", "late", "b" * 90]
     assert model.ran == ["first", "b" * 90, "late"]
+
+
+def test_heavy_requests_of_some_hold_up_another_by_the_run_that_goes_on(visitors, monkeypatch):
+    """What they take is measured: all of these are thought to cost the same."""
+    monkeypatch.setattr(queue, "MUCH_SECONDS", 0.0)
+    own, begun, go, order = threading.local(), threading.Event(), threading.Event(), []
+    work = Runner(visitor=lambda: own.name, max_places=10)
+
+    def ask(who, n, hold=lambda: None):
+        own.name = who
+        return work.compute((who, n), lambda: (hold(), order.append(who)), nbytes=lambda _: 1)
+
+    for who in ("one", "two", "three", "four"):
+        visitors.submit(ask, who, 0).result(WAIT)
+    asked = [visitors.submit(ask, "one", 1, lambda: begun.set() or go.wait(WAIT))]
+    assert begun.wait(WAIT)
+    asked += [visitors.submit(ask, who, n) for who, n in [("two", 1), ("three", 1), ("four", 1)]]
+    asked += [visitors.submit(ask, "one", n) for n in range(2, 11)]
+    until_waiting(work, 13)
+    asked.append(visitors.submit(ask, "light", 1))
+    until_waiting(work, 14)
+    order.clear()
+    go.set()
+    for answer in asked:
+        answer.result(WAIT)
+    assert order[:2] == ["one", "light"]

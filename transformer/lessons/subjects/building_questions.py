@@ -14,13 +14,13 @@ import torch
 from transformer.analysis import head_norms
 from transformer.analysis.one_weight import place
 from transformer.lessons.case import Answer, Case, NotHere, numbered, worded
+from transformer.lessons.margins import above, only_rounding
 from transformer.lessons.run_differences import amount
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
 from words import say
 
-ROUNDING: Final = 1e-4
 TOUCHED: Final = 1e-6  # a number of a vector that changes by more than this share of the largest change has changed
 
 
@@ -87,7 +87,7 @@ def places_of_a_head(case: Case) -> Answer:
     mixed = np.moveaxis(heads, 0, -1).reshape(heads.shape[1], -1)  # [query, d_model], number by number
     matrix = _matrix(case).reshape(n * width, -1)
     off = {word: _off(one @ matrix + bias, output) for word, one in (("block", joined), ("spread", mixed))}
-    right = min(off, key=lambda word: off[word])
+    right = "block" if above(off["spread"] - off["block"]) else "spread"
     values = {"width": width, "first": width + 1, "last": 2 * width, "n": n, "error": amount(off[right])}
     return Answer(right=right, options=worded("block", "spread", "all"), values=values)
 
@@ -97,7 +97,7 @@ def joined_or_added(case: Case) -> Answer:
     heads, output, bias = _joined(case)
     by_head = np.einsum("hqd,hdm->qm", heads, _matrix(case)) + bias
     apart = _off(by_head, output)
-    right = "rounding" if apart < ROUNDING else "visible"
+    right = "rounding" if only_rounding(apart) else "visible"
     return Answer(right=right, options=worded("rounding", "visible", "depends"), values={"apart": amount(apart)})
 
 

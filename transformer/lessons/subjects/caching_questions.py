@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from transformer.lessons.case import Answer, Case, NotHere, numbered, worded
+from transformer.lessons.margins import only_rounding
 from transformer.lessons.run_differences import amount
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
@@ -24,7 +25,6 @@ from transformer.model.taps import Replacer, tap_of
 from transformer.runs.decoding import Prefix
 
 MOST_STEPS: Final = 64  # without a cache all tokens are computed anew at each step, and a question may not take long
-ROUNDING: Final = 1e-4
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ def written_with_cache(case: Case) -> Answer:
     """How far the cache moves what is computed."""
     kept, afresh = _both_ways(case)
     apart = float(np.abs(kept.log_probs - afresh.log_probs).max())
-    right = "rounding" if apart <= ROUNDING * max(1.0, float(np.abs(afresh.log_probs).max())) else "visible"
+    same = only_rounding(apart / max(1.0, float(np.abs(afresh.log_probs).max())))
+    right = "rounding" if same else "visible"
     return Answer(right=right, options=worded("rounding", "visible", "later"), values={"apart": amount(apart)})
 
 

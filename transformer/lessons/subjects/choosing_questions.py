@@ -10,7 +10,8 @@ from typing import Any, Final
 
 from transformer.analysis.reshaping import Spread, reshaped, spread
 from transformer.analysis.worth_seeing import hardest_step as least_sure
-from transformer.lessons.case import Answer, Case, NotHere, Option, numbered, worded
+from transformer.lessons.case import NEAR, Answer, Case, NotHere, Option, numbered, worded
+from transformer.lessons.margins import ROUNDING, between
 from transformer.lessons.subjects.steps import written
 from transformer.runs.query import Beam, Sampling
 
@@ -60,19 +61,23 @@ def flattened(case: Case) -> Answer:
     if hot.entropy < warm.entropy:
         right = "falls"
     else:
-        right = "half" if share <= 1 / 2 else ("between" if share <= NINE_TENTHS else "above")
+        right = between((1 / 2, NINE_TENTHS), share, ("half", "between", "above"))
     values = {"h1": warm.entropy, "h2": hot.entropy, "as_if": 2**hot.entropy}
     return Answer(right=right, options=worded("falls", "half", "between", "above"), values=values, variant=right)
 
 
 def kept_by_top_p(case: Case) -> Answer:
     """How many pieces top-p 0.9 keeps."""
-    kept, nine = _at(case, Sampling(top_p=NINE_TENTHS)).left, int(case.picked["nine"])
-    options = [
-        Option(word, _range(least, min(most, nine - 1))) for word, (least, most) in BINS.items() if least < nine
-    ]
-    inside = (word for word, (least, most) in BINS.items() if least <= kept <= most)
-    right = "share" if kept >= nine else next(inside)
+    nine = int(case.picked["nine"])
+    least, kept, most = (_at(case, Sampling(top_p=NINE_TENTHS + by)).left for by in (-ROUNDING, 0.0, ROUNDING))
+    options = [Option(word, _range(low, min(high, nine - 1))) for word, (low, high) in BINS.items() if low < nine]
+
+    def word(n: int) -> str:
+        return "share" if n >= nine else next(word for word, (low, high) in BINS.items() if low <= n <= high)
+
+    right = word(kept)
+    if not word(least) == right == word(most):
+        raise NotHere(NEAR)
     values = {"n": kept, "top": _at(case, Sampling()).top}
     variant = right if right in ("one", "share") else "several"
     return Answer(right=right, options=(*options, Option("share")), values=values, variant=variant)
@@ -106,9 +111,7 @@ def one_beam(case: Case) -> Answer:
     beam = case.another(decoding=Beam(size=1, length_penalty=0.0))
     same = beam.tgt_ids == case.trace.tgt_ids
     if not same and math.isclose(beam.log_prob, case.trace.log_prob, abs_tol=SAME_NATS):
-        raise NotHere(
-            "Two pieces are equally probable up to rounding, so there is no single answer; try another sentence."
-        )
+        raise NotHere(NEAR)
     right = "same" if same else ("more" if beam.log_prob > case.trace.log_prob else "less")
     values = {"g": case.trace.log_prob, "b": beam.log_prob}
     return Answer(right=right, options=worded("more", "same", "less"), values=values)

@@ -14,6 +14,7 @@ import numpy as np
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
 from transformer.lessons.case import Answer, Case, NotHere, Option, numbered, worded
+from transformer.lessons.margins import only_rounding
 from transformer.lessons.run_differences import amount, outputs
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
@@ -104,7 +105,6 @@ def _waves(case: Case) -> np.ndarray:
     return study.wavelengths(table.shape[1])[: table.shape[1] // 2]
 
 
-SAME: Final = 1e-4  # dot products that differ by less than this share of the largest are the same, up to rounding
 MEASURED: Final = 512
 
 
@@ -135,7 +135,7 @@ def same_distance(case: Case) -> Answer:
     similar = study.similarity(table_of(case)[:MOST_POSITIONS])
     first, second = float(similar[p, q]), float(similar[p2, q2])
     spread = study.by_distance(similar).spread
-    near = abs(first - second) <= SAME * float(np.abs(similar).max())
+    near = only_rounding(abs(first - second) / float(np.abs(similar).max()))
     right = "same" if near else ("first" if first > second else "second")
     values = {"first": first, "second": second, "spread": amount(spread), "d": q - p}
     variant = "distance" if near else "places"
@@ -147,7 +147,7 @@ def shift_map(case: Case) -> Answer:
     k, table = int(case.picked["k"]), table_of(case)[:MEASURED]
     missed = float(study.rotation_errors(table, k).max())
     fit = study.fit_shift(table, k)
-    right = "one" if missed < FOLLOWS else "none"
+    right = "one" if only_rounding(missed, FOLLOWS) else "none"
     if right == "none" and fit.held_out_error < 0.1:
         raise NotHere(
             "In this table, shifting the positions does not rotate the vectors by the formula's angles. It "

@@ -13,7 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from transformer.analysis import costs
-from transformer.lessons.case import Answer, Case, NotHere, numbered, worded
+from transformer.lessons.case import NEAR, Answer, Case, NotHere, numbered, worded
+from transformer.lessons.margins import clear
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import Intervention, NoFeedForward, NoPositions, NoResidual, ScoreScale
@@ -119,6 +120,8 @@ def parts_that_can_go(case: Case) -> Answer:
     """How many of four parts can be taken away, one at a time, so that the model still writes the same."""
     own, found = _without(case, PARTS)
     best = own.log_probs.argmax(-1)
+    if not all(clear(trace.log_probs).all() for trace in (own, *found.values())):
+        raise NotHere(NEAR)
     kept = {word: bool((trace.log_probs.argmax(-1) == best).all()) for word, trace in found.items()}
     k = sum(kept.values())
     values = {"k": k, "change": str(PARTS["residual"]), **_told(own, found)}

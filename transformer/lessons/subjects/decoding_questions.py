@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from transformer.lessons.case import Answer, Case, NotHere, Option, numbered, worded
+from transformer.lessons.case import NEAR, Answer, Case, NotHere, Option, numbered, worded
+from transformer.lessons.margins import above, only_rounding
 from transformer.lessons.run_differences import outputs
 from transformer.lessons.subjects.steps import written
 from transformer.runs.query import Beam
@@ -79,7 +80,7 @@ def hardest_step(case: Case) -> Answer:
     if entropies[order[0]] - entropies[order[1]] >= CLEAR_BITS and others:
         chosen = [hardest, *others]
         right = f"step-{hardest + 1}"
-    elif spread < CLEAR_BITS:
+    elif not above(spread, CLEAR_BITS):
         chosen = [int(one) for one in order[: MOST_CHOICES - 1]]
         right = "equal"
     else:
@@ -113,7 +114,7 @@ def passes(case: Case) -> Answer:
     visited = range(max(0, n_steps - N_BACK_AND_FORTH), n_steps)
     # Whether a pass over the whole output says of a step what one that ends there says.
     ends = ((step, case.another(max_new=step + 1)) for step in visited)
-    again = sum(not np.allclose(trace.log_probs[at], one.log_probs[at], atol=SAME_NATS) for at, one in ends)
+    again = sum(not only_rounding(float(np.abs(trace.log_probs[at] - one.log_probs[at]).max())) for at, one in ends)
     options = numbered({str(n): n for n in (again, 0, 1, N_BACK_AND_FORTH, N_BACK_AND_FORTH * n_steps)})
     return Answer(right=str(again), options=options, values={"k": again, "n": n_steps})
 
@@ -125,10 +126,7 @@ def beam_against_greedy(case: Case) -> Answer:
     ours, theirs = case.trace.log_prob, beam.log_prob
     same = beam.tgt_ids == case.trace.tgt_ids
     if not same and math.isclose(ours, theirs, abs_tol=SAME_NATS):
-        raise NotHere(
-            "The outputs of beam search and of greedy decoding are equally probable up to rounding, so there is no "
-            "single answer; try another sentence."
-        )
+        raise NotHere(NEAR)
     right = "same" if same else ("more" if theirs > ours else "less")
     apart = next((i for i, (a, b) in enumerate(zip(case.trace.tgt_ids, beam.tgt_ids, strict=False)) if a != b), 0)
     piece = case.trace.tgt_pieces[apart] if case.trace.n_steps else ""

@@ -19,6 +19,7 @@ from transformer.doctor.checklist import TESTS
 from transformer.doctor.examination import run_test
 from transformer.doctor.patient import Patient
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.margins import between, only_rounding
 from transformer.lessons.run_differences import amount, first_difference, largest_difference, outputs
 from transformer.lessons.subjects.masks_questions import exchanged, positions_read
 from transformer.model.anatomy import anatomy
@@ -87,8 +88,8 @@ def _rows_moved(case: Case, at: int, *changes: Intervention) -> np.ndarray:
     read = list(trace.read_ids)
     before = _logits(case, read, tap)
     read[at] = another_piece(trace, at, config=checkpoint.config)
-    moved: np.ndarray = (before != _logits(case, read, tap)).any(axis=-1)
-    return moved
+    moved = np.abs(before - _logits(case, read, tap)).max(axis=-1) / max(1.0, float(np.abs(before).max()))
+    return np.array([not only_rounding(float(by)) for by in moved])
 
 
 def _logits(case: Case, read: list[int], tap: Tap) -> np.ndarray:
@@ -290,7 +291,7 @@ def sureness_of_nonsense(case: Case) -> Answer:
     if not other.n_steps or other.output_text == case.trace.output_text:
         raise NotHere("Shifting the pieces of this sentence changes nothing; try another one.")
     before, after = (trace.log_prob / trace.n_steps for trace in (case.trace, other))
-    right = "same" if abs(after - before) < SURE_NATS else ("less" if after < before else "more")
+    right = between((-SURE_NATS, SURE_NATS), after - before, ("less", "same", "more"))
     values = {**_changed(case.trace, other), "sure": -before, "sure_after": -after}
     values |= {"loss": _own_loss(case, *changes), "do": write(changes)}
     return Answer(right=right, options=worded("less", "same", "more"), values=values, variant=right)

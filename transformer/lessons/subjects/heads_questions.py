@@ -13,6 +13,7 @@ from transformer.analysis import head_norms
 from transformer.analysis.head_passes import Head, Reading
 from transformer.analysis.head_statistics import distance, entropy
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.margins import between, clear, counted, largest
 from transformer.lessons.run_differences import first_difference, largest_difference, outputs
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import Kind, anatomy
@@ -48,7 +49,7 @@ def two_writers(case: Case) -> dict[str, Any]:
     """The heads of that layer that write most and least, and how much of all that is written they write."""
     picked = last_writer(case)
     shares = written_shares(case, picked["kind"], picked["layer"] - 1)
-    found = {"most": int(shares.argmax()) + 1, "least": int(shares.argmin()) + 1}
+    found = {"most": largest(shares) + 1, "least": largest(-shares) + 1}
     return {**picked, **found, "share": float(shares.max()), "least_share": float(shares.min())}
 
 
@@ -60,14 +61,14 @@ def sharpest(case: Case) -> dict[str, Any]:
     first = case.trace.first_row
     rows = case.trace.maps(picked["kind"])[picked["layer"] - 1, :, first : first + case.trace.n_steps]
     tops = rows.max(axis=-1).mean(axis=-1)  # [head]
-    return {**picked, "sharp": int(tops.argmax()) + 1, "top": float(tops.max())}
+    return {**picked, "sharp": largest(tops) + 1, "top": float(tops.max())}
 
 
 def costliest_head(case: Case) -> dict[str, Any]:
     """The head of that layer without which the output loses most probability."""
     picked = last_writer(case)
     effects = without_heads(case, picked["kind"], picked["layer"] - 1, range(int(picked["n_heads"])))
-    head = min(effects, key=lambda one: effects[one])
+    head = [*effects][largest(-np.array([*effects.values()]))]
     if effects[head] >= 0:
         raise NotHere("No head of this layer makes the output more probable; try another sentence.")
     return {**picked, "head": head + 1, "cost": -effects[head]}
@@ -137,9 +138,13 @@ def two_heads_agree(case: Case) -> Answer:
     rows = slice(1, None) if case.picked["kind"] == "decoder" else slice(None)  # a first row sees one key only
     same = maps[0, rows].argmax(axis=-1) == maps[1, rows].argmax(axis=-1)
     count, n_rows = int(same.sum()), len(same)
-    right = "all" if count == n_rows else ("half" if 2 * count >= n_rows else "few")
+    right = counted(same, clear(maps[0, rows]) & clear(maps[1, rows]), lambda k: _agree(k, n_rows))
     values = {"count": count, "rows": n_rows}
     return Answer(right=right, options=worded("all", "half", "few"), values=values, variant=right)
+
+
+def _agree(count: int, n_rows: int) -> str:
+    return "all" if count == n_rows else ("half" if 2 * count >= n_rows else "few")
 
 
 def entropy_of_mean(case: Case) -> Answer:
@@ -187,7 +192,7 @@ def worth_of_size(case: Case) -> Answer:
     most, least = case.at("most"), case.at("least")
     effects = without_heads(case, case.picked["kind"], case.at("layer"), (most, least))
     apart = effects[least] - effects[most]  # the more is lost, the lower
-    right = "same" if abs(apart) < SAME_NATS else ("most" if apart > 0 else "least")
+    right = between((-SAME_NATS, SAME_NATS), apart, ("least", "same", "most"))
     worth = (most if right != "least" else least) + 1
     values = {"by_most": effects[most], "by_least": effects[least], "worth": worth}
     return Answer(right=right, options=worded("most", "least", "same"), values=values, variant=right)

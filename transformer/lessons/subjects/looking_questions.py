@@ -11,6 +11,7 @@ import numpy as np
 
 from transformer.analysis.worth_seeing import hardest_step as least_sure
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.margins import between, clear, counted, largest
 from transformer.lessons.run_differences import first_difference, outputs
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
@@ -33,7 +34,7 @@ def looked_at(case: Case) -> dict[str, Any]:
     at = least_sure(case.trace.entropies(), range(written(case, least=2)))
     own = own_pieces(case)
     row = weights.mean(axis=(0, 1))[at]  # [key]
-    key = max(own, key=lambda place: (float(row[place]), -place))
+    key = own[largest(row[list(own)])]
     return {
         "step": at + 1,
         "piece": case.trace.tgt_pieces[at],
@@ -67,7 +68,7 @@ def _at_step(case: Case, step: int) -> dict[str, Any]:
     written(case, least=step)
     weights = cross_maps(case)
     sure = weights.max(axis=-1).mean(axis=-1)  # [layer, head]
-    layer, head = np.unravel_index(int(sure.argmax()), sure.shape)
+    layer, head = np.unravel_index(largest(sure), sure.shape)
     return {"step": step, "layer": int(layer) + 1, "head": int(head) + 1, "piece": case.trace.tgt_pieces[step - 1]}
 
 
@@ -134,7 +135,7 @@ def weight_on_end(case: Case) -> Answer:
     if n_keys < 3:
         raise NotHere("The source has too few tokens to share the weight among; try a longer sentence.")
     share, even = float(weights[..., -1].mean()), 1 / n_keys
-    right = "more" if share > FAIR * even else ("less" if share < even / FAIR else "even")
+    right = between((even / FAIR, FAIR * even), share, ("less", "even", "more"))
     values = {"mark": case.trace.src_pieces[n_keys - 1], "share": share, "even": even, "n": n_keys}
     return Answer(right=right, options=worded("less", "even", "more"), values=values, variant=right)
 
@@ -146,8 +147,9 @@ def heads_that_agree(case: Case) -> Answer:
     n_heads, n_own = rows.shape[0] * rows.shape[1], rows.shape[2]
     if n_heads < 2 or n_own < 2:
         raise NotHere("This step needs at least two heads and two pieces; try a longer sentence.")
-    count = int((rows.argmax(axis=-1) == own.index(case.at("key"))).sum())
-    right = "all" if count == n_heads else ("most" if 2 * count > n_heads else "few")
+    agree = rows.argmax(axis=-1) == own.index(case.at("key"))
+    count = int(agree.sum())
+    right = counted(agree, clear(rows), lambda k: "all" if k == n_heads else ("most" if 2 * k > n_heads else "few"))
     return Answer(right=right, options=worded("all", "most", "few"), values={"count": count}, variant=right)
 
 

@@ -21,6 +21,7 @@ from transformer.analysis.mask_checks import (
     record_attention,
 )
 from transformer.lessons.case import Answer, Case, NotHere, numbered, worded
+from transformer.lessons.margins import largest, only_rounding
 from transformer.lessons.run_differences import amount
 from transformer.model.anatomy import anatomy
 from transformer.model.scores import masked_softmax
@@ -85,7 +86,7 @@ def closed_key(case: Case) -> dict[str, Any]:
     shares /= shares.sum(axis=-1, keepdims=True)  # as if all keys were open
     future = np.triu(np.ones((n, n), bool), k=1)
     future[0] = False  # the first row has but one open key, which takes all in any case
-    head, query, key = np.unravel_index(np.where(future, shares, -1.0).argmax(), shares.shape)
+    head, query, key = np.unravel_index(largest(np.where(future, shares, -1.0)), shares.shape)
     return {
         "head": int(head) + 1,
         "query": int(query) + 1,
@@ -134,13 +135,9 @@ def rows_moved(case: Case) -> Answer:
         raise NotHere("For this sentence, no row after the replaced token changes visibly; try another one.")
     values = {"a": at + 1, "b": len(moved.kept), "kept": amount(before)}
     options = worded("before", "only", "from", "all")
-    if before > moved.rounding:
+    if not only_rounding(before, moved.rounding):
         return Answer(right="all", options=options, values=values, variant="open")
-    return Answer(right="from", options=options, values=values, variant=_exactly(before))
-
-
-def _exactly(moved: float) -> str:
-    return "exactly" if moved == 0 else "rounding"
+    return Answer(right="from", options=options, values=values, variant="closed")
 
 
 def rows_moved_without_mask(case: Case) -> Answer:
@@ -165,21 +162,20 @@ def pads_move(case: Case) -> Answer:
     """How far pads behind the source move the logits."""
     source = _padding(case)["source"]
     most = float(source.kept.max())
-    right, variant = ("rounding", _exactly(most)) if most <= source.rounding else ("visibly", "visibly")
+    right = "rounding" if only_rounding(most, source.rounding) else "visibly"
     options = worded("rounding", "last", "visibly")
-    return Answer(right=right, options=options, values={"amount": amount(most)}, variant=variant)
+    return Answer(right=right, options=options, values={"amount": amount(most)}, variant=right)
 
 
 def sides_moved_without_mask(case: Case) -> Answer:
     """On which side pads move the logits where nothing closes padding."""
     found = _padding(case)
-    moves = {side: bool(one.taken.max() > one.rounding) for side, one in found.items()}
+    moves = {side: not only_rounding(float(one.taken.max()), one.rounding) for side, one in found.items()}
     if not moves["source"]:
         raise NotHere("For this sentence, the padding has no visible effect, even without the mask; try another one.")
     right = "both" if moves["target"] else "source"
     values = {side: amount(float(one.taken.max())) for side, one in found.items()}
-    variant = "source_alone" if found["target"].taken.max() == 0 else right
-    return Answer(right=right, options=worded("source", "target", "both", "neither"), values=values, variant=variant)
+    return Answer(right=right, options=worded("source", "target", "both", "neither"), values=values, variant=right)
 
 
 def _padding(case: Case) -> dict[str, Movement]:

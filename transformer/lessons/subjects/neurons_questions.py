@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -13,13 +12,13 @@ from torch import Tensor
 from transformer.analysis import neighbours, neurons
 from transformer.analysis.stream import places
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.margins import between, largest, only_rounding
 from transformer.lessons.subjects.looking_questions import own_pieces
 from transformer.lessons.subjects.stream_questions import Place, place_of, spelled_alike, table_of
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import NoFeedForward
 from transformer.runs.replay import replay
 
-ROUNDING: Final = 1e-4
 HARDLY: Final = 0.1  # a logit that changes by less has hardly changed: it makes a probability a tenth larger
 NEAREST: Final = 10
 CLEAR: Final = 0.005  # by how much the nearest cosine has to exceed the next
@@ -43,7 +42,7 @@ def ffn_alone(case: Case) -> Answer:
         kept, other = (replay(case.checkpoint, trace, [output], tap=one)[output] for one in (tap_of(), tap))
         scale = max(1.0, float(np.abs(kept[place.row]).max()))
         moved[which] = float(np.abs(kept[place.row] - other[place.row]).max()) / scale
-    sees = {which for which, by in moved.items() if by > ROUNDING}
+    sees = {which for which, by in moved.items() if not only_rounding(by)}
     right = "none" if not sees else ("before" if sees == {"before"} else "all")
     return Answer(right=right, options=worded("none", "before", "all"), values={"by": max(moved.values())})
 
@@ -70,7 +69,7 @@ def silent_share(case: Case) -> Answer:
     place, kind = place_of(case, case.picked), str(case.checkpoint.config.activation)
     share = float(neurons.silent(_activations(case, place)[place.row], kind).mean())
     words = "few", "half", "most", "nearly_all"
-    right = words[bisect((0.5, 0.75, 0.9), share)]
+    right = between((0.5, 0.75, 0.9), share, words)
     values = {"share": share, "active": round((1 - share) * case.checkpoint.config.of(place.stack).d_ff)}
     return Answer(right=right, options=worded(*words), values=values, variant="exact" if kind == "relu" else "near")
 
@@ -105,8 +104,8 @@ def pushes(case: Case) -> Answer:
     effect = neurons.direct_effect(model, layer, neuron, inputs, token=place.row) * float(case.picked["activation"])
     written_id = trace.tgt_ids[case.at("step")]
     change = float(effect[written_id])
-    right = "hardly" if abs(change) < HARDLY else ("raises" if change > 0 else "lowers")
-    most = right == "raises" and int(effect.argmax()) == written_id
+    right = between((-HARDLY, HARDLY), change, ("lowers", "hardly", "raises"))
+    most = right == "raises" and largest(effect) == written_id
     values = {
         "change": change,
         "raised": trace.vocabulary[int(effect.argmax())],

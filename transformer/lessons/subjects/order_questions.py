@@ -9,7 +9,6 @@ Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.5 for why 
 from __future__ import annotations
 
 import re
-from bisect import bisect
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -18,6 +17,7 @@ from torch import Tensor
 
 from transformer.analysis.stream import cosine, rms
 from transformer.lessons.case import Answer, Case, NotHere, worded
+from transformer.lessons.margins import above, between, only_rounding
 from transformer.lessons.run_differences import first_difference, largest_difference, outputs
 from transformer.lessons.subjects.looking_questions import own_pieces
 from transformer.lessons.subjects.steps import written
@@ -118,7 +118,7 @@ def embedding_and_position(case: Case) -> Answer:
         raise NotHere("In this model, the embeddings or the position vectors are 0, so there is nothing to compare.")
     times = tokens / positions
     words = "position", "equal", "token", "token_much"
-    right = words[bisect((1 / NEARLY, NEARLY, MUCH), times)]
+    right = between((1 / NEARLY, NEARLY, MUCH), times, words)
     factor = float(case.checkpoint.model.stack(stack).embedding.scale)
     said = {"token": tokens, "position": positions, "times": times, "factor": factor}
     said |= {"raw": tokens / factor, "raw_times": times / factor}
@@ -178,7 +178,7 @@ def same_piece_twice(case: Case) -> Answer:
     without, with_them = _last_vectors(case, NoPositions("encoder"), replace), _last_vectors(case, replace)
     apart = float(np.abs(without[a] - without[b]).max())
     alike = float(cosine(without[a], without[b]))
-    right = "equal" if apart <= ROUNDING else ("alike" if alike > 0.5 else "different")
+    right = "equal" if only_rounding(apart, ROUNDING) else ("alike" if above(alike, 0.5) else "different")
     values = {"apart": apart, "cosine": float(cosine(with_them[a], with_them[b]))}
     return Answer(right=right, options=worded("equal", "alike", "different"), values=values)
 
@@ -211,5 +211,6 @@ def swapped_before_ffn(case: Case) -> Answer:
     n = case.trace.n_tokens(stack)
     apart = float(np.abs(after - expected)[:n].max())
     others = np.delete(np.abs(after - before)[:n].max(axis=1), [a, b])
-    right = "swap" if apart <= ROUNDING else ("all" if others.max(initial=0.0) > ROUNDING else "new")
+    moved = float(others.max(initial=0.0))
+    right = "swap" if only_rounding(apart, ROUNDING) else ("new" if only_rounding(moved, ROUNDING) else "all")
     return Answer(right=right, options=worded("swap", "new", "all"), values={"apart": apart, "n": n})

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.margins import only_rounding
 from transformer.lessons.subjects.training_questions import curve_of, smoothing_of
 from transformer.model.anatomy import anatomy
 
@@ -60,7 +61,7 @@ def run_twice(case: Case) -> Answer:
     again = case.checkpoint.run(case.trace.query)
     same = again.tgt_ids == case.trace.tgt_ids
     apart = float(np.abs(again.log_probs - case.trace.log_probs).max()) if same else math.inf
-    right = "same" if same and apart == 0 else "differ"
+    right = "same" if same and only_rounding(apart) else "differ"
     values = {"dropout": case.checkpoint.config.dropout, "n": case.trace.n_steps}
     variant = "dropped" if values["dropout"] else "never"
     return Answer(right=right, options=worded("same", "slightly", "differ"), values=values, variant=variant)

@@ -5,7 +5,6 @@ Picks: which vector, which neuron and which piece a lesson looks at inside the m
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +15,8 @@ import torch
 from transformer.analysis import neurons, stream
 from transformer.analysis.logit_lens import logit_lens, paths
 from transformer.analysis.worth_seeing import hardest_step as least_sure
-from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.case import NEAR, Answer, Case, NotHere, Option, worded
+from transformer.lessons.margins import above, between, clear, only_rounding
 from transformer.lessons.run_differences import amount
 from transformer.lessons.subjects.looking_questions import own_pieces
 from transformer.lessons.subjects.steps import written
@@ -133,7 +133,6 @@ def table_of(case: Case) -> np.ndarray:
 CLEAR: Final = 1.05  # by how much the largest has to exceed the next to be asked for
 ALMOST: Final = 0.05  # a mean this near to 0 and a deviation this near to 1 are as good as 0 and 1
 EQUAL_NATS: Final = 0.5
-PATH_ROUNDING: Final = 1e-4  # of a stream's numbers
 MOST_CHOICES: Final = 4
 MOST_REPLACED: Final = 16
 _START: Final = "{stack}.embedding.output"
@@ -163,7 +162,8 @@ def left_of_the_start(case: Case) -> Answer:
     measured, row = _measured(case)
     kept = float(measured.kept[len(measured.sublayers), row])
     words = "none", "little", "some", "most"
-    right, variant = words[bisect((0.1, 0.3, 0.7), kept)], "far" if kept < 0.3 else "near"
+    right = between((0.1, 0.3, 0.7), kept, words)
+    variant = "far" if right in words[:2] else "near"
     return Answer(right=right, options=worded(*words), values={"kept": kept}, variant=variant)
 
 
@@ -198,13 +198,15 @@ def standardised(case: Case) -> Answer:
 
 def _is_standard(vectors: np.ndarray, axis: int) -> bool:
     means, deviations = vectors.mean(axis=axis), vectors.std(axis=axis)
-    return bool(np.abs(means).max() < ALMOST and np.abs(deviations - 1).max() < ALMOST)
+    return not above(float(max(np.abs(means).max(), np.abs(deviations - 1).max())), ALMOST)
 
 
 def settled_depth(case: Case) -> Answer:
     """After which layer the piece that is written is on top to stay."""
     step = case.at("step")
-    lens = logit_lens(case.checkpoint, case.trace, top=1).by_layer()
+    lens = logit_lens(case.checkpoint, case.trace, top=2).by_layer()
+    if not clear(lens.top_probs[:, step]).all():
+        raise NotHere(NEAR)
     settled, last = int(paths(lens.rank).stays[step]), len(lens.places) - 1
     if settled < 0:
         raise NotHere(
@@ -241,8 +243,7 @@ def stream_or_sublayer(case: Case) -> Answer:
         raise NotHere(
             "With one of the two changes, this model computes values that are not finite; try another sentence."
         )
-    equal = abs(lost["skip"] - lost["alone"]) < EQUAL_NATS
-    right = "equal" if equal else max(lost, key=lambda which: lost[which])
+    right = between((-EQUAL_NATS, EQUAL_NATS), lost["alone"] - lost["skip"], ("skip", "equal", "alone"))
     shown = min(int(case.picked["step"]), max(1, case.changed(alone).n_steps))  # its output may be shorter
     values = {**lost, "do": str(alone), "shown": shown}
     return Answer(right=right, options=worded("skip", "equal", "alone"), values=values, variant=right)
@@ -267,7 +268,7 @@ def among_others(case: Case) -> Answer:
         for trace in (case.trace, changed)
     )
     alike = [float(one) for one in stream.cosine(here, there)]
-    right = "same" if alike[-1] >= 0.95 else ("like" if alike[-1] >= 0.8 else "apart")
+    right = between((0.8, 0.95), alike[-1], ("apart", "like", "same"))
     values = {"start": alike[0], "first": alike[1], "last": alike[-1], "other": sentence, "do": write(changes)}
     return Answer(right=right, options=worded("same", "like", "apart"), values=values, variant=right)
 
@@ -295,7 +296,7 @@ def silent_sublayers(case: Case) -> Answer:
     start = _START.format(stack=site.split(".")[0])
     begun = replay(case.checkpoint, case.trace, [start])[start][row]
     apart = float(np.abs(end - begun).max())
-    right = "start" if apart <= PATH_ROUNDING else ("zero" if not end.any() else "other")
+    right = "start" if only_rounding(apart) else ("zero" if not end.any() else "other")
     values = {"apart": amount(apart), "n": len(added)}
     return Answer(right=right, options=worded("start", "zero", "other"), values=values)
 
@@ -307,7 +308,7 @@ def path_that_nothing_scales(case: Case) -> Answer:
     found = replay(case.checkpoint, case.trace, [site, start, *added])
     whole = found[start][row].astype(np.float64) + sum(found[one][row].astype(np.float64) for one in added)
     apart = float(np.abs(whole - found[site][row]).max())
-    right = "before" if apart <= PATH_ROUNDING * max(1.0, float(np.abs(whole).max())) else "after"
+    right = "before" if only_rounding(apart / max(1.0, float(np.abs(whole).max()))) else "after"
     options = worded("before", "after", "both", "neither")
     return Answer(right=right, options=options, values={"apart": amount(apart), "n": len(added)}, variant="before")
 

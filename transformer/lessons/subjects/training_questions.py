@@ -21,6 +21,7 @@ from transformer.analysis.at_once import read_at_once
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.errors import CheckpointError
 from transformer.lessons.case import Answer, Case, NotHere, Option, numbered, worded
+from transformer.lessons.margins import clear, counted
 from transformer.lessons.run_differences import amount
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import CausalMask, Intervention
@@ -42,7 +43,7 @@ def reference(case: Case) -> dict[str, Any]:
     for text in _texts(case):
         score = judge(case.checkpoint, case.trace.query, text)
         missed = first_miss(score)
-        if missed is not None and missed < len(score) - 2:
+        if missed is not None and missed < len(score) - 2 and clear(score.best_probabilities[: missed + 1]).all():
             return {
                 "reference": text,
                 "at": missed + 1,
@@ -244,7 +245,8 @@ def after_the_miss(case: Case) -> Answer:
     score, missed = _missed(case)
     hits = score.hits[missed + 1 :]
     k, rest = int(hits.sum()), len(hits)
-    right = "all" if k == rest else ("some" if k else "none")
+    sure = clear(score.best_probabilities[missed + 1 :])
+    right = counted(hits, sure, lambda k: "all" if k == rest else ("some" if k else "none"))
     values = {"k": k, "rest": rest, "output": case.trace.output_text}
     return Answer(right=right, options=worded("none", "some", "all"), values=values, variant=right)
 

@@ -17,6 +17,7 @@ import numpy as np
 from transformer.analysis.one_weight import Walk, place, sites, walk
 from transformer.analysis.worth_seeing import LEAST_KEYS, worth_seeing
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
+from transformer.lessons.margins import ROUNDING, between, clear, counted
 from transformer.lessons.run_differences import outputs
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.scores import plain_scores
@@ -163,8 +164,8 @@ def scaling_effect(case: Case) -> Answer:
     """What dividing all scores by the same number does to their order and to the largest weight."""
     found = walk_of(case)
     dots, (raw, scaled) = found.dots[found.allowed], _both(case)
-    order, divided = (np.argsort(scores, kind="stable") for scores in (dots, dots * found.how.scale))
-    kept = np.array_equal(order, divided)
+    before_it = dots[np.argsort(dots * found.how.scale, kind="stable")]  # in the order that they have divided
+    kept = bool((np.diff(before_it) >= -TINY * np.abs(dots).max()).all())
     before, after = float(raw.max()), float(scaled.max())
     if abs(before - after) < ROUNDED:
         raise NotHere("All keys fit this query about equally well, so dividing by √d_head changes too little to see.")
@@ -184,7 +185,7 @@ def outside_band(case: Case) -> Answer:
     found = walk_of(case)
     values = found.values[found.allowed]  # [open key, d_head]
     least, most = values.min(axis=0), values.max(axis=0)
-    rounding = 1e-9 * (1 + np.abs(values).max())
+    rounding = ROUNDING * (1 + np.abs(values).max())  # the weights add up to 1 but for that
     outside = (found.head_out < least - rounding) | (found.head_out > most + rounding)
     added = values.sum(axis=0)  # as if all weights were 1
     beyond = int(((added < least - rounding) | (added > most + rounding)).sum())
@@ -200,7 +201,9 @@ def own_key_rows(case: Case) -> Answer:
     queries, keys = found[f"{site}.queries"], found[f"{site}.keys"]
     shared = len(queries) // len(keys)  # heads of queries that one of keys belongs to
     dots = queries[head].astype(np.float64) @ keys[head // shared].astype(np.float64).T  # [query, key]
-    best = np.where(case.trace.mask(kind, layer), dots, -np.inf).argmax(axis=1)
+    fits = np.where(case.trace.mask(kind, layer), dots, np.finfo(np.float64).min)
+    best = fits.argmax(axis=1)
+    counted(best == np.arange(len(best)), clear(fits), str)  # or the number is nobody's
     own = int((best == np.arange(len(best))).sum())
     n = len(best)
     variant = "none" if own == 0 else ("every" if own == n else ("most" if 2 * own > n else "some"))
@@ -264,7 +267,7 @@ def undivided_top(case: Case) -> Answer:
     """How much of its row the best key has without the division."""
     raw, scaled = _both(case)
     top, least = float(raw.max()), float(scaled.max())
-    right = "most" if top < NEARLY_ALL[0] else ("nearly" if top < NEARLY_ALL[1] else "all")
+    right = between(NEARLY_ALL, top, ("most", "nearly", "all"))
     return Answer(right=right, options=worded("most", "nearly", "all"), values={"raw": top, "w": least})
 
 
@@ -275,7 +278,7 @@ def sensitivity(case: Case) -> Answer:
     """
     raw, scaled = _both(case)
     times = _slope(raw) / (_slope(scaled) * walk_of(case).how.scale)
-    right = "hardly" if times < HARDLY else ("less" if times < 1 else "more")
+    right = between((HARDLY, 1.0), times, ("hardly", "less", "more"))
     share = f"{times:.0%}" if times >= LEAST_SHOWN else say("less than 1%")
     values = {"share": share, "times": times, "bits": _entropy(scaled), "raw_bits": _entropy(raw)}
     return Answer(right=right, options=worded("hardly", "less", "more"), values=values, variant=right)

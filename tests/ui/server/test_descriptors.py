@@ -1,0 +1,107 @@
+"""A class that comes again and again stays within what a process may have open, and who comes too much is told."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient, WebSocketDenialResponse
+from streamlit.runtime import app_session
+
+from tests.source_code import ROOT
+from ui.server import descriptors, reruns
+from ui.server.descriptors import Enough, LateLoop, n_open
+from ui.server.health import Health
+
+
+@pytest.fixture
+def scarce(monkeypatch):
+    monkeypatch.setattr(descriptors, "limit", lambda: 1024)
+    monkeypatch.setattr(descriptors, "n_open", lambda: 1024 * 3 / 4)
+
+
+def test_an_event_loop_that_never_runs_has_nothing_open():
+    before = n_open()
+    loops = [LateLoop() for _ in range(50)]
+    assert n_open() == before
+    for loop in loops:
+        loop.close()
+    assert all(loop.is_closed() for loop in loops)
+    assert n_open() == before
+
+
+def test_it_runs_as_any_other_and_is_woken_by_threads():
+    async def work():
+        await asyncio.sleep(0)
+        return await asyncio.get_running_loop().run_in_executor(None, sum, [1, 2])
+
+    before, loop = n_open(), LateLoop()
+    assert [loop.run_until_complete(work()) for _ in range(2)] == [3, 3]
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+    assert n_open() == before
+
+
+def test_sessions_of_streamlit_have_such_loops():
+    assert hasattr(app_session, "asyncio")
+    made = reruns.REPLACED[app_session, "asyncio"](asyncio).new_event_loop()
+    assert isinstance(made, LateLoop)
+    made.close()
+    source = Path(app_session.__file__).read_text(encoding="utf-8")
+    assert source.count("asyncio.new_event_loop()") == 2, "Streamlit makes a session's loop in another way"
+
+
+def test_the_soft_limit_becomes_the_hard_one():
+    program = (
+        "import resource as r; from ui.server import descriptors\n"
+        "r.setrlimit(r.RLIMIT_NOFILE, (128, 200)); descriptors.limit(raised=True)\n"
+        "print(*r.getrlimit(r.RLIMIT_NOFILE))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["200", "200"]
+
+
+def test_new_pages_are_refused_with_a_sentence_and_nothing_else_is(scarce):
+    async def socket(websocket):
+        await websocket.accept()
+        await websocket.close()
+
+    page = Route("/{path:path}", lambda _: PlainTextResponse("a page"))
+    stream = WebSocketRoute("/_stcore/stream", socket)
+    with TestClient(Starlette(routes=[stream, page], middleware=[Middleware(Enough)])) as client:
+        answer = client.get("/step?s=secret")
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
+        assert answer.text.startswith(
+            "This server has nearly as many connections and files open as it may have (1,024)"
+        )
+        assert "ulimit -n" in answer.text
+        with pytest.raises(WebSocketDenialResponse) as denied, client.websocket_connect("/_stcore/stream"):
+            pass
+        assert denied.value.status_code == 503
+        for path in ("static/js/x.js", "class/ABCD/events", "_stcore/upload_file/x/y", "healthz"):
+            assert client.get(f"/{path}").text == "a page"
+    problem = Health().problem()
+    assert problem is not None
+    assert str(problem) == answer.text
+
+
+@pytest.mark.parametrize(("limit", "found"), [(0, 10_000), (1024, 767), (65_536, 10_000)])
+def test_where_there_is_room_all_may_come(monkeypatch, limit, found):
+    monkeypatch.setattr(descriptors, "limit", lambda: limit)
+    monkeypatch.setattr(descriptors, "n_open", lambda: found)
+    assert descriptors.problem() is None
+
+
+def test_none_left_is_scarce_too(monkeypatch):
+    def none_left(_):
+        raise OSError(24, os.strerror(24))
+
+    monkeypatch.setattr(os, "listdir", none_left)
+    monkeypatch.setattr(descriptors, "limit", lambda: 1024)
+    assert descriptors.problem() is not None

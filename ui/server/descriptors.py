@@ -1,0 +1,102 @@
+"""How many connections and files this process may have open at a time, and what happens before it has too many.
+
+At the start the soft limit is raised to the hard one. Streamlit gives each session, also if it is gone and kept for a
+while, an event loop with three descriptors that our pages never run: here it opens them when it runs. So connections
+are what counts; while the last ones are left for visitors who are here already, new pages are refused, and say why.
+
+Source: getrlimit(2); streamlit 1.67, `runtime/app_session.py`. Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import math
+import os
+import selectors
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any, Final
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ui.server.metrics import PAGE, route_of
+from words import Sentence, say
+
+MOST: Final = 65_536  # where the hard limit is none or higher; some systems refuse more
+USED: Final = 3 / 4  # of the limit; the rest is for who is here: rooms, uploads, files of models
+_HEADERS: Final = {"Connection": "close", "Retry-After": "60", "Cache-Control": "no-store"}
+
+
+def limit(*, raised: bool = False) -> int:
+    """How many may be open at a time, once that is as many as the system lets it be if `raised`; 0 for any number."""
+    soft = 0
+    with suppress(ImportError, OSError, ValueError):  # as on Windows, or where a system has a limit of its own
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
+        if raised and 0 <= soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            soft = most
+    return max(0, soft)  # none is -1, or larger than any number of files
+
+
+def n_open() -> float:
+    """How many are open; 0 where a system does not say."""
+    try:
+        return len(os.listdir("/dev/fd"))
+    except OSError as error:
+        return math.inf if error.errno in (errno.EMFILE, errno.ENFILE) else 0
+
+
+def problem() -> Sentence | None:
+    """Why no new visitor may come; None if one may."""
+    most = limit()
+    if not most or n_open() < most * USED:
+        return None
+    return say(
+        "This server has nearly as many connections and files open as it may have ({most:,}). Try again in a minute. "
+        "On the server, the limit can be raised with ulimit -n.",
+        most=most,
+    )
+
+
+class Enough:
+    """The middleware that refuses new visitors while descriptors are scarce."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request; the connection of a page that is refused is one that its browser tries again."""
+        asks = scope["type"] in ("http", "websocket") and route_of(scope["path"]) in (PAGE, "stream")
+        why = problem() if asks else None
+        app = self._app if why is None else PlainTextResponse(str(why), status_code=503, headers=_HEADERS)
+        await app(scope, receive, send)
+
+
+class LateLoop(asyncio.SelectorEventLoop):
+    """An event loop that opens no descriptor before it runs."""
+
+    def __init__(self) -> None:
+        super().__init__(getattr(selectors, "PollSelector", selectors.SelectSelector)())
+
+    def _make_self_pipe(self) -> None:
+        self._csock = None
+
+    def _close_self_pipe(self) -> None:
+        if self._csock is not None:
+            super()._close_self_pipe()
+
+    def run_forever(self) -> None:
+        """Run, as ever, with what wakes the loop up."""
+        if self._csock is None:
+            super()._make_self_pipe()  # type: ignore[misc]
+        super().run_forever()
+
+
+def late(module: Any) -> Any:
+    """Module asyncio, but with loops that open nothing before they run."""
+    return SimpleNamespace(**{**vars(module), "new_event_loop": LateLoop})
