@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from transformer.analysis.distance_bias import DistanceBias
 from transformer.analysis.rotations import Turning, moved_together
 from transformer.model.anatomy import anatomy
 from ui.positions import attention_pictures as pictures
@@ -71,13 +72,21 @@ def _about_bias(shown: Shown) -> Iterator[str]:
     best = int(values.argmax())
     yield say(
         "Head {head} has learned one number for each of the {n} buckets of distances shown. The number is largest "
-        "at distance {distance} ({value:.3f}) and smallest at distance {least}.",
+        "at {distance} ({value:.3f}) and smallest at {least}.",
         head=head + 1,
         n=n_buckets,
-        distance=int(found.distances[best]),
+        distance=_bucket_of(found, best),
         value=values[best],
-        least=int(found.distances[int(values.argmin())]),
+        least=_bucket_of(found, int(values.argmin())),
     )
+
+
+def _bucket_of(found: DistanceBias, place: int) -> str:
+    """All drawn distances that have the same number."""
+    same = found.distances[found.buckets == found.buckets[place]]
+    if len(same) == 1:
+        return say("distance {distance}", distance=int(same[0]))
+    return say("distances {first} to {last}", first=int(same[0]), last=int(same[-1]))
 
 
 # ------------------------------------------------------------------------------------------------ rotations

@@ -5,22 +5,43 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+from transformer.model.distance import reached
+from transformer.runs.interventions.where import ANY_STACK
 from ui.state.view import PositionsPanel
-from words import joined, say
+from words import joined, say, say_n
 
 
 def instead_of_a_table(config: ModelConfig) -> str:
     """What a model has that adds no positions to its embeddings."""
     if config.placing.of:
-        return config.placing.of(config)
+        own = config.placing.of(config)
+        return joined(" ", [own, *_buckets(config)]) if config.positions == "relative" else own
     if anatomy(config).writes:
         return say(
             "This model has no positional encoding: its decoder knows the order of its tokens only through the "
             "causal mask."
         )
     return say("This model has no positional encoding: it does not see the order of its tokens.")
+
+
+def _buckets(config: ModelConfig) -> Iterator[str]:
+    """How many buckets each stack uses, and where its last one begins."""
+    for stack in anatomy(config).stacks:
+        causal = anatomy(config).attention(stack.name).causal
+        n, first, last = reached(config.of(stack.name), causal)
+        name = ANY_STACK[stack.name]
+        used = say_n("{stack}: {n} bucket is used.", "{stack}: {n} buckets are used.", n, stack=name)
+        if first == last:
+            yield used
+        elif causal:
+            yield joined(" ", [used, say("All distances of {first} tokens or more share the last.", first=first)])
+        else:
+            shared = say("All distances of {first} tokens or more share one on each side.", first=first)
+            yield joined(" ", [used, shared])
 
 
 def no_such_part(config: ModelConfig, panel: PositionsPanel) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from transformer.analysis.at_once import read_at_once
 from transformer.model.layers import Residual
 from transformer.model.taps import NO_TAP, Replacer, Rewirer, tap_of
 from transformer.model.transformer import Transformer
