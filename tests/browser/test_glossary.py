@@ -60,6 +60,14 @@ def test_data_are_never_underlined(opened):
     assert page.evaluate(IN_DATA, DATA) == []
 
 
+@pytest.mark.parametrize(
+    ("path", "wanted", "other"),
+    [("/room", "lesson", ["memory"]), ("/doctor?model=reverse", "head", ["reveal", "reveals", "transformers"])],
+)
+def test_words_in_another_meaning_are_not_underlined(opened, path, wanted, other):
+    assert not set(other) & set(marked(opened(path), wanted))
+
+
 def test_the_keyboard_reads_definitions_and_escape_closes_them(opened):
     page = opened("/step?model=zh-en")
     marked(page, "piece")

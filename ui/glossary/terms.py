@@ -45,6 +45,7 @@ TERMS: Final = tuple(
 # For translators: phrases in which a word of the glossary means something else, so that it is not underlined.
 APART = say(
     "arrow keys|last bit|output layer|output head|MLM head|shapes of the lines|output branches|in the "
-    "branch|Shift+Enter|linear map|memory of this server",
+    "branch|Shift+Enter|linear map|transformers|weights file|weights files|address parameter|unknown keys|the keys "
+    "dtype|scale and shift|scales and shifts|residual branch",
     about="glossary",
 )
