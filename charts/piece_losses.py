@@ -15,7 +15,7 @@ from charts.theme import Spec, base_layout, literal, subtitle
 from words import say
 
 HOW_TO_READ = say(
-    "Each bar is the loss −ln p of one right piece; it is 0 if the model is certain of that piece. Pale bars are "
+    "Each bar is the loss −ln p of one given piece; it is 0 if the model is certain of that piece. Pale bars are "
     "pieces that the model ranks first. The dotted line is the mean loss; the dashed line is the loss of guessing "
     "uniformly among all pieces. Click a bar to look at that piece."
 )
@@ -24,7 +24,7 @@ HOW_TO_READ_HIDDEN = say(
     "piece. Pale bars are pieces that the model itself would have written. Click a bar to hide that piece."
 )
 LOSS = say("Loss (nats)")
-PIECE = say("Right piece")
+PIECE = say("Given piece")
 
 
 def piece_losses_spec(
