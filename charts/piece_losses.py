@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from charts import theme
-from charts.candidates import percent
+from charts.candidates import chance
 from charts.grammar import along, edge, layer, level, table_of
 from charts.hover import bold, on_lines, with_number
 from charts.theme import Spec, base_layout, literal, subtitle
@@ -89,6 +89,6 @@ def _said(token: int, piece: str, loss: float, probability: float, rank: int, li
     return on_lines(
         say("token {n}: {piece}", n=token, piece=bold(piece)),
         with_number(say("loss"), f"{loss:.3f}"),
-        say("probability {p}, rank {rank:,}", p=percent(probability), rank=rank),
-        say("likeliest: {piece} ({p})", piece=literal(likeliest), p=percent(best)),
+        say("probability {p}, rank {rank:,}", p=chance(probability), rank=rank),
+        say("likeliest: {piece} ({p})", piece=literal(likeliest), p=chance(best)),
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from charts.bands import Cell, bands, window
-from charts.candidates import percent
+from charts.candidates import chance
 from charts.hover import bold, on_lines
 from charts.theme import Colour, Spec
 from words import say
@@ -75,6 +75,6 @@ def _cell(
     part = _part(place, len(text), parts_at, tail)
     said = on_lines(
         say("{text}, piece {n}: {piece}", text=name, n=place + 1, piece=bold(text[place])),
-        say("probability {p}", p=percent(float(np.float64(probabilities[place])))),
+        say("probability {p}", p=chance(float(np.float64(probabilities[place])))),
     )
     return Cell(text[place], said, *_SHADES[part], framed=place == parts_at)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import charts
-from charts.candidates import percent
+from charts.candidates import chance
 from charts.hover import bold, on_lines
 from charts.piece_rows import MOST, Fate, PieceCell
 from charts.theme import shortened
@@ -179,8 +179,8 @@ def _cell(scene: Checked, n: int, one: Round, i: int, place: Place) -> PieceCell
     own, there = pieces[place.chosen], "" if place.proposed is None else pieces[place.proposed]
     said = [say("round {round}, place {place}: {fate}", round=n + 1, place=one.start + i + 1, fate=NAMES[fate])]
     if there:
-        said.append(say("proposed: {piece} ({p})", piece=bold(there), p=percent(place.proposed_prob)))
-    said.append(say("the model's choice: {piece} ({p})", piece=bold(own), p=percent(place.chosen_prob)))
+        said.append(say("proposed: {piece} ({p})", piece=bold(there), p=chance(place.proposed_prob)))
+    said.append(say("the model's choice: {piece} ({p})", piece=bold(own), p=chance(place.chosen_prob)))
     if fate == "unread" and scene.how.kind == "jacobi":
         said.append(say("That choice is the next guess."))
     elif fate == "unread":
@@ -303,7 +303,7 @@ def _rounded_cells(one: Rounded, pieces: Sequence[str], width: int) -> list[Piec
         verdict = SAME if same else OTHER
         said = on_lines(
             say("{bits}, place {place}: {fate}", bits=bits_named(one.bits), place=place + 1, fate=verdict),
-            say("{piece} ({p})", piece=bold(pieces[i]), p=percent(p)),
+            say("{piece} ({p})", piece=bold(pieces[i]), p=chance(p)),
         )
         values = ["" if one.bits is None else one.bits, place + 1, pieces[i], p, verdict]
         cells.append(PieceCell("good" if same else "replaced", pieces[i], said, values=values))
