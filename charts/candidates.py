@@ -15,7 +15,7 @@ from charts.grammar import edge, layer, legend, listed, note, table, whole_rows
 from charts.hover import bold, on_lines, with_number
 from charts.theme import Spec, base_layout, literal, shortened
 from words import joined, say, say_n
-from words.numbers import hundredths
+from words.numbers import chance
 
 PROBABILITY = say("probability")
 HOW_TO_READ = say(
@@ -168,12 +168,7 @@ def at_the_edge(place: int, text: str, room: int) -> Spec:
 def _at_the_edge(row: _Row) -> str:
     if row.drawn_from == 0 and row.closed:
         return say("closed")
-    return say("cut off") if row.drawn_from == 0 and row.id >= 0 else chance(row.length)
-
-
-def chance(probability: float) -> str:
-    """A probability, as everywhere."""
-    return literal(hundredths(probability))
+    return say("cut off") if row.drawn_from == 0 and row.id >= 0 else literal(chance(row.length))
 
 
 def _candidate_bars(rows: Sequence[_Row], texts: Sequence[str]) -> Spec:

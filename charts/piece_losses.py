@@ -8,11 +8,11 @@ from functools import partial
 import numpy as np
 
 from charts import theme
-from charts.candidates import chance
 from charts.grammar import along, edge, layer, level, table_of
 from charts.hover import bold, on_lines, with_number
 from charts.theme import Spec, base_layout, literal, subtitle
 from words import say
+from words.numbers import chance
 
 HOW_TO_READ = say(
     "Each bar is the loss −ln p of one given piece; it is 0 if the model is certain of that piece. Pale bars are "
@@ -89,6 +89,6 @@ def _said(token: int, piece: str, loss: float, probability: float, rank: int, li
     return on_lines(
         say("token {n}: {piece}", n=token, piece=bold(piece)),
         with_number(say("loss"), f"{loss:.3f}"),
-        say("probability {p}, rank {rank:,}", p=chance(probability), rank=rank),
-        say("likeliest: {piece} ({p})", piece=literal(likeliest), p=chance(best)),
+        say("probability {p}, rank {rank:,}", p=literal(chance(probability)), rank=rank),
+        say("likeliest: {piece} ({p})", piece=literal(likeliest), p=literal(chance(best))),
     )

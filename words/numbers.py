@@ -9,15 +9,15 @@ _POWER = re.compile(r"(?<=\d)e([+-]\d+)")
 
 
 def hundredths(part: float) -> str:
-    """A probability or a weight, 0 to 1, as `formatProbability` of stepper/numbers.js writes it.
+    """A share from 0 to 1 in two digits; what is not 0 never reads as 0."""
+    return "<0.01" if 0 < part < 0.005 else f"{part:.2f}"
 
-    Two digits where they say something; only 0 reads as 0.00, and only 1 as 1.00.
-    """
-    if part in (0, 1):
-        return f"{part:.2f}"
-    if part < 0.01:
+
+def chance(part: float) -> str:
+    """A probability, as `formatProbability` of stepper/numbers.js writes it: only 0 reads as 0, and only 1 as 1."""
+    if 0 < part < 0.01:
         return "<0.001" if part < 0.001 else f"{part:.3f}"
-    return ">0.99" if part >= 0.995 else f"{part:.2f}"
+    return ">0.99" if 0.995 <= part < 1 else f"{part:.2f}"
 
 
 def written(text: str) -> str:

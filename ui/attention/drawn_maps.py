@@ -27,7 +27,6 @@ from ui.runs.sides import KIND_NAMES, Sides, sides
 from ui.runs.step_rows import HIDDEN, Looking, heads_name
 from ui.state.view import Aggregate, View
 from words import Sentence, say
-from words.numbers import hundredths
 
 _READ_WORDS = say(
     "Words: for a word among the keys, the weights of its pieces are added up; for a word among the queries, they "
@@ -240,14 +239,8 @@ def _hidden(weights: np.ndarray, rows: Sequence[int], columns: Sequence[int]) ->
     if len(rows) == weights.shape[0] and len(columns) == weights.shape[1]:
         return []
     totals = weights[rows].sum(axis=1)
-    kept = (weights[np.ix_(rows, columns)].sum(axis=1) / np.where(totals > 0, totals, 1)).mean() if rows else 1.0
-    left_out = max(0.0, 1 - float(kept))
-    return [
-        say(
-            "special pieces are hidden; on average, they get {share} of a row's weight",
-            share=hundredths(left_out),
-        )
-    ]
+    share = 1 - (weights[np.ix_(rows, columns)].sum(axis=1) / np.where(totals > 0, totals, 1)).mean() if rows else 0.0
+    return [say("special pieces are hidden; on average, they get {share:.2f} of a row's weight", share=share)]
 
 
 def first_from(spans: Sequence[Span], place: int) -> int | None:

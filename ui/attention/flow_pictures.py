@@ -21,7 +21,6 @@ from ui.runs.sides import KIND_NAMES
 from ui.shared.saving import Origin
 from ui.state.view import View
 from words import joined, say
-from words.numbers import hundredths
 
 FLOW: Final = "flow"
 HOW_TO_READ = say(
@@ -67,8 +66,8 @@ def drawn_flow(run: Drawn, run_id: str) -> DrawnFlow:
         hidden = float(1 - weights.sum(axis=-1).mean())
         notes.append(
             say(
-                "Special pieces are hidden; on average, they get {share} of a query's weight.",
-                share=hundredths(max(0.0, hidden)),
+                "Special pieces are hidden; on average, they get {share:.2f} of a query's weight.",
+                share=abs(hidden),
             )
         )
     name = one.name if view.layer is None else say("layer {layer}", layer=view.layer + 1)

@@ -29,6 +29,7 @@ from words import joined, say, say_n
 from words.numbers import written
 
 JOINED: Final[Part[Any]] = CORPUS.part("joined", say("Queries and keys"), of_no_run, of_sentence=False)
+STRONG, WEAK = -0.9, -0.6  # correlations up to which distance accounts for most of the score, or for a third
 N_NEAR: Final = 20
 
 
@@ -164,9 +165,6 @@ def _points(scene: Layer) -> Plot:
         of_sentence=False,
         clicked=partial(_clicked, _names(tokens)),
     )
-
-
-STRONG, WEAK = -0.9, -0.6  # correlations up to which distance accounts for most of the score, or for a third
 
 
 def scaling(own: Joined) -> str:

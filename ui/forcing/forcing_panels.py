@@ -127,10 +127,8 @@ def summary(run: OpenRun, score: Score) -> str:
         ),
     ]
     if not is_own(run):
-        hits = int(score.hits.sum())
-        right = say("The model's first choice is the right piece at {hits:,} of {n:,} positions.", hits=hits,
-                    n=len(score))  # fmt: skip
-        said.insert(1, right)
+        said.append(say("The model's first choice is the right piece at {hits:,} of {n:,} positions.",
+                        hits=int(score.hits.sum()), n=len(score)))  # fmt: skip
     if run.trace.query.interventions:
         said += _changed(run, score)
     if judges_itself(run):

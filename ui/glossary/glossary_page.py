@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.maps.own_maps import GivenMaps
+from transformer.runs.interventions import parse
 from ui.components.glossary.glossary_view import chosen_term, glossary_list, glossary_marks
 from ui.glossary.term_places import PLACES, Place
 from ui.glossary.terms import APART, TERMS
@@ -41,8 +42,9 @@ def leads_to(checkpoint: Checkpoint | GivenMaps, place: Place, link: Link) -> Li
         return Link(model=place.shown_by, view=View(**place.fields))
     if place.decoding is not None and type(place.decoding) is not type(link.decoding):
         link = replace(link, decoding=place.decoding, forced=(), tried=(), hypothesis=0)
-    if own is not None and place.changes and all(one.unfit(own) is None for one in place.changes):
-        link = replace(link, interventions=place.changes)
+    changes = parse(place.changes)
+    if own is not None and changes and all(one.unfit(own) is None for one in changes):
+        link = replace(link, interventions=changes)
     return address(checkpoint, link, **({"term": "", "query": None, "key": None} | place.fields))
 
 

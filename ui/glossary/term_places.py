@@ -9,11 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from transformer.model.config import ModelConfig
-from transformer.runs.interventions import Intervention
-from transformer.runs.interventions.position_changes import ShiftPositions
-from transformer.runs.interventions.rounding import RoundWeights
-from transformer.runs.interventions.score_changes import ScoreScale
-from transformer.runs.interventions.similarity import AddAlibi, KeyBias
 from transformer.runs.query import Beam, Decoding, Sampling
 from words import say
 
@@ -26,7 +21,7 @@ class Place:
     label: str  # what it is called
     fields: dict[str, object] = field(default_factory=dict)  # what is looked at there, by the names of `View`
     decoding: Decoding | None = None  # the way of decoding, where it is about one
-    changes: tuple[Intervention, ...] = ()  # what is changed in the model there
+    changes: str = ""  # what is changed in the model there, as in an address
     # Whether a model has it; if not, it is seen on the checkpoint `shown_by`.
     has: Callable[[ModelConfig], bool] = lambda _: True
     shown_by: str = ""
@@ -50,9 +45,9 @@ PLACES = {
                      has=lambda config: config.positions == "learned", shown_by="reverse"),
     "rotations": Place("positions", say("Positions: rotations"), {"positions_panel": "rotations"},
                        has=lambda config: config.positions == "rotary", shown_by="addition"),
-    "alibi": Place("attention", say("What if: ALiBi added"), {"panel": "overview"}, changes=(AddAlibi(),)),
+    "alibi": Place("attention", say("What if: ALiBi added"), {"panel": "overview"}, changes="alibi-all.1"),
     "far": Place("attention", say("What if: all positions 32 further on"), {"panel": "overview"},
-                 changes=(ShiftPositions(by=32),)),
+                 changes="shift-all.32"),
     "masks": Place("masks", say("Masks"), {"masks_panel": "masks"}),
     "causal": Place("masks", say("Masks: causal"), {"masks_panel": "masks", "mask": "causal"}),
     "combined": Place("masks", say("Masks: padding and causal"), {"masks_panel": "masks", "mask": "decoder"}),
@@ -63,26 +58,23 @@ PLACES = {
     "neurons": Place("inside", say("Inside: feed-forward"), {"inside_panel": "ffn"}),
     "embeddings": Place("inside", say("Inside: embeddings"), {"inside_panel": "pieces"}),
     "fast": Place("inside", say("Inside: speed-ups"), {"inside_panel": "fast"}),
-    "findings": Place("doctor", say("Doctor: findings"), {"doctor_panel": "findings"}),
     "parameters": Place("doctor", say("Doctor: parameters"), {"doctor_panel": "parameters"}),
     "compare": Place("compare", say("Compare")),
     "changed": Place("compare", say("What if: scores without scaling"), {"compared": "changed"},
-                     changes=(ScoreScale(),)),
+                     changes="scale-all.off.1"),
     "few_bits": Place("compare", say("What if: weights of 4 bits"), {"compared": "changed"},
-                      changes=(RoundWeights("4"),)),
+                      changes="bits-4"),
     "key_bias": Place("attention", say("What if: a random bias on all keys"), {"panel": "overview"},
-                      changes=(KeyBias(),)),
+                      changes="keybias-all.3.0"),
     "drafts": Place("search", say("How pieces are chosen: drafts"), {"search_panel": "drafts"}),
     "heads": Place("matters", say("What matters: heads"), {"matters_panel": "heads"}),
     "no_scale": Place("wrong", say("What goes wrong: scores without scaling"), {"mistake": "scale"}),
-    "norms": Place("wrong", say("What goes wrong: pre-norm and post-norm"), {"mistake": "norms"}),
     "forcing": Place("forcing", say("Teacher forcing")),
     "credit": Place("matters", say("What matters: pieces"), {"matters_panel": "pieces"}),
     "contributions": Place("matters", say("What matters: logit"), {"matters_panel": "logit"}),
     "training": Place("training", say("Training")),
     "checkpoints": Place("checkpoints", say("Checkpoints")),
     "sentences": Place("sentences", say("A file of sentences")),
-    "aligned": Place("attention", say("Attention: words"), {"panel": "head", "kind": "cross", "words": True}),
     "lessons": Place("lessons", say("Lessons")),
     "room": Place("room", say("A room")),
 }  # fmt: skip

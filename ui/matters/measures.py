@@ -20,7 +20,6 @@ from ui.runs.sides import KIND_NAMES
 from ui.runs.step_rows import Looking
 from ui.state.view import Effect
 from words import Sentence, joined, say, say_n
-from words.numbers import hundredths
 
 Shown = Literal["log_prob", "probability", "kl", "pieces", "vectors"]
 SIGNED: Final = frozenset({"log_prob", "probability"})
@@ -207,8 +206,8 @@ def said(
     rows = say("in this step's row") if by_row else say("on average over all rows")
     first = say(
         "{attention}: among its {n} heads, {head} has the most concentrated weights (its largest weight is "
-        "{weight} {rows}).",
-        attention=KIND_NAMES[kind], n=one.n_heads, head=seen, weight=hundredths(float(sharp[one.seen])), rows=rows,
+        "{weight:.2f} {rows}).",
+        attention=KIND_NAMES[kind], n=one.n_heads, head=seen, weight=sharp[one.seen], rows=rows,
     )  # fmt: skip
     if one.outcome == "nothing":
         then = say(
@@ -225,10 +224,9 @@ def said(
         then = say(
             "Attention and effect disagree here: removing the head with the most concentrated weights changes "
             "{what} by {effect}, but the largest effect, {most}, comes from removing {other}. In concentration, "
-            "that head ranks number {rank} of {n} (its largest weight is {weight}).",
+            "that head ranks number {rank} of {n} (its largest weight is {weight:.2f}).",
             what=whole, effect=written(effects[one.seen], measure), other=owed,
-            most=written(effects[one.owed], measure), rank=one.rank, n=one.n_heads,
-            weight=hundredths(float(sharp[one.owed])),
+            most=written(effects[one.owed], measure), rank=one.rank, n=one.n_heads, weight=sharp[one.owed],
         )  # fmt: skip
     return joined(" ", [first, then])
 

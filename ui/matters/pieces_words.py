@@ -202,8 +202,8 @@ def in_words(step: StepView, target: str) -> str:
 def in_all_steps(steps: Sequence[StepView]) -> str:
     """The same of all steps that may be seen, counted."""
     outcomes = [step.outcome for step in steps]
-    n_same, n_none = outcomes.count("same"), outcomes.count("none")
-    differ = [place + 1 for place, one in enumerate(outcomes) if one in ("differ", "own")]
+    n_same, n_none, n_own = (outcomes.count(one) for one in ("same", "none", "own"))
+    differ = [place + 1 for place, one in enumerate(outcomes) if one == "differ"]
     said = [
         say_n(
             "In this sentence, attention and hiding point to the same piece at {same} of {n} step.",
@@ -226,6 +226,8 @@ def in_all_steps(steps: Sequence[StepView]) -> str:
                 listed=listed,
             )
         )
+    if n_own:
+        said.append(say("Steps that look most at the piece read last, which cannot be hidden: {n}.", n=n_own))
     if n_none:
         said.append(
             say_n(

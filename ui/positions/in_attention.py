@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from transformer.analysis.distance_bias import DistanceBias
 from transformer.analysis.rotations import Turning, moved_together
 from transformer.model.anatomy import anatomy
 from ui.positions import attention_pictures as pictures
@@ -72,21 +71,13 @@ def _about_bias(shown: Shown) -> Iterator[str]:
     best = int(values.argmax())
     yield say(
         "Head {head} has learned one number for each of the {n} buckets of distances shown. The number is largest "
-        "at {distance} ({value:.3f}) and smallest at {least}.",
+        "at distance {distance} ({value:.3f}) and smallest at distance {least}.",
         head=head + 1,
         n=n_buckets,
-        distance=_bucket_of(found, best),
+        distance=int(found.distances[best]),
         value=values[best],
-        least=_bucket_of(found, int(values.argmin())),
+        least=int(found.distances[int(values.argmin())]),
     )
-
-
-def _bucket_of(found: DistanceBias, place: int) -> str:
-    """All drawn distances that have the same number."""
-    same = found.distances[found.buckets == found.buckets[place]]
-    if len(same) == 1:
-        return say("distance {distance}", distance=int(same[0]))
-    return say("distances {first} to {last}", first=int(same[0]), last=int(same[-1]))
 
 
 # ------------------------------------------------------------------------------------------------ rotations

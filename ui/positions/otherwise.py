@@ -12,7 +12,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.distance import reached
 from transformer.runs.interventions.where import ANY_STACK
 from ui.state.view import PositionsPanel
-from words import joined, say, say_n
+from words import joined, say
 
 
 def instead_of_a_table(config: ModelConfig) -> str:
@@ -31,17 +31,13 @@ def instead_of_a_table(config: ModelConfig) -> str:
 def _buckets(config: ModelConfig) -> Iterator[str]:
     """How many buckets each stack uses, and where its last one begins."""
     for stack in anatomy(config).stacks:
-        causal = anatomy(config).attention(stack.name).causal
-        n, first, last = reached(config.of(stack.name), causal)
+        n, first, last = reached(config.of(stack.name), anatomy(config).attention(stack.name).causal)
         name = ANY_STACK[stack.name]
-        used = say_n("{stack}: {n} bucket is used.", "{stack}: {n} buckets are used.", n, stack=name)
         if first == last:
-            yield used
-        elif causal:
-            yield joined(" ", [used, say("All distances of {first} tokens or more share the last.", first=first)])
+            yield say("{stack}: {n} buckets are used.", stack=name, n=n)
         else:
-            shared = say("All distances of {first} tokens or more share one on each side.", first=first)
-            yield joined(" ", [used, shared])
+            yield say("{stack}: {n} buckets are used; distances of {first} tokens or more share the last on their "
+                      "side.", stack=name, n=n, first=first)  # fmt: skip
 
 
 def no_such_part(config: ModelConfig, panel: PositionsPanel) -> str:

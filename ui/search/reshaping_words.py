@@ -9,7 +9,7 @@ from transformer.analysis.reshaping import Reshaped, Spread, spread
 from transformer.runs.trace import Trace
 from ui.runs.picture import Rows, Said
 from words import joined, say
-from words.numbers import hundredths
+from words.numbers import chance
 
 
 def about(trace: Trace, found: Reshaped) -> Said:
@@ -89,9 +89,9 @@ def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
     if found.how.top_k and found.how.top_p < 1:
         return say("Top-k leaves {by_k:,} pieces, and top-p leaves {n:,} of these. The pieces cut off had a total "
                    "probability of {away}.",
-                   by_k=by_k, n=cut.left, away=hundredths(away))  # fmt: skip
+                   by_k=by_k, n=cut.left, away=chance(away))  # fmt: skip
     return say(
         "After the cut, {n:,} pieces are left. The pieces cut off had a total probability of {away}.",
         n=cut.left,
-        away=hundredths(away),
+        away=chance(away),
     )

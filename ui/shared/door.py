@@ -129,6 +129,8 @@ def _speaking(owner: Any, name: str) -> Callable[..., Any]:
     @wraps(getattr(owner, name))
     def call(*args: Any, **kwargs: Any) -> Any:
         function = getattr(owner, name)  # looked up now: a test may have put another one there
+        if name == "dataframe":
+            kwargs.setdefault("placeholder", "–")  # Streamlit would write "None"
         if name in _CHOICES:
             return _choosing(function, name, args, kwargs)
         language = current()

@@ -32,6 +32,7 @@ PADS: Final = 4
 PADDED: Final = (Pads(PADS),)  # behind the source, which alone changes nothing
 # What a program without a safeguard gives closed scores: a row without open keys gets equal weights.
 FILL: Final = -1e9
+TWICE: Final = (SoftmaxTwice("all", closed=False),)
 ROWS_OF_PADDING: Final = (PaddingMask("encoder", "rows"), FillValue("encoder", FILL))
 
 
@@ -176,13 +177,7 @@ CARDS: Final[tuple[Card, ...]] = (
         sites=figures.weights_of,
         unfit=_is_unscaled,
     ),
-    Card(
-        "twice",
-        figures.LARGEST,
-        figures.one_row,
-        lambda _: (SoftmaxTwice("all", closed=False),),
-        sites=figures.weights_of,
-    ),
+    Card("twice", figures.LARGEST, figures.one_row, lambda _: TWICE, sites=figures.weights_of),
     Card("positions", figures.LOSS_MEASURE, figures.loss_by_piece(), lambda _: (NoPositions("all"),)),
     Card(
         "shifted",

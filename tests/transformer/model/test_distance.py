@@ -108,5 +108,5 @@ def test_the_buckets_of_t5():
     assert distance.reached(config, causal=False)[:2] == (31, 91)
     assert distance.reached(config, causal=True)[:2] == (32, 113)
     said = instead_of_a_table(config)
-    assert "Encoder: 31 buckets are used. All distances of 91 tokens or more share one on each side." in said
-    assert "Decoder: 32 buckets are used. All distances of 113 tokens or more share the last." in said
+    assert "Encoder: 31 buckets are used; distances of 91 tokens or more share the last on their side." in said
+    assert "Decoder: 32 buckets are used; distances of 113 tokens or more share the last on their side." in said

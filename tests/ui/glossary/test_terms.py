@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from tests.source_code import ROOT
+from transformer.runs.interventions import parse
 from ui.glossary import glossary_page
 from ui.glossary.term_places import PLACES
 from ui.glossary.terms import APART, TERMS
@@ -63,7 +64,7 @@ def test_a_place_is_a_page_and_its_address_opens_it(place):
         return
     assert (notes, opened.model, opened.source) == ((), "reverse", "a b")
     assert opened.view == replace(link.view, **({"term": "", "query": None} | place.fields))
-    assert (opened.decoding, opened.interventions) == (place.decoding or link.decoding, place.changes)
+    assert (opened.decoding, opened.interventions) == (place.decoding or link.decoding, parse(place.changes))
     if place.changes:
         assert checkpoint.run(replace(opened.query(checkpoint.content_hash), source="ab")).n_steps
 
