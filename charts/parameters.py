@@ -109,7 +109,7 @@ def _ticks(low: float, high: float) -> Spec:
     """Ticks of a logarithmic axis between two powers of ten whose labels do not overlap."""
     if high - low >= 2:
         return {"dtick": math.ceil((high - low) / 8)}
-    at = [float(f"{one:.2g}") for one in np.logspace(low, high, 9)[1::2]]
+    at = [float(f"{one:.3g}") for one in np.logspace(low, high, 9)[1::2]]
     return {"tickvals": at, "ticktext": [f"{one:g}" for one in at]}
 
 

@@ -108,6 +108,7 @@ def test_it_begins_with_the_sentence_that_sums_up_and_says_what_is_wrong_first(o
     assert "**What it means.** The model sees the future." in shown
     assert "**Usual causes.** No causal mask." in shown
     assert "**Where.** “decoder.0”, “*decoder*”" in shown
+    assert " more" not in shown.partition("**Where.**")[2].partition("\n")[0]
     assert "Measured: 0.25. Threshold: 0. Nothing but 0 is right." in plain(test.caption)
     assert [one.label for one in test.expander][:2] == ["Well: 1 test", "Not applicable: 1 test"]
 

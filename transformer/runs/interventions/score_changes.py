@@ -172,7 +172,7 @@ class LowRank(AttentionChange):
         near = left[..., : self.rank] * sizes[..., None, : self.rank] @ right[..., : self.rank, :]  # [B, H, Q, K]
         near = near.clamp(min=0).masked_fill(weights == 0, 0.0)
         sums, own = near.sum(-1, keepdim=True), weights.sum(-1, keepdim=True)
-        return torch.where(sums > 0, near / sums * own, weights)
+        return torch.where(sums > 1e-6 * own, near / sums * own, weights)  # what is left may be rounding
 
 
 class HeadsTold(Intervention):
