@@ -72,7 +72,7 @@ def _second(run: Run) -> Run | None:
         said = say("There is no other corpus run over the same file. Measure the file with a second checkpoint.")
         name = (split(run.about.checkpoint) or (run.about.checkpoint,))[0]
         entry = loading.usable().get(name)
-        there = [] if entry is None else [at_step(name, one.step) for one in loading.moments(entry)[0]]
+        there = [at_step(name, one.step) for one in (loading.moments(entry)[0] if entry else ())]
         if there := [one for one in there if one != run.about.checkpoint]:
             said = say(
                 "There is no other corpus run over the same file. Measure the file with a second checkpoint, or with "

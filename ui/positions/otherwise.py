@@ -32,12 +32,11 @@ def _buckets(config: ModelConfig) -> Iterator[str]:
     """How many buckets each stack uses, and where its last one begins."""
     for stack in anatomy(config).stacks:
         n, first, last = reached(config.of(stack.name), anatomy(config).attention(stack.name).causal)
-        name = ANY_STACK[stack.name]
         if first == last:
-            yield say("{stack}: {n} buckets are used.", stack=name, n=n)
+            yield say("{stack}: {n} buckets are used.", stack=ANY_STACK[stack.name], n=n)
         else:
             yield say("{stack}: {n} buckets are used; distances of {first} tokens or more share the last on their "
-                      "side.", stack=name, n=n, first=first)  # fmt: skip
+                      "side.", stack=ANY_STACK[stack.name], n=n, first=first)  # fmt: skip
 
 
 def no_such_part(config: ModelConfig, panel: PositionsPanel) -> str:

@@ -30,8 +30,7 @@ SEEN: Final = say("Without the mask, as in training")
 UNSEEN: Final = say("With the mask, as in normal use")
 PADS: Final = 4
 PADDED: Final = (Pads(PADS),)  # behind the source, which alone changes nothing
-# What a program without a safeguard gives closed scores: a row without open keys gets equal weights.
-FILL: Final = -1e9
+FILL: Final = -1e9  # of closed scores, as beginners write it: a row without open keys gets equal weights
 TWICE: Final = (SoftmaxTwice("all", closed=False),)
 ROWS_OF_PADDING: Final = (PaddingMask("encoder", "rows"), FillValue("encoder", FILL))
 
