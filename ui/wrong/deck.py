@@ -190,7 +190,7 @@ CARDS: Final[tuple[Card, ...]] = (
     Card(
         "nan",
         Measure(
-            say("Share of pieces in the correct output whose probability is NaN"),
+            say("Share of pieces in the output without the mistake whose probability is NaN"),
             figures.lost,
             form=".0%",
             finite=False,
