@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from transformer.model.config import ModelConfig
 from transformer.runs.query import Beam, Decoding, Sampling
@@ -19,11 +20,10 @@ class Place:
 
     page: str  # name of a page in a folder of `pages/`, and in an address
     label: str  # what it is called
-    fields: dict[str, object] = field(default_factory=dict)  # what is looked at there, by the names of `View`
+    fields: dict[str, Any] = field(default_factory=dict)  # what is looked at there, by the names of `View`
     decoding: Decoding | None = None  # the way of decoding, where it is about one
     changes: str = ""  # what is changed in the model there, as in an address
-    # Whether a model has it; if not, it is seen on the checkpoint `shown_by`.
-    has: Callable[[ModelConfig], bool] = lambda _: True
+    has: Callable[[ModelConfig], bool] = lambda _: True  # whether a model has it; if not, the one `shown_by` has
     shown_by: str = ""
 
 
