@@ -115,7 +115,7 @@ def aligned_outputs_spec(
 def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: int | None) -> Spec:
     layout = base_layout(title, say("Probability"), say("Left output")) | {"barmode": "overlay", "bargap": 0.45}
     end = _SPLIT[0] if crossed else 1.0
-    layout["xaxis"] |= {"range": [-0.02, 1.02], "tickformat": ".0%", "nticks": 5, "fixedrange": True}
+    layout["xaxis"] |= {"range": [-0.02, 1.02], "tickformat": ".2f", "nticks": 5, "fixedrange": True}
     layout["xaxis"]["domain"] = [0, end]
     for axis, side in (("yaxis", "left"), ("yaxis2", "right")):  # the right one stands between two plots
         pieces = [_label(getattr(row, side), row.same) for row in rows]

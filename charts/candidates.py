@@ -15,6 +15,7 @@ from charts.grammar import edge, layer, legend, listed, note, table, whole_rows
 from charts.hover import bold, on_lines, with_number
 from charts.theme import Spec, base_layout, literal, shortened
 from words import joined, say, say_n
+from words.numbers import chance
 
 PROBABILITY = say("probability")
 HOW_TO_READ = say(
@@ -149,7 +150,7 @@ def _note(drawn_from: float | None, how_chosen: str, rule: str | None) -> str:
 
 def _candidate_layout(title: str, rows: Sequence[_Row]) -> Spec:
     layout = base_layout(title, say("Probability"), say("Piece")) | {"bargap": 0.28, "barmode": "overlay"}
-    layout["xaxis"] |= {"range": [0, 1], "tickformat": ".0%", "fixedrange": True}
+    layout["xaxis"] |= {"range": [0, 1], "tickformat": ".1f", "fixedrange": True}
     listed(layout, (row.label for row in rows))
     layout["margin"] |= {"r": 64}
     layout["height"] = int(np.clip(_FRAME + 10 + 28 * len(rows), 200, 560))
@@ -167,16 +168,7 @@ def at_the_edge(place: int, text: str, room: int) -> Spec:
 def _at_the_edge(row: _Row) -> str:
     if row.drawn_from == 0 and row.closed:
         return say("closed")
-    return say("cut off") if row.drawn_from == 0 and row.id >= 0 else percent(row.length)
-
-
-def percent(probability: float) -> str:
-    """Write a probability, 0 to 1, as a percentage: only 0 reads as 0% and only 1 as 100%."""
-    if probability in (0, 1):
-        return f"{probability:.0%}"
-    if probability < 0.001:
-        return literal("<0.1%")
-    return literal(">99.9%") if probability >= 0.9995 else f"{probability:.1%}"
+    return say("cut off") if row.drawn_from == 0 and row.id >= 0 else literal(chance(row.length))
 
 
 def _candidate_bars(rows: Sequence[_Row], texts: Sequence[str]) -> Spec:

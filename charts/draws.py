@@ -43,7 +43,7 @@ def draws_spec(rows: Sequence[Drawn], *, title: str, chosen: int | None = None) 
     """Draw the outputs, the most frequent first; a click on a row returns its seed."""
     layout = base_layout(title, say("Share and probability"), say("Output")) | {"bargap": 0.3, "barmode": "overlay"}
     most = max((max(row.high, row.drawn, row.own) for row in rows), default=1.0)
-    layout["xaxis"] |= {"range": [0, min(1.0, 1.04 * most)], "tickformat": ".0%", "fixedrange": True}
+    layout["xaxis"] |= {"range": [0, min(1.0, 1.04 * most)], "tickformat": ".2~f", "fixedrange": True}
     listed(layout, (_label(row.text, place == chosen) for place, row in enumerate(rows)))
     legend(layout, 92)
     layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 200, 600))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from charts.theme import literal
 from words import joined, say, through
+from words.numbers import written
 
 
 @through
@@ -24,7 +25,7 @@ def italic(text: str) -> str:
 
 def with_number(name: str, number: str) -> str:
     """A value on hover: its name, escaped already, and its number in bold, as text or a field such as "%{z:.3f}"."""
-    return say("{name} {number}", name=name, number=_strong(number))
+    return say("{name} {number}", name=name, number=_strong(written(number) if type(number) is str else number))
 
 
 @through

@@ -91,7 +91,7 @@ def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: st
     if not len(there):
         return {"data": [], "layout": layout}
     ends = math.log10(there[-1] / _AROUND), math.log10(there[0] * _AROUND)
-    layout["yaxis"] |= {"range": list(ends)} | ({"dtick": 1} if 2 <= ends[1] - ends[0] <= 8 else {})
+    layout["yaxis"] |= {"range": list(ends)} | _ticks(*ends)
     if not math.isnan(effective_rank):
         text = literal(say("effective rank {rank:.1f}", rank=effective_rank))
         named = at_a_line(effective_rank, 1, text, left=2 * effective_rank > len(values))
@@ -103,6 +103,14 @@ def singular_values_spec(values: np.ndarray, *, effective_rank: float, title: st
     look = stroke(theme.NEUTRAL_COLOR, 2, size=6)
     line = layer(kind, np.arange(1, len(there) + 1), there, look, name=name, says=says)
     return {"data": [line], "layout": layout}
+
+
+def _ticks(low: float, high: float) -> Spec:
+    """Ticks of a logarithmic axis between two powers of ten whose labels do not overlap."""
+    if high - low >= 2:
+        return {"dtick": math.ceil((high - low) / 8)}
+    at = [float(f"{one:.3g}") for one in np.logspace(low, high, 9)[1::2]]
+    return {"tickvals": at, "ticktext": [f"{one:g}" for one in at]}
 
 
 def row_lengths_spec(

@@ -8,14 +8,14 @@ from functools import partial
 import numpy as np
 
 from charts import theme
-from charts.candidates import percent
 from charts.grammar import along, edge, layer, level, table_of
 from charts.hover import bold, on_lines, with_number
 from charts.theme import Spec, base_layout, literal, subtitle
 from words import say
+from words.numbers import chance
 
 HOW_TO_READ = say(
-    "Each bar is the loss −ln p of one right piece; it is 0 if the model is certain of that piece. Pale bars are "
+    "Each bar is the loss −ln p of one given piece; it is 0 if the model is certain of that piece. Pale bars are "
     "pieces that the model ranks first. The dotted line is the mean loss; the dashed line is the loss of guessing "
     "uniformly among all pieces. Click a bar to look at that piece."
 )
@@ -24,7 +24,7 @@ HOW_TO_READ_HIDDEN = say(
     "piece. Pale bars are pieces that the model itself would have written. Click a bar to hide that piece."
 )
 LOSS = say("Loss (nats)")
-PIECE = say("Right piece")
+PIECE = say("Given piece")
 
 
 def piece_losses_spec(
@@ -89,6 +89,6 @@ def _said(token: int, piece: str, loss: float, probability: float, rank: int, li
     return on_lines(
         say("token {n}: {piece}", n=token, piece=bold(piece)),
         with_number(say("loss"), f"{loss:.3f}"),
-        say("probability {p}, rank {rank:,}", p=percent(probability), rank=rank),
-        say("likeliest: {piece} ({p})", piece=literal(likeliest), p=percent(best)),
+        say("probability {p}, rank {rank:,}", p=literal(chance(probability)), rank=rank),
+        say("likeliest: {piece} ({p})", piece=literal(likeliest), p=literal(chance(best))),
     )

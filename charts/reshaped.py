@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from charts import theme
-from charts.candidates import at_the_edge, percent
+from charts.candidates import at_the_edge
 from charts.grammar import layer, legend, level, listed, table_of, whole_rows
 from charts.hover import bold, on_lines, with_number
 from charts.theme import Spec, base_layout, literal, shortened
 from words import say, say_n
+from words.numbers import chance
 
 HOW_TO_READ = say(
     "Each row is one piece. The tick is the model's own probability, the diamond the probability after "
@@ -82,12 +83,12 @@ def others_named(count: int) -> str:
 
 def _layout(title: str, shown: Sequence[Shares]) -> Spec:
     layout = base_layout(title, say("Probability"), say("Piece")) | {"bargap": 0.34, "barmode": "overlay"}
-    layout["xaxis"] |= {"range": [0, 1], "tickformat": ".0%", "fixedrange": True}
+    layout["xaxis"] |= {"range": [0, 1], "tickformat": ".1f", "fixedrange": True}
     listed(layout, map(_label, shown))
     legend(layout, 92)
     layout["margin"] |= {"r": 68}
     layout["height"] = int(np.clip(_FRAME + _ROW * len(shown), 220, 560))
-    texts = [say("cut off") if row.cut == 0 and row.id is not None else percent(row.cut) for row in shown]
+    texts = [say("cut off") if row.cut == 0 and row.id is not None else literal(chance(row.cut)) for row in shown]
     layout["annotations"] = [at_the_edge(place, text, 64) for place, text in enumerate(texts)]
     return layout
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from charts.bands import COLUMNS, Cell, bands, top, window
-from charts.candidates import percent
 from charts.hover import bold, on_lines, with_number
 from charts.theme import GUIDE_COLOR, Spec, literal
 from words import say
+from words.numbers import chance
 
 HOW_TO_READ = say(
     "In each column, the decoder reads the upper piece and all pieces before it, and has to predict the lower "
@@ -71,7 +71,7 @@ def _label(piece: str, place: int, loss: float, guessing: float, framed: bool) -
     said = on_lines(
         say("token {n} has to predict {piece}", n=place + 1, piece=bold(piece)),
         with_number(say("loss"), literal(f"{loss:.3f}")),
-        say("probability {p}", p=percent(float(np.exp(-loss)))),
+        say("probability {p}", p=literal(chance(float(np.exp(-loss))))),
     )
     shade = min(loss / guessing, 1.0) if guessing and np.isfinite(loss) else 1.0
     return Cell(piece, said, "target", shade, framed)

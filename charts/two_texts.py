@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from charts.bands import Cell, bands, window
-from charts.candidates import percent
 from charts.hover import bold, on_lines
-from charts.theme import Colour, Spec
+from charts.theme import Colour, Spec, literal
 from words import say
+from words.numbers import chance
 
 HOW_TO_READ = say(
     "The two texts, position by position. Blue: identical up to the first difference, which is framed. Orange: "
@@ -75,6 +73,6 @@ def _cell(
     part = _part(place, len(text), parts_at, tail)
     said = on_lines(
         say("{text}, piece {n}: {piece}", text=name, n=place + 1, piece=bold(text[place])),
-        say("probability {p}", p=percent(float(np.float64(probabilities[place])))),
+        say("probability {p}", p=literal(chance(float(probabilities[place])))),
     )
     return Cell(text[place], said, *_SHADES[part], framed=place == parts_at)

@@ -8,6 +8,18 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _POWER = re.compile(r"(?<=\d)e([+-]\d+)")
 
 
+def hundredths(part: float) -> str:
+    """A share from 0 to 1 in two digits; what is not 0 never reads as 0."""
+    return "<0.01" if 0 < part < 0.005 else f"{part:.2f}"
+
+
+def chance(part: float) -> str:
+    """A probability, as `formatProbability` of stepper/numbers.js writes it: only 0 reads as 0, and only 1 as 1."""
+    if 0 < part < 0.01:
+        return "<0.001" if part < 0.001 else f"{part:.3f}"
+    return ">0.99" if 0.995 <= part < 1 else f"{part:.2f}"
+
+
 def written(text: str) -> str:
     """A number in Python's writing as people write it: -1.4e-06 becomes −1.4 × 10⁻⁶."""
     with_powers = _POWER.sub(lambda found: f" × 10{str(int(found[1])).translate(_RAISED)}", text)

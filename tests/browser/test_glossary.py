@@ -23,11 +23,11 @@ MIDDLE = """word => {
 
 @pytest.fixture
 def opened(server, new_page):
-    def open_one(path, **options):
+    def open_one(path, *, least=4, **options):
         page = new_page(**(options or {"shared": True}))
         page.evaluate("() => CSS.highlights.delete('gf-term')")  # those of the page before
         turn_to(page, server.url + path)
-        page.wait_for_function("() => CSS.highlights.get('gf-term')?.size > 3")
+        page.wait_for_function("least => CSS.highlights.get('gf-term')?.size >= least", arg=least)
         return page
 
     return open_one
@@ -58,6 +58,16 @@ def test_data_are_never_underlined(opened):
     page = opened("/step?model=en-fr&src=The%20key%20of%20attention%20is%20a%20piece%20of%20memory.")
     marked(page, "source")
     assert page.evaluate(IN_DATA, DATA) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "other"), [("/room", {"memory"}), ("/doctor?model=reverse", {"reveal", "reveals", "transformers"})]
+)
+def test_words_in_another_meaning_are_not_underlined(opened, path, other):
+    page = opened(path, least=0)
+    wait_for_idle(page)
+    page.wait_for_timeout(1000)  # marking waits until the page is quiet
+    assert not other & set(marked(page))
 
 
 def test_the_keyboard_reads_definitions_and_escape_closes_them(opened):

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import charts
-from charts.candidates import Others, percent
+from charts.candidates import Others
 from charts.theme import MARK_COLOR, TARGET_COLOR, literal
+from words.numbers import chance
 
 PIECES = ["▁a", "▁a", "<br>"]
 
@@ -40,7 +41,7 @@ def test_where_a_piece_was_drawn_the_bars_are_what_it_was_drawn_from():
     assert list(bars.x) == [0.3, 0.2, 0.0, 0.5]
     assert list(own.x) == [0.5, 0.25, 0.0004, 0.2496]
     assert list(figure.layout.yaxis.ticktext)[3] == "4,000 others"
-    assert [note.text for note in figure.layout.annotations] == ["30.0%", "20.0%", "cut off", "50.0%"]
+    assert [note.text for note in figure.layout.annotations] == ["0.30", "0.20", "cut off", "0.50"]
     assert "cut off before sampling" in bars.hovertext[2]
     assert "sampling probability <b>0.2000</b>" in rows.hovertext[1]
     assert "the model's own probability <b>0.2500</b>" in rows.hovertext[1]
@@ -74,18 +75,26 @@ def test_a_row_can_be_clicked_from_edge_to_edge():
     assert "probability <b>0.5000</b>" in rows.hovertext[0]
 
 
-def test_percentages_stand_in_one_column():
+def test_probabilities_stand_in_one_column():
     notes = draw().layout.annotations
     assert {(note.x, note.xref, note.xanchor) for note in notes} == {(1, "paper", "right")}
-    assert [note.text for note in notes] == ["50.0%", "25.0%", literal("<0.1%")]
+    assert [note.text for note in notes] == ["0.50", "0.25", literal("<0.001")]
 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0%"), (1, "100%"), (0.0001, "<0.1%"), (0.9999, ">99.9%"), (0.999, "99.9%"), (0.1234, "12.3%")],
+    [
+        (0, "0.00"),
+        (1, "1.00"),
+        (0.0004, "<0.001"),
+        (0.004, "0.004"),
+        (0.25, "0.25"),
+        (0.9999, ">0.99"),
+        (0.1234, "0.12"),
+    ],
 )
-def test_only_0_reads_0_and_only_1_reads_100(value, text):
-    assert html.unescape(percent(value)) == text
+def test_only_0_reads_0_and_only_1_reads_1(value, text):
+    assert chance(value) == text
 
 
 def test_lists_of_different_length_are_refused():
@@ -138,7 +147,7 @@ def test_what_rules_do_to_a_piece_is_marked_and_said():
     own = draw(rules=rules)
     assert own.layout.yaxis.ticktext == ("⊘ ▁a", "✓ <b>▁a</b>", f"↓ {literal('<br>')}")
     assert "excluded by the model's settings" in html.unescape(own.data[0].hovertext[0])
-    assert [note.text for note in own.layout.annotations] == ["50.0%", "25.0%", literal("<0.1%")]
+    assert [note.text for note in own.layout.annotations] == ["0.50", "0.25", literal("<0.001")]
     drawn = draw(rules=rules, drawn_from=[0.0, 1.0, 0.0])
-    assert [note.text for note in drawn.layout.annotations] == ["closed", "100%", "cut off"]
+    assert [note.text for note in drawn.layout.annotations] == ["closed", "1.00", "cut off"]
     assert "cut off" not in drawn.data[0].hovertext[0]

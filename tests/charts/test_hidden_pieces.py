@@ -12,7 +12,7 @@ def test_a_bar_a_piece():
     figure = charts.hidden_pieces(["a", "b"], [0.1, 4.0], chosen=2, **MADE)
     bars = figure.data[0]
     assert (list(bars.y), list(bars.customdata)) == ([pytest.approx(0.1), 4], [1, 2])
-    assert "likeliest: &#60;x&#62; (50.0%)" in bars.hovertext[1]
+    assert "likeliest: &#60;x&#62; (0.50)" in bars.hovertext[1]
     assert "rank 40" in bars.hovertext[1]
     assert bars.marker.color[0] != bars.marker.color[1]  # the first would have been written
     assert list(bars.marker.line.width) == [1, 3]

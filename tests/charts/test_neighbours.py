@@ -45,7 +45,7 @@ def test_bars_are_the_chosen_measure_and_hover_has_both(by):
     np.testing.assert_array_equal(figure.data[0].x, NEAR[by])
     assert list(figure.data[0].customdata) == [7, 9]
     assert list(figure.layout.yaxis.ticktext) == [literal("<b>"), "x"]
-    assert "cosine <b>-0.2500</b><br>distance <b>3.0000</b>" in figure.data[0].hovertext[1]
+    assert "cosine <b>−0.2500</b><br>distance <b>3.0000</b>" in figure.data[0].hovertext[1]
     assert figure.layout.title.text == literal("Near $x$")
     assert [note.text for note in figure.layout.annotations] == [f"{value:.3f}" for value in NEAR[by]]
     assert figure.layout.meta["table"]["rows"] == [[1, "<b>", 7, 0.5, 1.5], [2, "x", 9, -0.25, 3.0]]

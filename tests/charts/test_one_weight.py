@@ -70,7 +70,7 @@ def test_a_row_over_the_keys_shows_each_number_and_frames_the_chosen_key():
     assert high > 3
     assert whole["customdata"] == [0, 1, 2]
     assert whole["base"] == low
-    assert whole["hovertext"][1] == f"2: <b>{literal(MARKUP)}</b><br>q · k <b>-4</b><br>score <b>-2</b>"
+    assert whole["hovertext"][1] == f"2: <b>{literal(MARKUP)}</b><br>q · k <b>−4</b><br>score <b>−2</b>"
     frame = spec["layout"]["shapes"][0]
     assert frame["x0"] < 1 < frame["x1"]
     labels = spec["layout"]["meta"]["ticks"]["xaxis"]["labels"]

@@ -62,6 +62,21 @@ def test_singular_values_fall_on_a_logarithmic_axis_with_the_effective_rank_mark
     assert figure.layout.annotations[0].text == "effective rank 2.5"
 
 
+@pytest.mark.parametrize("values", [[3, 2, 1], [9, 5, 2], [40, 3, 1], [5e3, 1], [1e12, 1], [1.02, 1.01, 1]])
+def test_labels_of_singular_values_do_not_overlap(values):
+    axis = singular(values).layout.yaxis
+    low, high = axis.range
+    if high - low >= 2:
+        assert axis.dtick >= 1
+        assert 2 <= (high - low) / axis.dtick <= 8
+        return
+    at = np.log10(axis.tickvals)
+    assert len(at) >= 3
+    assert np.diff(at).min() > (high - low) / 8
+    assert all(low <= one <= high for one in at)
+    assert len(set(axis.ticktext)) == len(at)
+
+
 def test_singular_values_of_0_are_counted_instead():
     figure = singular([10, 1, 0, 0])
     assert list(figure.data[0].y) == [10, 1]

@@ -34,7 +34,7 @@ def test_each_piece_has_three_marks_of_three_shapes():
 def test_a_line_stands_where_the_cut_is_and_the_edge_says_what_is_cut():
     figure = charts.reshaped(ROWS, others=(7, OTHERS), border=2, title="T")
     assert figure.layout.shapes[0].y0 == 1.5
-    assert [note.text for note in figure.layout.annotations] == ["60.0%", "40.0%", "cut off", "0%"]
+    assert [note.text for note in figure.layout.annotations] == ["0.60", "0.40", "cut off", "0.00"]
     assert not charts.reshaped(ROWS[:2], others=None, border=None, title="T").layout.shapes
 
 

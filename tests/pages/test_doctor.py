@@ -4,6 +4,7 @@ import json
 import re
 import threading
 import time
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 import pytest
@@ -110,6 +111,12 @@ def test_it_begins_with_the_sentence_that_sums_up_and_says_what_is_wrong_first(o
     assert "**Where.** “decoder.0”, “*decoder*”" in shown
     assert "Measured: 0.25. Threshold: 0. Nothing but 0 is right." in plain(test.caption)
     assert [one.label for one in test.expander][:2] == ["Well: 1 test", "Not applicable: 1 test"]
+
+
+def test_places_that_are_not_listed_are_counted(open_page, examine_with):
+    examine_with(named("broken", replace(BROKEN, places=tuple(f"w{n}" for n in range(33)))))
+    (where,) = [one for one in plain(until_done(open_page(DOCTOR, model="reverse")).markdown) if "**Where.**" in one]
+    assert where.endswith("“w11”, and 21 more")
 
 
 def test_a_healthy_model_is_said_to_be(open_page, examine_with):

@@ -1,6 +1,7 @@
 """The page Teacher forcing: a reference is judged, stands in the address, and beside it what the model writes."""
 
 import io
+import re
 from functools import partial
 
 import numpy as np
@@ -49,7 +50,40 @@ def test_without_a_reference_it_asks_for_one_and_judges_the_output_meanwhile(for
     np.testing.assert_allclose(losses(test), scored("abcdef", source="fedcba").losses, rtol=1e-4)
     check(test.button(key=forcing_panels.OWN).click().run())
     assert address(test)["ref"] == "abcdef"
-    assert set(CHARTS) <= keys_of(test)
+    assert test.info[0].value == forcing_panels.ITS_OWN
+    assert test.text_input(key=forcing_panels.BOX).label == "Text judged: the model's own output"
+    assert keys_of(test) >= set(CHARTS) - {forcing_pictures.texts.key}
+    judges_nothing_by_itself(test)
+
+
+def judges_nothing_by_itself(test):
+    """No verdict on the model's own output by itself: all of them would be good."""
+    page = said(test) + "".join(one.label for one in test.text_input)
+    assert not re.search("on its own, the model writes|first choice is the right|right piece", page, re.IGNORECASE)
+    assert forcing_pictures.texts.key not in keys_of(test)
+
+
+@pytest.mark.parametrize("given", [{}, {"ref": "abcdef"}])
+@pytest.mark.parametrize("how", [{}, {"do": "unplaced-all"}, {"how": "sampling", "temp": 1, "seed": 5}])
+def test_the_own_output_is_never_called_a_reference(forcing, given, how):
+    checkpoint, source = opened("reverse"), "fedcba"
+    test = forcing(src=source, **how)
+    own = test.session_state[session.STANDING].last_query
+    text = checkpoint.run(own).output_text
+    test = forcing(src=source, **how, **({"ref": text} if given else {}))
+    judges_nothing_by_itself(test)
+    assert [one.value for one in test.info][:1] == [forcing_panels.ITS_OWN]
+
+
+def test_a_reference_of_the_card_that_the_model_writes_is_a_verdict(forcing):
+    checkpoint = opened("reverse")
+    source, right = next(
+        (one, checkpoint.card.reference_of(one))
+        for one in checkpoint.card.examples
+        if checkpoint.run(checkpoint.query(one)).output_text == checkpoint.card.reference_of(one)
+    )
+    test = forcing(src=source)
+    assert test.text_input(key=forcing_panels.BOX).value == right
     assert "On its own, the model writes exactly the reference, piece for piece." in said(test)
 
 

@@ -1,6 +1,7 @@
 """The page Open a checkpoint: a report, questions whose answers change it, a sentence, and a folder to keep."""
 
 import pytest
+import torch
 from safetensors.torch import save_file
 
 from tests.pages.conftest import OPEN, STEP, check
@@ -54,6 +55,13 @@ def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
     test.selectbox(key="open_source").set_value(LESSON)
     assert "7 questions still need an answer." in said(check(test.run()))
     assert test.query_params["model"] == LESSON
+
+
+def test_code_in_an_error_is_code(open_lesson, folder):
+    torch.save(torch.nn.Linear(2, 2), folder / "pickled.pt")
+    (error,) = [one.value for one in open_lesson(model="pickled.pt").error]
+    assert '`torch.save(state, "weights.pt")`' in error
+    assert "\\`" not in error
 
 
 @pytest.mark.parametrize("path", ["../outside.pt", "deep/odd.safetensors"])

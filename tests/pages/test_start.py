@@ -17,6 +17,7 @@ from ui.start.lanes import lanes
 from ui.state import session
 from ui.state.link import Link
 from ui.state.view import View
+from words.numbers import hundredths
 
 PAGES = {path.stem: path for path in (ROOT / "pages").glob("*/*.py")}
 
@@ -168,8 +169,10 @@ def test_every_block_shows_what_it_did_with_the_sentence(start, model):
     assert mask.count("gf-closed") == n * (n - 1) // 2
     (bars,) = [picture for (_, name, _), picture in drawn.items() if name == "output"]
     at_rest = bars.rpartition("gf-at-rest")[2]
-    best = trace.step(0, top_k=3).candidates[:3]
-    assert re.findall(r"<b>([\d.]+)</b>", at_rest) == [f"{one.probability:.2f}" for one in best]
+    best = trace.step(trace.n_steps - 1, top_k=3).candidates[:3]  # the whole output is written, so its last step
+    assert re.findall(r"<b>(.+?)</b>", at_rest) == [html.escape(hundredths(one.probability)) for one in best]
+    assert ">0.00<" not in bars
+    assert f"Step {trace.n_steps}: the likeliest next piece" in bars
     assert html.escape(best[0].piece[:6]) in at_rest
 
 

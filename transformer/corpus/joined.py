@@ -1,4 +1,4 @@
-"""Queries and keys of a head over many lines in one space, in which near means a large score.
+"""Queries and keys of a head over many lines in one space, in which near means a large score as far as possible.
 
 Keys that are all moved by one vector change all scores of a query alike, which softmax ignores; queries multiplied by
 c and keys by 1 / c keep their scores. So the means of both are put on one place, and c is chosen: it is the one for

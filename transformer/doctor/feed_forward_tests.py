@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.neurons import NEAR_ZERO, site
-from transformer.doctor.findings import MOST_PLACES, Measured, NotTested, Shown
+from transformer.doctor.findings import Measured, NotTested, Shown
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.rereading import own_texts, random_texts, read_again
 from transformer.model.anatomy import StackName
@@ -145,7 +145,7 @@ def dead_neurons(patient: Patient) -> Measured:
         said=_where(stack, layer, n_dead, share),
         why=why,
         meaning=_WHOLE if whole else _SOME,
-        places=tuple(f"{stack}.{layer + 1}.{int(i) + 1}" for i in neurons.nonzero()[:MOST_PLACES, 0]),
+        places=tuple(f"{stack}.{layer + 1}.{int(i) + 1}" for i in neurons.nonzero()[:, 0]),
         shown=Shown(page="inside", panel="ffn", kind=stack, layer=layer, source=patient.first_source),
     )
 

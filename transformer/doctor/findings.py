@@ -69,6 +69,7 @@ class Measured:
     causes: Sentence | Literal[""] = ""  # what usually causes it, and what to do; empty if all is well
     # Where it was found: names of tensors, heads, pieces, sentences; data. At most `MOST_PLACES`.
     places: tuple[str, ...] = ()
+    more: int = 0  # how many places are left out
     shown: Shown | None = None  # where the app shows it
 
 

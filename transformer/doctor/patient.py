@@ -203,4 +203,5 @@ class Test:
             meaning=found.meaning or (self.meaning if faulty else ""),
             causes=found.causes or (self.causes if faulty else ""),
             places=found.places[:MOST_PLACES],
+            more=max(0, len(found.places) - MOST_PLACES),
         )

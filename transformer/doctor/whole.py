@@ -211,7 +211,8 @@ def _in_full(finding: Finding) -> Iterator[str]:
         yield follows(_quoted(finding.follows))
     yield _quoted(measured.said)
     if measured.places:
-        yield joined(", ", [_code(one) for one in measured.places])
+        more = [say("and {n} more", n=measured.more)] if measured.more else []
+        yield joined(", ", [*(_code(one) for one in measured.places), *more])
     if measured.meaning:
         yield _quoted(measured.meaning)
     if measured.causes:

@@ -80,6 +80,14 @@ def _bucket(config: ModelConfig, apart: Tensor, causal: bool) -> Tensor:
     return buckets(apart, n_buckets=n, max_distance=most, causal=causal)
 
 
+def reached(config: ModelConfig, causal: bool) -> tuple[int, int, int]:
+    """How many buckets a stack uses in the longest text, and the distances back of the last: least and largest."""
+    back = torch.arange(config.max_len)
+    before = _bucket(config, -back, causal)
+    found = before if causal else torch.cat((before, _bucket(config, back, causal)))
+    return len(found.unique()), int((before == before[-1]).nonzero()[0]), config.max_len - 1
+
+
 def _relative(config: ModelConfig, apart: Tensor, table: Tensor, causal: bool) -> Tensor:
     found = _bucket(config, apart.round().long(), causal)
     return F.embedding(found, table).permute(2, 0, 1)[None]  # [Q, K, H] -> [1, H, Q, K]

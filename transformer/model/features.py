@@ -89,7 +89,7 @@ class AttentionFeatures:
     sinusoid_layout: SinusoidLayout = "interleaved"
     rotary: Rotary | None = None  # the numbers of rotary positions; None without them
     relative_buckets: int = 32  # buckets of relative distances, each with a learned bias per head
-    relative_distance: int = 128  # all distances from this many tokens on count as one
+    relative_distance: int = 128  # distances from this many tokens on are in the last bucket
     unplaced_layers: tuple[int, ...] = ()  # layers, from 0, whose attention ignores rotary positions
     score_scale: float | None = None  # What q . k is multiplied by; None: 1 / sqrt(d_head).
     # c, if scores become c tanh(score / c), between -c and c; None: they stay unchanged.

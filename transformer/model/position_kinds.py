@@ -52,9 +52,8 @@ KINDS: Final[Mapping[PositionKind, Placing]] = {
         of=lambda config: say(
             "This model has no table of positions. It has relative positions: every self-attention sub-layer adds "
             "a learned number to each score. The number depends on the head and on the distance between query and "
-            "key. The model distinguishes {n} distances; all distances of {most} tokens or more count as one.",
-            n=config.relative_buckets,
-            most=config.relative_distance,
+            "key. Distances come in buckets, each with one number: short distances have a bucket each, and the "
+            "longer distances are, the more of them share one."
         ),
     ),
     "alibi": Placing(

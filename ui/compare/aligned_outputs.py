@@ -16,6 +16,7 @@ from transformer.analysis.compare import Aligned, Crossed, aligned, first_differ
 from ui.compare.pair import Pair, cross
 from ui.runs.seen import Seen
 from words import say, say_n
+from words.numbers import hundredths
 
 MOST_OF_SENTENCE: Final = 40  # characters in a title
 
@@ -33,10 +34,10 @@ def effect(pair: Pair[Seen], left: Crossed) -> str:
     """How much less or more the right run makes of the left output: where most, and in all."""
     before, after = np.exp(left.own), np.exp(left.other)
     most = int(np.abs(after - before).argmax())
-    return say("In the left output, the probability of {piece} changes most: from {before:.2f} in the left run to "
-               "{after:.2f} in the right run. The log-probability of the whole left output changes by {total:+.3f} "
-               "nats.", piece=pair.left.trace.tgt_pieces[most], before=float(before[most]),
-               after=float(after[most]), total=float(left.other.sum() - left.own.sum()))  # fmt: skip
+    return say("In the left output, the probability of {piece} changes most: from {before} in the left run to "
+               "{after} in the right run. The log-probability of the whole left output changes by {total:+.3f} "
+               "nats.", piece=pair.left.trace.tgt_pieces[most], before=hundredths(float(before[most])),
+               after=hundredths(float(after[most])), total=float(left.other.sum() - left.own.sum()))  # fmt: skip
 
 
 def title(pair: Pair[Seen]) -> str:

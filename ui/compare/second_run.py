@@ -233,7 +233,7 @@ def _open(entry: Entry) -> Checkpoint | None:
         why = (
             error.sentence if isinstance(error, GlassformerError) else say("The checkpoint's folder cannot be read.")
         )
-        st.error(drawing.plain(say("{name} cannot be opened. {why}", name=entry.name, why=why)))
+        st.error(drawing.with_code(say("{name} cannot be opened. {why}", name=entry.name, why=why)))
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import pandas as pd
 
-from transformer.checkpoint.snapshots import split
+from transformer.checkpoint.snapshots import at_step, split
 from transformer.corpus import database
 from transformer.corpus.folder import Run, summaries
 from transformer.corpus.paired import Head
@@ -19,7 +19,7 @@ from ui.corpus.beside_pictures import Beside, differences
 from ui.corpus.corpus_pictures import head_name
 from ui.corpus.opened import NEEDS_DUCKDB, OpenCorpus, card, link_to
 from ui.corpus.whole import figure
-from ui.runs import corpora
+from ui.runs import corpora, loading
 from ui.runs.attempt import attempt
 from ui.runs.show import show
 from ui.shared import choices, drawing, menu, page_style
@@ -69,11 +69,16 @@ def _second(run: Run) -> Run | None:
         one.key: one for one in corpora.listed()[0] if one.about.sha256 == run.about.sha256 and one.key != run.key
     }
     if not same:
-        said = say(
-            "There is no other corpus run over the same file. Measure the file with a second checkpoint, or with a "
-            "snapshot of this one's training, such as {name}@600.",
-            name=(split(run.about.checkpoint) or (run.about.checkpoint,))[0],
-        )
+        said = say("There is no other corpus run over the same file. Measure the file with a second checkpoint.")
+        name = (split(run.about.checkpoint) or (run.about.checkpoint,))[0]
+        entry = loading.usable().get(name)
+        there = [at_step(name, one.step) for one in (loading.moments(entry)[0] if entry else ())]
+        if there := [one for one in there if one != run.about.checkpoint]:
+            said = say(
+                "There is no other corpus run over the same file. Measure the file with a second checkpoint, or with "
+                "a snapshot of this one's training, such as {name}.",
+                name=there[len(there) // 2],
+            )
         st.info(drawing.plain(said), icon=":material/info:")
         return None
     key = choices.menu(

@@ -17,6 +17,7 @@ from ui.shared.door import here, st
 from ui.shared.saving import Origin
 from ui.state import session
 from words import Sentence, say
+from words.numbers import hundredths
 
 Heading = tuple[str, str]
 """The heading of a column of numbers, and how they are written."""
@@ -91,7 +92,7 @@ def columns(hits: Sequence[Hit], n_values: int) -> dict[str, list[Any]]:
 
 def _peak(place: Place) -> str | None:
     """Where the largest weight is; pieces are data and no sentence."""
-    return None if place.weight is None else f"{place.query_piece} → {place.key_piece} {place.weight:.2f}"
+    return None if place.weight is None else f"{place.query_piece} → {place.key_piece} {hundredths(place.weight)}"
 
 
 def _looks(values: Sequence[Heading]) -> dict[str, Any]:

@@ -26,8 +26,10 @@ from ui.runs.picture import Part, Picture, Plot
 from ui.state.click import Click, place_of
 from ui.state.view import MAIN, Slot, View
 from words import joined, say, say_n
+from words.numbers import written
 
 JOINED: Final[Part[Any]] = CORPUS.part("joined", say("Queries and keys"), of_no_run, of_sentence=False)
+STRONG, WEAK = -0.9, -0.6  # correlations up to which distance accounts for most of the score, or for a third
 N_NEAR: Final = 20
 
 
@@ -166,17 +168,28 @@ def _points(scene: Layer) -> Plot:
 
 
 def scaling(own: Joined) -> str:
-    """Why near means a large score, and how well that holds here."""
+    """Why near should mean a large score, and how far it does here."""
     why = say(
         "Keys were moved so that both sides have the same mean, which softmax ignores. Queries were multiplied by "
-        "c = {c:.2f} and keys by 1 / c, which leaves every q·k unchanged. So a large score goes with a small "
-        "distance.",
+        "c = {c:.2f} and keys by 1 / c, which leaves every q·k unchanged; c makes small distances go with large "
+        "scores as far as possible.",
         c=own.scale,
     )
     if own.correlation is None:
         return why
-    how = say("Over all pairs of this head, score and squared distance correlate at r = {r:.2f}.", r=own.correlation)
-    return joined(" ", [why, how])
+    how = say(
+        "Over all pairs of a query and a key in one line, the score q·(k − mean key) and the squared distance have "
+        "the correlation r = {r}, so distance accounts for r² = {share:.0%} of the differences between scores.",
+        r=written(f"{own.correlation:.2f}"),
+        share=own.correlation**2,
+    )
+    if own.correlation <= STRONG:
+        means = say("In this head, a large score goes with a small distance.")
+    elif own.correlation <= WEAK:
+        means = say("In this head, a large score often goes with a small distance, but not always.")
+    else:
+        means = say("In this head, distance says little about the score.")
+    return joined(" ", [why, how, means])
 
 
 def _names(tokens: Tokens) -> list[str]:

@@ -97,7 +97,7 @@ def card(corpus: OpenCorpus, *, at_head: bool, place: Place | None = None, name:
         of = [drawing.strong(name)] if name else []
         st.markdown(joined("  \n", [*of, *_told(corpus, hit, one)]))
         if found.sentence["problem"]:
-            st.error(drawing.plain(str(found.sentence["problem"])))
+            st.error(drawing.with_code(str(found.sentence["problem"])))
             return
         whose = corpus.whose()
         if whose is None:

@@ -108,7 +108,7 @@ def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
             st.button(say("Examine with the examples"), key=WITH_EXAMPLES, on_click=want, args=(which, wish))
         problem: Sentence | None = st.session_state.get(PROBLEM)
         if problem is not None:
-            st.error(drawing.plain(problem))
+            st.error(drawing.with_code(problem))
 
 
 def _take(content_hash: str) -> None:

@@ -103,6 +103,7 @@ def _whole(finding: Finding, link: Link) -> None:
         if found.places:
             # Names are no terms, so they stand in quotes.
             named = [say("“{name}”", name=drawing.plain(name)) for name in found.places[:MOST_PLACES]]
+            named += [say("and {n} more", n=found.more)] if found.more else []
             st.markdown(say("**Where.** {places}", places=joined(", ", named)))
         _way(finding, link)
 

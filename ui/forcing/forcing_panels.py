@@ -9,7 +9,7 @@ from charts.bands import MOST
 from transformer.model.anatomy import anatomy
 from transformer.runs.teacher_forcing import Parting, Score
 from ui.forcing import forcing_pictures
-from ui.forcing.forcing_pictures import Forced, judges_itself, known_reference, reference_of
+from ui.forcing.forcing_pictures import Forced, is_own, judges_itself, known_reference, reference_of
 from ui.frame.sentence_stepper import Still, sentence
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
@@ -26,8 +26,8 @@ NOT_WHILE_GUESSING = say(
 
 NO_REFERENCE = say("Type the correct output above, or use the model's own output and edit it.")
 ITS_OWN = say(
-    "No correct output is known for this sentence, so the model's own output serves as the reference. Type the "
-    "correct output above, or use the model's own output and edit it."
+    "The text judged here is the model's own output, because no other correct output is known. The numbers show how "
+    "sure the model is of it, not whether it is correct. Type the correct output above, or edit this text."
 )
 
 
@@ -49,7 +49,7 @@ def _forced(run: OpenRun) -> None:
     if reference_of(run) is None and not judges_itself(run):
         st.info(NO_REFERENCE, icon=":material/keyboard:")
         return
-    if known_reference(run) is None and not judges_itself(run):
+    if is_own(run):
         st.info(ITS_OWN, icon=":material/keyboard:")
     with st.spinner(say("Reading the reference…")):  # seen where that takes longer than a moment
         scene = attempt(lambda: forcing_pictures.scene(run))
@@ -79,7 +79,7 @@ def _texts(scene: Forced, take: partial[None]) -> None:
     n, parted = len(scene.score), scene.score.parting
     if n > MOST:
         st.caption(say("Only the tokens around the chosen one are shown; the other charts show all {n:,}.", n=n))
-    if parted is not None:
+    if parted is not None and not is_own(scene.run):  # with itself it agrees
         st.markdown(joined(" ", told(scene, parted)))
         show(forcing_pictures.texts, scene, take=take)
 
@@ -121,14 +121,14 @@ def summary(run: OpenRun, score: Score) -> str:
             perplexity=score.perplexity,
         ),
         say(
-            "The model's first choice is the right piece at {hits:,} of {n:,} positions. Random guessing among all "
-            "{pieces:,} pieces of its vocabulary has a loss of {guessing:.2f} nats.",
-            hits=int(score.hits.sum()),
-            n=len(score),
+            "Random guessing among all {pieces:,} pieces of its vocabulary has a loss of {guessing:.2f} nats.",
             pieces=len(score.vocabulary),
             guessing=score.guessing,
         ),
     ]
+    if not is_own(run):
+        said.append(say("The model's first choice is the right piece at {hits:,} of {n:,} positions.",
+                        hits=int(score.hits.sum()), n=len(score)))  # fmt: skip
     if run.trace.query.interventions:
         said += _changed(run, score)
     if judges_itself(run):
@@ -229,7 +229,7 @@ def _table(run: OpenRun, score: Score) -> None:
     columns = {
         "place": kinds.Column(here(say("Position"))),
         "reads": kinds.Column(here(say("Reads"))),
-        "piece": kinds.Column(here(say("Right piece"))),
+        "piece": kinds.Column(here(say("Given piece"))),
         "id": kinds.Column(here(say("Id"))),
         "loss": kinds.NumberColumn(here(say("Loss (nats)")), format="%.3f"),
         "probability": chance(here(say("Probability"))),
@@ -242,7 +242,7 @@ def _table(run: OpenRun, score: Score) -> None:
         hide_index=True,
         height="content" if len(score) <= 12 else 420,
         column_config=columns,
-        alt=say("Every right piece with its loss, probability and rank, one per row."),
+        alt=say("Every given piece with its loss, probability and rank, one per row."),
     )
     drawing.csv_button(partial(_columns, score), key=run.key("forcing_csv"), title=say("teacher forcing"))
 
@@ -271,7 +271,11 @@ def _entry(run: OpenRun) -> None:
     reads = anatomy(run.checkpoint.config).reads
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.text_input(
-            say("Reference: the correct output") if reads else say("Reference: what should follow the prompt"),
+            say("Text judged: the model's own output")
+            if shown and is_own(run)
+            else say("Reference: the correct output")
+            if reads
+            else say("Reference: what should follow the prompt"),
             key=key,
             on_change=lambda: _take(slot, asked, st.session_state[key]),
             placeholder=say("Type the correct output, then press Enter"),

@@ -64,6 +64,12 @@ def reference_of(run: Seen) -> str | None:
     return run.trace.output_text.strip() or None
 
 
+def is_own(run: Seen) -> bool:
+    """Whether what is judged is what the model has written itself, and no card says that this is right."""
+    own, card = run.trace.output_text.strip(), run.checkpoint.card.reference_of(run.trace.query.source)
+    return bool(own) and (reference_of(run) or "").strip() == own != (card or "").strip()
+
+
 def judges_itself(run: Seen) -> bool:
     """Whether a decoder alone judges the text itself, as nobody gave a reference."""
     return not anatomy(run.checkpoint.config).reads and reference_of(run) is None
@@ -150,7 +156,7 @@ def _place_in(click: Click, *, first: int, lengths: tuple[int, int]) -> int | No
     return found[1] if found is not None and found[1] < lengths[found[0]] else None
 
 
-@JUDGED.picture("forcing_candidates", say("Candidates and the right piece"))
+@JUDGED.picture("forcing_candidates", say("Candidates and the given piece"))
 def candidates(scene: Forced) -> Plot:
     """The most probable pieces of the place, and the right one, wherever it stands."""
     score, place = scene.score, scene.place
@@ -167,11 +173,11 @@ def candidates(scene: Forced) -> Plot:
             ids=ids,
             chosen=ids.index(score.ids[place]),
             ranks=ranks,
-            how_chosen=say("the right piece"),
-            title=say("Token {n}: candidates and the right piece", n=place + 1),
+            how_chosen=say("the given piece"),
+            title=say("Token {n}: candidates and the given piece", n=place + 1),
         ),
         alt=say(
-            "The most probable pieces at token {n}; the right piece is {piece}.",
+            "The most probable pieces at token {n}; the given piece is {piece}.",
             n=place + 1,
             piece=score.pieces[place],
         ),
@@ -204,7 +210,7 @@ def _sees(scene: Forced) -> str:
         )
     p, rank, loss = float(score.probabilities[place]), int(score.ranks[place]), float(score.losses[place])
     given = say(
-        "The right piece has p = {p:.3g}, rank {rank:,} and a loss of {loss:.3f} nats.",
+        "The given piece has p = {p:.3g}, rank {rank:,} and a loss of {loss:.3f} nats.",
         p=p,
         rank=rank,
         loss=loss,
@@ -234,7 +240,7 @@ def losses(scene: Forced) -> Plot:
             title=losses.title,
         ),
         alt=say(
-            "The loss of each of the {n} right pieces, the mean loss, and the loss of random guessing.", n=len(score)
+            "The loss of each of the {n} given pieces, the mean loss, and the loss of random guessing.", n=len(score)
         ),
         how_to_read=HOW_TO_READ_LOSSES,
         clicked=place_below(len(score)),

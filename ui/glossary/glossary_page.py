@@ -6,14 +6,16 @@ from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.maps.own_maps import GivenMaps
+from transformer.runs.interventions import parse
 from ui.components.glossary.glossary_view import chosen_term, glossary_list, glossary_marks
 from ui.glossary.term_places import PLACES, Place
 from ui.glossary.terms import APART, TERMS
+from ui.runs import loading
 from ui.runs.open_run import address, publish
 from ui.shared import menu
 from ui.state import session
 from ui.state.link import Link
-from ui.state.view import MAIN
+from ui.state.view import MAIN, View
 
 MARKS = "glossary_marks"
 LIST = "glossary_list"
@@ -28,15 +30,21 @@ def draw(checkpoint: Checkpoint | GivenMaps) -> None:
     """Draw all terms, each with a link to where it is seen with the sentence at hand."""
     link = session.asked()
     leads = {name: leads_to(checkpoint, place, link) for name, place in PLACES.items()}
-    listed = [term.plain() | (_seen(PLACES[term.seen], leads[term.seen]) if term.seen else {}) for term in TERMS]
+    listed = [term.plain() | _seen(PLACES[term.seen], leads[term.seen]) for term in TERMS]
     glossary_list(listed, key=LIST, chosen=link.view.term, on_choice=_choose)
     publish(checkpoint)
 
 
 def leads_to(checkpoint: Checkpoint | GivenMaps, place: Place, link: Link) -> Link:
-    """What the page of a place shows, with what is asked for now."""
+    """What the page of a place shows, with what is asked for now, or with a model that has what is seen there."""
+    own = None if isinstance(checkpoint, GivenMaps) else checkpoint.config
+    if place.shown_by in loading.usable() and (own is None or not place.has(own)):
+        return Link(model=place.shown_by, view=View(**place.fields))
     if place.decoding is not None and type(place.decoding) is not type(link.decoding):
         link = replace(link, decoding=place.decoding, forced=(), tried=(), hypothesis=0)
+    changes = parse(place.changes)
+    if own is not None and changes and all(one.unfit(own) is None for one in changes):
+        link = replace(link, interventions=changes)
     return address(checkpoint, link, **({"term": "", "query": None, "key": None} | place.fields))
 
 

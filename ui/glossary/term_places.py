@@ -5,8 +5,11 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
+from transformer.model.config import ModelConfig
 from transformer.runs.query import Beam, Decoding, Sampling
 from words import say
 
@@ -17,8 +20,11 @@ class Place:
 
     page: str  # name of a page in a folder of `pages/`, and in an address
     label: str  # what it is called
-    fields: dict[str, object] = field(default_factory=dict)  # what is looked at there, by the names of `View`
+    fields: dict[str, Any] = field(default_factory=dict)  # what is looked at there, by the names of `View`
     decoding: Decoding | None = None  # the way of decoding, where it is about one
+    changes: str = ""  # what is changed in the model there, as in an address
+    has: Callable[[ModelConfig], bool] = lambda _: True  # whether a model has it; if not, the one `shown_by` has
+    shown_by: str = ""
 
 
 PLACES = {
@@ -35,6 +41,13 @@ PLACES = {
     "table": Place("positions", say("Positions: the table"), {"positions_panel": "table"}),
     "shift": Place("positions", say("Positions: shift"), {"positions_panel": "shift"}),
     "sentence": Place("positions", say("Positions: the sentence"), {"positions_panel": "sentence"}),
+    "learned": Place("positions", say("Positions: a learned table"), {"positions_panel": "table"},
+                     has=lambda config: config.positions == "learned", shown_by="reverse"),
+    "rotations": Place("positions", say("Positions: rotations"), {"positions_panel": "rotations"},
+                       has=lambda config: config.positions == "rotary", shown_by="addition"),
+    "alibi": Place("attention", say("What if: ALiBi added"), {"panel": "overview"}, changes="alibi-all.1"),
+    "far": Place("attention", say("What if: all positions 32 further on"), {"panel": "overview"},
+                 changes="shift-all.32"),
     "masks": Place("masks", say("Masks"), {"masks_panel": "masks"}),
     "causal": Place("masks", say("Masks: causal"), {"masks_panel": "masks", "mask": "causal"}),
     "combined": Place("masks", say("Masks: padding and causal"), {"masks_panel": "masks", "mask": "decoder"}),
@@ -47,10 +60,22 @@ PLACES = {
     "fast": Place("inside", say("Inside: speed-ups"), {"inside_panel": "fast"}),
     "parameters": Place("doctor", say("Doctor: parameters"), {"doctor_panel": "parameters"}),
     "compare": Place("compare", say("Compare")),
+    "changed": Place("compare", say("What if: scores without scaling"), {"compared": "changed"},
+                     changes="scale-all.off.1"),
+    "few_bits": Place("compare", say("What if: weights of 4 bits"), {"compared": "changed"},
+                      changes="bits-4"),
+    "key_bias": Place("attention", say("What if: a random bias on all keys"), {"panel": "overview"},
+                      changes="keybias-all.3.0"),
+    "drafts": Place("search", say("How pieces are chosen: drafts"), {"search_panel": "drafts"}),
+    "heads": Place("matters", say("What matters: heads"), {"matters_panel": "heads"}),
+    "no_scale": Place("wrong", say("What goes wrong: scores without scaling"), {"mistake": "scale"}),
     "forcing": Place("forcing", say("Teacher forcing")),
     "credit": Place("matters", say("What matters: pieces"), {"matters_panel": "pieces"}),
     "contributions": Place("matters", say("What matters: logit"), {"matters_panel": "logit"}),
     "training": Place("training", say("Training")),
     "checkpoints": Place("checkpoints", say("Checkpoints")),
+    "sentences": Place("sentences", say("A file of sentences")),
+    "lessons": Place("lessons", say("Lessons")),
+    "room": Place("room", say("A room")),
 }  # fmt: skip
 """Every place that a term may name."""

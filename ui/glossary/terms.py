@@ -21,7 +21,7 @@ class Term:
     # finds English names in both numbers and in any case.
     name: Sentence
     text: Sentence  # what it means
-    seen: str = ""  # where it is seen, a name in `term_places.PLACES`; "" if nowhere yet
+    seen: str  # where it is seen, a name in `term_places.PLACES`
     also: str = ""  # other words for it, irregular plurals among them, with "|" between
     # For a name of one word that people also use otherwise: words, with "|" between, of which one has to stand in the
     # same paragraph for this one to be the term.
@@ -45,6 +45,7 @@ TERMS: Final = tuple(
 # For translators: phrases in which a word of the glossary means something else, so that it is not underlined.
 APART = say(
     "arrow keys|last bit|output layer|output head|MLM head|shapes of the lines|output branches|in the "
-    "branch|Shift+Enter|linear map|memory of this server",
+    "branch|Shift+Enter|linear map|transformers|weights file|weights files|address parameter|unknown keys|the keys "
+    "dtype|scale and shift|scales and shifts|residual branch",
     about="glossary",
 )

@@ -20,6 +20,7 @@ from ui.runs.step_rows import is_yours
 from ui.state.click import column_below
 from ui.state.view import Depths, LensColour
 from words import joined, say
+from words.numbers import hundredths
 
 DEPTH_NAMES: Final[dict[Depths, str]] = {"layer": say("Each layer"), "sublayer": say("Each sub-layer")}
 COLOUR_NAMES: Final[dict[LensColour, str]] = {
@@ -124,13 +125,13 @@ def path_in_words(run: Seen, lens: Lens) -> str:
     if stays == 0:
         return say("Step {step}: “{piece}” is the top candidate at every depth, from the embedding on.",
                    step=step + 1, piece=piece)  # fmt: skip
-    prob = float(lens.prob[stays, step])
+    prob = hundredths(float(lens.prob[stays, step]))
     if first == stays:
         return say("Step {step}: “{piece}” becomes the top candidate after {depth}, with a probability of "
-                   "{prob:.2f}, and stays on top.", step=step + 1, piece=piece, depth=names[stays],
+                   "{prob}, and stays on top.", step=step + 1, piece=piece, depth=names[stays],
                    prob=prob)  # fmt: skip
     return say("Step {step}: “{piece}” first reaches the top after {first}, then drops. After {depth}, it is on "
-               "top again, with a probability of {prob:.2f}, and stays there.", step=step + 1, piece=piece,
+               "top again, with a probability of {prob}, and stays there.", step=step + 1, piece=piece,
                first=names[first], depth=names[stays], prob=prob)  # fmt: skip
 
 

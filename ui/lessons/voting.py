@@ -106,7 +106,8 @@ def _teach(taught: Opened, here: Place, found: Posed, checkpoint: Checkpoint, pu
     else:
         st.markdown(drawing.strong(found.question))
         if not polling.has_bars(public):
-            st.markdown(joined("  \n", [drawing.plain(label) for label in _labels(found)]))
+            with st.container(key="lesson_choices"):  # no term is underlined in it: one choice would stand out
+                st.markdown(joined("  \n", [drawing.plain(label) for label in _labels(found)]))
     polling.controls(taught, public, answer=partial(_show_answer, here, found, checkpoint))
     polling.results(public)
 

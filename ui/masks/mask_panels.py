@@ -16,6 +16,7 @@ from ui.runs.show import choose_part, show, show_beside
 from ui.shared import choices, drawing
 from ui.shared.door import frame, st
 from words import joined, say
+from words.numbers import written
 
 IN_NUMBERS = mask_pictures.as_additive.title
 MOST_BESIDE = 20  # keys of a map that has another beside it
@@ -101,12 +102,12 @@ def _numbers(row: mask_pictures.Row, keys: list[str]) -> pd.DataFrame:
     return frame(
         {
             say("Key"): [f"{place + 1}: {piece}" for place, piece in enumerate(keys)],
-            say("Score"): [f"{score:.6f}" for score in row.scores],
+            say("Score"): [written(f"{score:.6f}") for score in row.scores],
             say("May attend"): [
                 say("True") if may else say("False: {reason}", reason=why) for _, may, _, why in cells
             ],
             say("Added"): ["0" if may else words.added(row.filled) for _, may, _, _ in cells],
-            say("After the mask"): [f"{score:.6f}" if may else row.filled for score, may, _, _ in cells],
+            say("After the mask"): [written(f"{score:.6f}") if may else row.filled for score, may, _, _ in cells],
             say("Weight"): [f"{weight:.6f}" if may or weight else say("closed") for _, may, weight, _ in cells],
         }
     )

@@ -47,8 +47,9 @@ MISTAKES = joined(
         say(
             "- **Two conventions, one inversion.** If an additive causal mask (0 = open, −∞ = closed) goes to code "
             "that closes keys where `mask == 0`, causality is reversed: query 1 sees only what comes after it, and "
-            "the last query sees nothing. `pad & added.bool()` does not fix that, because −∞ becomes True and 0 "
-            "becomes False. Only `pad & (added == 0)` is correct."
+            "for the last query every key is closed. If closed scores become −1e9, its weights are all equal; if "
+            "they become −∞, its weights are NaN. `pad & added.bool()` does not fix that, because −∞ becomes True "
+            "and 0 becomes False. Only `pad & (added == 0)` is correct."
         ),
         say(
             "- **Bool and float do not combine.** `pad & added` raises an error, because `&` does not take floats. "

@@ -89,7 +89,7 @@ def _measured(run: OpenRun, seen: Seen | None) -> HeadEffects | None:
         _offer(run)
         return None
     if seen.state == "failed":
-        st.error(drawing.plain(seen.problem or ""))
+        st.error(drawing.with_code(seen.problem or ""))
         _offer(run)
         return None
     if seen.is_under_way:

@@ -19,6 +19,7 @@ from transformer.analysis.attribution.hiding import Hiding
 from transformer.analysis.attribution.weighed import Weighed
 from ui.runs.seen import Seen
 from words import joined, say, say_n
+from words.numbers import hundredths
 
 NAMES: Final = {
     "attention": say("Attention"),
@@ -163,7 +164,7 @@ class StepView:
 def in_words(step: StepView, target: str) -> str:
     """What a step's attention and hiding say of each other; `target` is the piece that was written."""
     looked, needed = step.looked_at, step.needed
-    weight, other_weight = float(step.weights[looked]), float(step.weights[needed])
+    weight, other_weight = hundredths(float(step.weights[looked])), hundredths(float(step.weights[needed]))
     plain, after, after_needed = step.plain, float(step.hidden[looked]), float(step.hidden[needed])
     eye, hand = step.name(looked), step.name(needed)
     match step.outcome:
@@ -172,27 +173,27 @@ def in_words(step: StepView, target: str) -> str:
         case "none":
             return say(
                 "No single piece decides this step: hiding {hand} changes the probability of “{target}” most, but "
-                "only from {plain:.3f} to {after:.3f}. The largest attention weight, {weight:.2f}, is on {eye}.",
+                "only from {plain:.3f} to {after:.3f}. The largest attention weight, {weight}, is on {eye}.",
                 hand=hand, target=target, plain=plain, after=after_needed, weight=weight, eye=eye,
             )  # fmt: skip
         case "own":
             return say(
-                "The largest attention weight, {weight:.2f}, is on {eye}. This piece cannot be hidden, because "
-                "this step read it last. Of the other pieces, hiding {hand} (weight {other:.2f}) changes the "
+                "The largest attention weight, {weight}, is on {eye}. This piece cannot be hidden, because "
+                "this step read it last. Of the other pieces, hiding {hand} (weight {other}) changes the "
                 "probability of “{target}” most, from {plain:.3f} to {after:.3f}.",
                 weight=weight, eye=eye, hand=hand, other=other_weight, target=target, plain=plain, after=after_needed,
             )  # fmt: skip
         case "same":
             return say(
-                "Attention and effect agree here: {eye} has the largest weight, {weight:.2f}, and hiding it changes "
+                "Attention and effect agree here: {eye} has the largest weight, {weight}, and hiding it changes "
                 "the probability of “{target}” most, from {plain:.3f} to {after:.3f}.",
                 eye=eye, weight=weight, target=target, plain=plain, after=after,
             )  # fmt: skip
         case "differ":
             return say(
-                "Attention and effect disagree here: {eye} has the largest weight, {weight:.2f}, and hiding it "
+                "Attention and effect disagree here: {eye} has the largest weight, {weight}, and hiding it "
                 "changes the probability of “{target}” from {plain:.3f} to {after:.3f}. But hiding {hand} (weight "
-                "{other:.2f}) changes this probability most, to {most:.3f}.",
+                "{other}) changes this probability most, to {most:.3f}.",
                 eye=eye, weight=weight, target=target, plain=plain, after=after, hand=hand, other=other_weight,
                 most=after_needed,
             )  # fmt: skip
@@ -201,8 +202,8 @@ def in_words(step: StepView, target: str) -> str:
 def in_all_steps(steps: Sequence[StepView]) -> str:
     """The same of all steps that may be seen, counted."""
     outcomes = [step.outcome for step in steps]
-    n_same, n_none = outcomes.count("same"), outcomes.count("none")
-    differ = [place + 1 for place, one in enumerate(outcomes) if one in ("differ", "own")]
+    n_same, n_none, n_own = (outcomes.count(one) for one in ("same", "none", "own"))
+    differ = [place + 1 for place, one in enumerate(outcomes) if one == "differ"]
     said = [
         say_n(
             "In this sentence, attention and hiding point to the same piece at {same} of {n} step.",
@@ -225,6 +226,8 @@ def in_all_steps(steps: Sequence[StepView]) -> str:
                 listed=listed,
             )
         )
+    if n_own:
+        said.append(say("Steps that look most at the piece read last, which cannot be hidden: {n}.", n=n_own))
     if n_none:
         said.append(
             say_n(

@@ -39,7 +39,7 @@ def source(chosen: Entry) -> Entry | None:
     )
     refused = st.session_state.pop(REFUSED, None)
     if refused is not None:
-        st.error(drawing.plain(_nowhere(refused)))
+        st.error(drawing.with_code(_nowhere(refused)))
     return chosen if ours else None
 
 

@@ -33,7 +33,7 @@ def examined(entry: Entry) -> ImportReport | None:
         try:
             return _with(entry, given)
         except CheckpointError as error:
-            st.error(drawing.plain(capitalised(error.sentence)))
+            st.error(drawing.with_code(capitalised(error.sentence)))
             bare = attempt(lambda: foreign_models.preview(entry))
     if bare is None:
         return None

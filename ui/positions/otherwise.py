@@ -5,8 +5,12 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+from transformer.model.distance import reached
+from transformer.runs.interventions.where import ANY_STACK
 from ui.state.view import PositionsPanel
 from words import joined, say
 
@@ -14,13 +18,25 @@ from words import joined, say
 def instead_of_a_table(config: ModelConfig) -> str:
     """What a model has that adds no positions to its embeddings."""
     if config.placing.of:
-        return config.placing.of(config)
+        own = config.placing.of(config)
+        return joined(" ", [own, *_buckets(config)]) if config.positions == "relative" else own
     if anatomy(config).writes:
         return say(
             "This model has no positional encoding: its decoder knows the order of its tokens only through the "
             "causal mask."
         )
     return say("This model has no positional encoding: it does not see the order of its tokens.")
+
+
+def _buckets(config: ModelConfig) -> Iterator[str]:
+    """How many buckets each stack uses, and where its last one begins."""
+    for stack in anatomy(config).stacks:
+        n, first, last = reached(config.of(stack.name), anatomy(config).attention(stack.name).causal)
+        if first == last:
+            yield say("{stack}: {n} buckets are used.", stack=ANY_STACK[stack.name], n=n)
+        else:
+            yield say("{stack}: {n} buckets are used; distances of {first} tokens or more share the last on their "
+                      "side.", stack=ANY_STACK[stack.name], n=n, first=first)  # fmt: skip
 
 
 def no_such_part(config: ModelConfig, panel: PositionsPanel) -> str:

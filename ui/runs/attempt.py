@@ -25,7 +25,7 @@ def attempt(work: Callable[[], _Result], *, missing: str = "") -> _Result | None
     try:
         return work()
     except (GlassformerError, BusyError) as error:
-        st.error(drawing.plain(joined(" ", filter(None, (missing, capitalised(error.sentence))))))
+        st.error(drawing.with_code(joined(" ", filter(None, (missing, capitalised(error.sentence))))))
         if isinstance(error, NotFiniteError) and not session.asked().interventions:
             to_the_doctor(session.asked())
         return None

@@ -77,7 +77,7 @@ def progress(growth: Growth) -> None:
         st.fragment(_follow, run_every=LOOK_SECONDS)(key, n_known, run.key("growth_stop"))
         return
     if seen is not None and seen.problem is not None:
-        st.error(drawing.plain(seen.problem))
+        st.error(drawing.with_code(seen.problem))
     label = say("Run the sentence at all {n} snapshots", n=len(growth.moments))
     st.button(label, key=run.key("growth_begin"), icon=":material/play_arrow:", on_click=_wish, args=(key, True))
 

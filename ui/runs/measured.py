@@ -137,7 +137,7 @@ def measured(
         st.fragment(_follow, run_every=LOOK_SECONDS)(key, wish, widget, label)
         return None
     if seen is not None and seen.problem is not None:
-        st.error(drawing.plain(seen.problem))
+        st.error(drawing.with_code(seen.problem))
     _offer(wish, widget, label, seconds)
     return None
 

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import charts
-from charts.candidates import percent
 from charts.hover import bold, on_lines
 from charts.piece_rows import MOST, Fate, PieceCell
-from charts.theme import shortened
+from charts.theme import literal, shortened
 from transformer.analysis.drafts import Drafted, How, Place, Round, draft_and_check, layers_there
 from transformer.analysis.few_bits import Rounded, with_few_bits
 from transformer.model.anatomy import anatomy
@@ -26,6 +25,7 @@ from ui.server.jobs import SMALL
 from ui.server.queue import cost_of
 from ui.state.click import column_below, into
 from words import joined, say, say_n
+from words.numbers import chance
 
 HOW_TO_READ: Final = say(
     "Each row is one round: the draft proposes pieces, and one pass of the model reads all of them. Blue ✓: the "
@@ -179,8 +179,8 @@ def _cell(scene: Checked, n: int, one: Round, i: int, place: Place) -> PieceCell
     own, there = pieces[place.chosen], "" if place.proposed is None else pieces[place.proposed]
     said = [say("round {round}, place {place}: {fate}", round=n + 1, place=one.start + i + 1, fate=NAMES[fate])]
     if there:
-        said.append(say("proposed: {piece} ({p})", piece=bold(there), p=percent(place.proposed_prob)))
-    said.append(say("the model's choice: {piece} ({p})", piece=bold(own), p=percent(place.chosen_prob)))
+        said.append(say("proposed: {piece} ({p})", piece=bold(there), p=literal(chance(place.proposed_prob))))
+    said.append(say("the model's choice: {piece} ({p})", piece=bold(own), p=literal(chance(place.chosen_prob))))
     if fate == "unread" and scene.how.kind == "jacobi":
         said.append(say("That choice is the next guess."))
     elif fate == "unread":
@@ -303,7 +303,7 @@ def _rounded_cells(one: Rounded, pieces: Sequence[str], width: int) -> list[Piec
         verdict = SAME if same else OTHER
         said = on_lines(
             say("{bits}, place {place}: {fate}", bits=bits_named(one.bits), place=place + 1, fate=verdict),
-            say("{piece} ({p})", piece=bold(pieces[i]), p=percent(p)),
+            say("{piece} ({p})", piece=bold(pieces[i]), p=literal(chance(p))),
         )
         values = ["" if one.bits is None else one.bits, place + 1, pieces[i], p, verdict]
         cells.append(PieceCell("good" if same else "replaced", pieces[i], said, values=values))

@@ -26,6 +26,7 @@ from ui.state import session
 from ui.state.link import Link
 from ui.state.view import MAIN, MOST_DRAWS, Slot, View
 from words import joined, say, say_n
+from words.numbers import chance
 
 START, CANCEL, FURTHER = "search_draw", "search_cancel", "search_further"
 _LOOK_SECONDS: Final = 0.7
@@ -123,7 +124,7 @@ def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> N
     elif seen.state != "done":
         st.caption(_state(seen, wanted.n))
     if seen.problem is not None:
-        st.error(drawing.plain(seen.problem))
+        st.error(drawing.with_code(seen.problem))
     if there:
         view = replace(link.view, step=0, **NOT_TRIED)
         drawn = replace(link, decoding=wanted.query.decoding, hypothesis=0, view=view)
@@ -174,17 +175,15 @@ def said_of(every: Sequence[Outcome], n: int) -> list[str]:
 
 
 def _together(p: float) -> str:
-    if p < 0.001:
-        return say(
-            "Together, these outputs have a probability of less than 0.1%; the rest belongs to outputs that were "
-            "not drawn."
-        )
     if p < 0.9995:
         return say(
-            "Together, these outputs have a probability of {p:.1%}; the rest belongs to outputs that were not drawn.",
-            p=p,
+            "Together, these outputs have a probability of {p}; the rest belongs to outputs that were not drawn.",
+            p=chance(p),
         )
-    return say("Other outputs are very unlikely: together, the outputs drawn have a probability of {p:.1%}.", p=p)
+    return say(
+        "Other outputs are very unlikely: together, the outputs drawn have a probability of {p}.",
+        p=chance(p),
+    )
 
 
 def _expected(every: Sequence[Outcome], n: int) -> list[str]:

@@ -9,6 +9,7 @@ from transformer.analysis.reshaping import Reshaped, Spread, spread
 from transformer.runs.trace import Trace
 from ui.runs.picture import Rows, Said
 from words import joined, say
+from words.numbers import chance
 
 
 def about(trace: Trace, found: Reshaped) -> Said:
@@ -87,10 +88,10 @@ def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
     by_k = int((found.by_k > 0).sum())
     if found.how.top_k and found.how.top_p < 1:
         return say("Top-k leaves {by_k:,} pieces, and top-p leaves {n:,} of these. The pieces cut off had a total "
-                   "probability of {away:.2%}.",
-                   by_k=by_k, n=cut.left, away=away)  # fmt: skip
+                   "probability of {away}.",
+                   by_k=by_k, n=cut.left, away=chance(away))  # fmt: skip
     return say(
-        "After the cut, {n:,} pieces are left. The pieces cut off had a total probability of {away:.2%}.",
+        "After the cut, {n:,} pieces are left. The pieces cut off had a total probability of {away}.",
         n=cut.left,
-        away=away,
+        away=chance(away),
     )

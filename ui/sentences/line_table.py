@@ -157,7 +157,7 @@ def opened(file: SentenceFile, results: Sequence[LineResult]) -> None:
     with st.container(border=True, key=OPENED):
         st.markdown(_texts(one))
         if one.problem is not None:
-            st.error(drawing.plain(one.problem))
+            st.error(drawing.with_code(one.problem))
             return
         link = leads_to(file, one)
         with st.container(horizontal=True, gap="medium"):

@@ -150,7 +150,7 @@ def _how_far(job_id: str) -> None:
     if not seen.is_under_way:
         st.caption(said)
         if seen.problem is not None:
-            st.error(drawing.plain(seen.problem))
+            st.error(drawing.with_code(seen.problem))
         if st.session_state.pop(_was_running(job_id), False):
             st.rerun()  # without looking again and again
         return

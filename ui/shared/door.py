@@ -129,11 +129,13 @@ def _speaking(owner: Any, name: str) -> Callable[..., Any]:
     @wraps(getattr(owner, name))
     def call(*args: Any, **kwargs: Any) -> Any:
         function = getattr(owner, name)  # looked up now: a test may have put another one there
+        if name == "dataframe":
+            kwargs.setdefault("placeholder", "–")  # Streamlit would write "None"
         if name in _CHOICES:
             return _choosing(function, name, args, kwargs)
         language = current()
         if language == ENGLISH:
-            return function(*args, **kwargs)
+            return _behind_doors(function(*args, **kwargs))  # a table may be drawn in it
         named = {key: part if key in _NOT_TEXT else _told(part, language) for key, part in kwargs.items()}
         return _behind_doors(function(*(_told(part, language) for part in args), **named))
 

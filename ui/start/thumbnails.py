@@ -26,6 +26,7 @@ from ui.server.work import BusyError
 from ui.shared import cover
 from ui.shared.door import here, st
 from words import say
+from words.numbers import hundredths
 
 MOST_TOKENS: Final = 10
 DIMS: Final = 16
@@ -165,10 +166,10 @@ def _output(run: OpenRun, stack: StackName) -> Picture | None:
     trace = run.trace
     if run.view.guess or not trace.n_steps:
         return None
-    step = run.view.step
+    step = trace.n_steps - 1  # at rest the whole output is written, and so is the last step
     best = trace.step(step, top_k=1).candidates[0]
-    alt = say("Step {n}: the likeliest next piece is “{piece}”, p = {p:.2f}.", n=step + 1, piece=best.piece,
-              p=best.probability)  # fmt: skip
+    alt = say("Step {n}: the likeliest next piece is “{piece}”, p = {p}.", n=step + 1, piece=best.piece,
+              p=hundredths(best.probability))  # fmt: skip
     passing = (_bars(trace, one, _FRAME, _when(one)) for one in range(min(trace.n_steps, MOST_STEPS)))
     at_rest = _bars(trace, step, f"{_FRAME} gf-at-rest", _when(min(trace.n_steps, MOST_STEPS)))
     return Picture(alt, "".join([*passing, at_rest]), f"{_BARS} gf-passing")
@@ -178,7 +179,7 @@ def _bars(trace: Trace, step: int, classes: str, late: str) -> str:
     """The likeliest pieces of a step."""
     lines = [
         f'<span style="--p:{one.probability:.3f}">{escape(shortened(one.piece, limit=7))}</span>'
-        f"<b>{one.probability:.2f}</b>"
+        f"<b>{escape(hundredths(one.probability))}</b>"
         for one in trace.step(step, top_k=BARS).candidates[:BARS]
     ]
     return f'<div class="{classes}" style="{late}">{"".join(lines)}</div>'

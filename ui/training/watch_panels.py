@@ -144,7 +144,7 @@ def _form() -> None:
         disabled=not fits,
     )
     if (problem := st.session_state.get(PROBLEM)) is not None:
-        st.error(drawing.plain(problem))
+        st.error(drawing.with_code(problem))
 
 
 def _set(chosen: Choices) -> None:
@@ -334,7 +334,7 @@ def _where(training: Training, seen: Seen, now: Progress) -> None:
     elif seen.state == "cancelled":
         st.info(drawing.plain(joined(" ", [say("The training was stopped."), *_ended_at(now)])))
     else:
-        st.error(drawing.plain(seen.problem or say("The training failed.")))
+        st.error(drawing.with_code(seen.problem or say("The training failed.")))
     if training.has_model:
         n = len(snapshots.steps(training.out))
         told = [say_n("{n} snapshot so far.", "{n} snapshots so far.", n)] if n else []
@@ -382,7 +382,7 @@ def _steer(training: Training, seen: Seen, name: str) -> None:
         st.button(say("Train another model"), key=f"{_KEY}new", icon=":material/add:", on_click=_another)
         st.button(say("Delete"), key=f"{_KEY}delete", icon=":material/delete:", on_click=_delete, args=(name,))
     if (problem := st.session_state.get(PROBLEM)) is not None:
-        st.error(drawing.plain(problem))
+        st.error(drawing.with_code(problem))
 
 
 def _is_cut(training: Training) -> bool:

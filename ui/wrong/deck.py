@@ -18,7 +18,7 @@ from transformer.runs.interventions.around import EmbeddingScale, NoResidual, Sw
 from transformer.runs.interventions.mask_changes import CausalMask, PaddingMask
 from transformer.runs.interventions.piece_changes import Pads
 from transformer.runs.interventions.position_changes import NoPositions, ShiftPositions
-from transformer.runs.interventions.score_changes import HeadsTold, NoGuard, ScoreScale, SoftmaxTwice
+from transformer.runs.interventions.score_changes import FillValue, HeadsTold, NoGuard, ScoreScale, SoftmaxTwice
 from transformer.runs.query import Query
 from ui.runs import loading
 from ui.wrong import mistake_figures as figures
@@ -29,9 +29,10 @@ HEALTHY: Final = "reverse"
 SEEN: Final = say("Without the mask, as in training")
 UNSEEN: Final = say("With the mask, as in normal use")
 PADS: Final = 4
-MOST_SCALE: Final = 1000.0  # that an intervention takes
 PADDED: Final = (Pads(PADS),)  # behind the source, which alone changes nothing
-ROWS_OF_PADDING: Final = (PaddingMask("encoder", "rows"),)
+FILL: Final = -1e9  # of closed scores, as beginners write it: a row without open keys gets equal weights
+TWICE: Final = (SoftmaxTwice("all", closed=False),)
+ROWS_OF_PADDING: Final = (PaddingMask("encoder", "rows"), FillValue("encoder", FILL))
 
 
 def other_heads(config: ModelConfig) -> tuple[Intervention, ...]:
@@ -44,7 +45,7 @@ def other_heads(config: ModelConfig) -> tuple[Intervention, ...]:
 def _drowned(config: ModelConfig) -> tuple[Intervention, ...]:
     """Embeddings are sqrt(d_model) times as large as the model was trained with."""
     root = math.sqrt(config.d_model)
-    return (EmbeddingScale("all", min(root * (root if config.scale_embedding else 1.0), MOST_SCALE)),)
+    return (EmbeddingScale("all", root * (root if config.scale_embedding else 1.0)),)
 
 
 # ---------------------------------------------------------------- what is compared
@@ -155,7 +156,7 @@ CARDS: Final[tuple[Card, ...]] = (
             form=".1%",
         ),
         figures.first_maps,
-        lambda _: (CausalMask("inverted"),),
+        lambda _: (CausalMask("inverted"), FillValue("decoder", FILL)),
         sites=figures.decoder_maps,
     ),
     Card(
@@ -175,7 +176,7 @@ CARDS: Final[tuple[Card, ...]] = (
         sites=figures.weights_of,
         unfit=_is_unscaled,
     ),
-    Card("twice", figures.LARGEST, figures.one_row, lambda _: (SoftmaxTwice("all"),), sites=figures.weights_of),
+    Card("twice", figures.LARGEST, figures.one_row, lambda _: TWICE, sites=figures.weights_of),
     Card("positions", figures.LOSS_MEASURE, figures.loss_by_piece(), lambda _: (NoPositions("all"),)),
     Card(
         "shifted",
@@ -189,7 +190,7 @@ CARDS: Final[tuple[Card, ...]] = (
     Card(
         "nan",
         Measure(
-            say("Share of pieces in the correct output whose probability is NaN"),
+            say("Share of pieces in the output without the mistake whose probability is NaN"),
             figures.lost,
             form=".0%",
             finite=False,

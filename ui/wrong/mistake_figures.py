@@ -17,8 +17,8 @@ from ui.wrong.card import RIGHT, WRONG, Chart, Found, Measure
 from words import Sentence, say
 
 LOSS: Sentence = say(
-    "Loss of the correct output when the model reads all of it in one pass, in nats per piece; 0 means that the "
-    "model is certain of every piece"
+    "Loss of the output without the mistake when the model reads all of it in one pass, in nats per piece; 0 means "
+    "that the model is certain of every piece"
 )
 HOW_TO_READ_MEAN = say(
     "Decoder self-attention, averaged over its heads. Each row is a query, and its weights sum to 1. The stronger "
@@ -52,15 +52,15 @@ def loss_by_piece(
 
     def draw(found: Found) -> Sequence[Chart]:
         title = (
-            say("“{model}”: loss of each piece of the correct output", model=model)
+            say("“{model}”: loss of each piece of the output without the mistake", model=model)
             if model
-            else say("Loss of each piece of the correct output")
+            else say("Loss of each piece of the output without the mistake")
         )
         values = _both(found, lambda read: read.losses, labels)
         figure = two_bars_spec(
             found.right.tgt_pieces, values, title=title, value_name=say("Loss (nats)"), token_axis=OUTPUT
         )
-        alt = say("Bar chart: the loss of each piece of the correct output, with and without the mistake.")
+        alt = say("Bar chart: the loss of each piece of one output, for the model with and without the mistake.")
         return [Chart(figure, alt, HOW_TO_READ_BARS)]
 
     return draw

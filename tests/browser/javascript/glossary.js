@@ -31,6 +31,10 @@ test("a term is a whole word", () => {
   equal(found("A headline, a masterpiece, ▁head, two-headed, key_bias, keyed, piece-wise"), []);
 });
 
+test("a word of a name in code is no term", () => {
+  equal(found("head.weight, torch.nn.Matrix, batch.query.key; the query. A key"), [["query", "query"], ["key", "key"]]);
+});
+
 test("the longest term comes first", () => {
   equal(found("Self-attention and attention"), [["self-attention", "Self-attention"], ["attention", "attention"]]);
 });
@@ -65,6 +69,7 @@ test("only our own words are walked, shadow trees included", () => {
   const paragraph = make("p", "", "a ");
   paragraph.append(make("bdi", "", "piece"), make("code", "", "key"), " b");
   root.append(paragraph, make("button", "", "press"), host, make("td", "", "cell"), make("p", "", " "));
+  root.append(make("div", "st-key-lesson_choices", "A. <s>"));  // one of a question's choices would stand out
   /** @type {string[]} */
   const texts = [];
   eachText(root, (text) => texts.push(text.data));

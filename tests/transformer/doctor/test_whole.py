@@ -2,10 +2,12 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
-from transformer.doctor.findings import Finding, Measured, Shown
+from transformer.doctor.findings import MOST_PLACES, Finding, Measured, Shown
+from transformer.doctor.patient import Test
 from transformer.doctor.whole import SCHEMA_VERSION, Report
 from words import PSEUDO, said, say
 
@@ -39,6 +41,14 @@ OPEN = Finding(
 @pytest.fixture
 def report():
     return Report("mine", "0123456789abcdef", "given", 2, (RIGHT, OPEN, WRONG))
+
+
+def test_places_that_are_left_out_are_counted():
+    many = Measured(verdict="broken", said=say("All."), places=tuple(f"w{n}" for n in range(33)))
+    found = Test("wiring", say("All"), name="all", look=lambda patient: many).measure(None)
+    assert (len(found.places), found.more) == (MOST_PLACES, 33 - MOST_PLACES)
+    text = Report("mine", "0", "given", 0, (replace(WRONG, measured=found),)).to_markdown()
+    assert f"`w11`, and {33 - MOST_PLACES} more" in text
 
 
 def test_json_is_strict_and_holds_everything_with_the_worst_first(report):

@@ -3,7 +3,9 @@ import math
 import pytest
 import torch
 
+from tests.transformer.tiny import ONE_STACK, tiny_config
 from transformer.model import distance
+from ui.positions.otherwise import instead_of_a_table
 
 
 def apart(n, *, offset=0):
@@ -83,3 +85,28 @@ def test_alibi_falls_with_the_distance_to_both_sides():
     assert found.shape == (1, 4, 5, 5)
     assert torch.equal(found, found.mT)
     assert found[0, 0, 4].tolist() == [-1.0, -0.75, -0.5, -0.25, 0.0]  # 2^(-8 / 4) = 1/4
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("n_buckets", "most", "max_len"), [(32, 128, 512), (32, 128, 60), (8, 20, 9), (4, 5, 4)])
+def test_what_is_said_of_buckets_is_counted(causal, n_buckets, most, max_len):
+    config = tiny_config(
+        **ONE_STACK, positions="relative", relative_buckets=n_buckets, relative_distance=most, max_len=max_len
+    )
+    used, first, last = distance.reached(config, causal)
+    each = [
+        int(distance.buckets(torch.tensor(r), n_buckets=n_buckets, max_distance=most, causal=causal))
+        for r in range(-max_len + 1, 1 if causal else max_len)
+    ]
+    assert used == len(set(each))
+    assert first == max_len - each.count(each[0])
+    assert last == max_len - 1
+
+
+def test_the_buckets_of_t5():
+    config = tiny_config(**ONE_STACK, positions="relative", max_len=512)
+    assert distance.reached(config, causal=False)[:2] == (31, 91)
+    assert distance.reached(config, causal=True)[:2] == (32, 113)
+    said = instead_of_a_table(config)
+    assert "Encoder: 31 buckets are used; distances of 91 tokens or more share the last on their side." in said
+    assert "Decoder: 32 buckets are used; distances of 113 tokens or more share the last on their side." in said

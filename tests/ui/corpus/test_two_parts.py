@@ -1,5 +1,6 @@
 """The parts Queries and keys and Two runs of the page Over a corpus."""
 
+import re
 import shutil
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from tests.pages.conftest import shipped_checkpoints_alone as shipped_checkpoint
 from tests.pages.reading import charts_of, sentences, told, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models, words_of
 from transformer.checkpoint.load import load
+from transformer.checkpoint.snapshots import steps
 from transformer.corpus import paired, queries
 from transformer.corpus.folder import summaries
 from transformer.corpus.tables import Options
@@ -26,6 +28,7 @@ from ui.corpus.joined_panels import _place
 from ui.corpus.joined_pictures import Layer, bare, clicked_on, group_of, spot_of
 from ui.corpus.opened import OpenCorpus, link_to
 from ui.runs import corpora
+from ui.runs.loading import SHIPPED
 from ui.state.click import Click
 from ui.state.view import View
 
@@ -182,7 +185,13 @@ def test_what_is_not_there_is_said(page, runs, monkeypatch):
     without = replace(runs[0], with_vectors=())
     monkeypatch.setattr(corpora, "listed", lambda: ((without,), ()))
     assert "kept no queries and keys" in sentences(page(corpus="joined"))
-    assert "no other corpus run over the same file" in sentences(page(corpus="beside"))
+    said = sentences(page(corpus="beside")).replace("\u2060", "")
+    assert "no other corpus run over the same file" in said
+    (step,) = re.findall(r"such as reverse@(\d+)", said)
+    assert int(step) in steps(SHIPPED / "reverse")
+    about = replace(runs[0].about, checkpoint="en-fr")  # whose training kept none
+    monkeypatch.setattr(corpora, "listed", lambda: ((replace(without, about=about),), ()))
+    assert "@" not in sentences(page(corpus="beside"))
 
 
 # ------------------------------------------------------------------------------------------------ two runs

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from tests.source_code import ROOT
+from transformer.runs.interventions import parse
 from ui.glossary import glossary_page
 from ui.glossary.term_places import PLACES
 from ui.glossary.terms import APART, TERMS
@@ -34,7 +35,7 @@ def test_a_term_is_sentences(term):
     told = [text for text in (term.name, term.text, term.also, term.among) if text]
     assert all(isinstance(text, Sentence) for text in told)
     assert all("⟦" in said(text, "qps") for text in told)
-    assert term.seen == "" or term.seen in PLACES
+    assert term.seen in PLACES
     assert "||" not in f"{term.also}{term.among}"
 
 
@@ -46,20 +47,30 @@ def test_words_that_make_an_everyday_word_a_term_are_terms():
 @pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
 def test_a_place_is_a_page_and_its_address_opens_it(place):
     assert any(
-        (ROOT / "pages" / section / f"{place.page}.py").is_file() for section in ("explore", "whatif", "debug")
+        (ROOT / "pages" / section / f"{place.page}.py").is_file()
+        for section in ("explore", "whatif", "debug", "learn")
     )
     assert set(place.fields) <= {field.name for field in fields(View)}
     checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
     link = Link(model="reverse", source="a b", view=View(term="piece", step=2, query=3))
     written = write_link(glossary_page.leads_to(checkpoint, place, link))
     opened, notes = read_link({name: (value,) for name, value in written.items()})
+    if not place.has(checkpoint.config):  # a model that has it, with its own example
+        there = loading.open_checkpoint(loading.usable()[place.shown_by])
+        assert place.has(there.config)
+        assert (notes, opened) == ((), Link(model=place.shown_by, view=View(**place.fields)))
+        link, checkpoint = Link(model=there.name, source=there.card.first_example()), there
+        assert glossary_page.leads_to(there, place, link).view == replace(link.view, **place.fields)
+        return
     assert (notes, opened.model, opened.source) == ((), "reverse", "a b")
     assert opened.view == replace(link.view, **({"term": "", "query": None} | place.fields))
-    assert opened.decoding == (place.decoding or link.decoding)
+    assert (opened.decoding, opened.interventions) == (place.decoding or link.decoding, parse(place.changes))
+    if place.changes:
+        assert checkpoint.run(replace(opened.query(checkpoint.content_hash), source="ab")).n_steps
 
 
 def test_every_place_is_where_a_term_is_seen():
-    assert {term.seen for term in TERMS} - {""} == set(PLACES)
+    assert {term.seen for term in TERMS} == set(PLACES)
 
 
 def test_the_term_stands_in_the_address():

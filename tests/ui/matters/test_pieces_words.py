@@ -39,7 +39,8 @@ def test_each_outcome_is_said_with_its_numbers(step, outcome, parts):
 def test_all_steps_are_counted():
     said = str(in_all_steps([SAME, DIFFER, NONE, OWN, SAME]))
     assert "same piece at 2 of 5 steps" in said
-    assert "point to different pieces at steps 2, 4." in said
+    assert "point to different pieces at step 2." in said  # where the piece cannot be hidden, nothing is compared
+    assert "read last, which cannot be hidden: 1." in said
     assert "At 1 step, hiding any single piece" in said
     assert (
         str(in_all_steps([SAME])) == "In this sentence, attention and hiding point to the same piece at 1 of 1 step."

@@ -109,6 +109,17 @@ def test_a_table_speaks():
     assert list(test.table[0].value.index) == ["⟦Roow⟧"]
 
 
+@pytest.mark.parametrize("language", ["en", "qps"])
+def test_a_missing_number_is_a_dash(language):
+    def gaps():
+        from ui.shared.door import st
+
+        st.dataframe({"chrF": [1.5, None]})
+        st.container().dataframe({"chrF": [None, None]})
+
+    assert [one.proto.placeholder for one in run(gaps, language).dataframe] == ["–", "–"]
+
+
 def packed():
     from ui.shared.door import st, table
     from words import say

@@ -45,6 +45,8 @@ Baseline = Literal["zero", "mean"]
 FEWEST_POINTS, MOST_POINTS = 16, 256
 TOLERANCE = 0.01
 """An error of the sum below this share of it is small."""
+FLOOR = 0.001
+"""So is one below this, in nats: credits are written with three digits."""
 _MOST_VALUES = 2**26  # that are kept for the way back, 256 MB, about
 
 
@@ -64,8 +66,8 @@ class Integrated(Arrays):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the error is small compared with f(x) - f(b)."""
-        return abs(self.error) <= TOLERANCE * abs(self.value - self.baseline)
+        """Whether the error is small, by itself or compared with f(x) - f(b)."""
+        return abs(self.error) <= max(FLOOR, TOLERANCE * abs(self.value - self.baseline))
 
 
 def _ordinary(value: Tensor) -> Tensor:

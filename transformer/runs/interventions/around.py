@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, get_args
 import torch
 
 from transformer.model.anatomy import Sublayer, anatomy
-from transformer.model.config import ModelConfig
+from transformer.model.config import MAX_WIDTH, ModelConfig
 from transformer.model.feed_forward import unchanged
 from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground
@@ -182,7 +182,7 @@ class NoFeedForward(LayerChange):
 
 
 class EmbeddingScale(StackChange):
-    by: float = number(say("Factor"), 0, 1000, 1)  # the number
+    by: float = number(say("Factor"), 0, MAX_WIDTH, 1)  # the number
 
     word = "embed"
     title = say("Another embedding scale")

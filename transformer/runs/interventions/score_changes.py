@@ -153,7 +153,7 @@ class LowRank(AttentionChange):
     about = say(
         "Each map is replaced by the closest matrix of this rank, computed by singular value decomposition (Wang "
         "et al., 2020, section 3). To make the result a map again, cells that are negative or had weight 0 are set "
-        "to 0, and each row is scaled back to its original sum."
+        "to 0, and each row is scaled back to its original sum. A row of which nothing is left stays as it was."
     )
 
     def told(self) -> str:
@@ -172,7 +172,7 @@ class LowRank(AttentionChange):
         near = left[..., : self.rank] * sizes[..., None, : self.rank] @ right[..., : self.rank, :]  # [B, H, Q, K]
         near = near.clamp(min=0).masked_fill(weights == 0, 0.0)
         sums, own = near.sum(-1, keepdim=True), weights.sum(-1, keepdim=True)
-        return near / sums.masked_fill(sums == 0, 1.0) * own
+        return torch.where(sums > 1e-6 * own, near / sums * own, weights)  # what is left may be rounding
 
 
 class HeadsTold(Intervention):

@@ -66,5 +66,6 @@ function anyOf(phrases) {
   const pattern = (/** @type {string[]} */ some) =>
     some.map((phrase) => phrase.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")).join("|") || "(?!)";
   const [words, others] = [longestFirst.filter(isWord), longestFirst.filter((phrase) => !isWord(phrase))];
-  return `(?:${pattern(others)})|(?<!${INSIDE_A_WORD})(?:${pattern(words)})(?!${INSIDE_A_WORD})`;
+  // A word next to a dot without a space is part of a name in code.
+  return `(?:${pattern(others)})|(?<!${INSIDE_A_WORD}|\\w\\.)(?:${pattern(words)})(?!${INSIDE_A_WORD}|\\.\\w)`;
 }

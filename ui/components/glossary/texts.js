@@ -9,7 +9,7 @@ const SKIPPED = [
   "[data-testid=stCheckbox]", "[data-testid=stIconMaterial]", "[data-testid=stTooltipIcon]",
   "[data-testid=stDataFrame]", "[data-testid=stSlider] [data-testid=stSliderThumbValue]",
   ".gf-plot", ".gf-pieces", ".gf-text", ".gf-quoted", ".gf-said", ".gf-flow-readout", ".gf-flow-chips",
-  ".gf-glossary", ".gf-glossary-marks", ".gf-wall", ".gf-room",
+  ".gf-glossary", ".gf-glossary-marks", ".gf-wall", ".gf-room", ".st-key-lesson_choices",
 ].join(", ");
 
 /**

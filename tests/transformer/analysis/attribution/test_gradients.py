@@ -1,6 +1,7 @@
 """Gradients: against finite differences, complete, and of no consequence for anybody else."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from transformer import Query, ZeroHead, load, run
 from transformer.analysis.attribution import gradients
 from transformer.analysis.attribution.asked import ask
 from transformer.analysis.attribution.gradients import (
+    FLOOR,
     baseline_of,
     embeddings,
     gradient,
@@ -21,6 +23,8 @@ from transformer.analysis.attribution.gradients import (
 from transformer.analysis.progress import whole
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
+from ui.matters.pieces_words import completeness
+from ui.runs.loading import SHIPPED
 
 SMOOTH = {"activation": "gelu"}
 SHAPES = [SMOOTH, {"norm": "post", "activation": "silu"}, {**DECODER, **SMOOTH, "norm": "both", "logit_cap": 5.0}]
@@ -62,6 +66,19 @@ def test_integrated_gradients_are_complete(shape, baseline):
     few = whole(integrating(question, baseline=baseline, n_points=1))
     _, slopes = gradient(question, (x + start) / 2)
     np.testing.assert_allclose(few.credit, ((x - start) * slopes)[0].sum(-1)[: question.n_pieces], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "step", "baseline"), [("reverse", "glass", 5, "zero"), ("addition", "58+67=", 3, "mean")]
+)
+def test_a_small_error_is_small_where_the_change_is_small_too(name, source, step, baseline):
+    checkpoint = load(SHIPPED / name)
+    found = whole(integrating(ask(checkpoint, checkpoint.run(checkpoint.query(source)), step), baseline=baseline))
+    assert abs(found.error) < FLOOR
+    assert found.is_complete
+    assert "cannot be trusted" not in completeness(found, baseline)
+    far = replace(found, baseline=found.value, credit=np.full(2, FLOOR))  # nothing changes, and 0.002 are credited
+    assert "cannot be trusted" in completeness(far, baseline)
 
 
 def test_points_are_added_until_the_error_is_small():

@@ -20,6 +20,7 @@ from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix
 from transformer.runs.interventions import KINDS, WIRING, ChangeError, parse
 from transformer.runs.interventions.rounding import drawn, rounded
+from transformer.runs.interventions.score_changes import LowRank
 
 SOURCE = [5, 9, 4, 12, 0, 0]  # with padding, where there is an encoder
 WRITTEN = [7, 11, 4, 6, 10]
@@ -253,6 +254,17 @@ def test_a_map_of_its_own_rank_stays_and_one_of_rank_1_has_equal_open_rows():
     (maps,) = recorder.values.values()
     assert torch.allclose(maps.sum(-1), torch.ones(1, dtype=maps.dtype))
     assert torch.allclose(maps, maps[:, :, :1].expand_as(maps))
+
+
+def test_every_row_of_a_map_of_low_rank_keeps_its_sum():
+    low = LowRank("all", rank=2)._nearest
+    own = torch.eye(5, dtype=torch.float64).flip(0).expand(1, 2, 5, 5)  # of rows without a common key two are kept
+    assert torch.equal(low(own), own)
+    assert torch.equal(low(own * 0), own * 0)  # a row without open keys stays 0
+    random = torch.rand(50, 1, 6, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64).tril()
+    random = random / random.sum(-1, keepdim=True)
+    assert torch.allclose(low(random).sum(-1), random.sum(-1))
+    assert not torch.allclose(low(random), random, atol=1e-2)
 
 
 def test_dropout_drops_its_share_and_keeps_the_mean():

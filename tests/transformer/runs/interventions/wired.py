@@ -131,7 +131,10 @@ def near(rank):
         sizes[rank:] = 0
         found = sum(s * np.outer(left[:, i], right[i]) for i, s in enumerate(sizes))
         found = np.where(weights == 0, 0, np.maximum(found, 0))
-        rows = [row / row.sum() * own.sum() if row.sum() else row for row, own in zip(found, weights, strict=True)]
+        rows = [
+            row / row.sum() * own.sum() if row.sum() > 1e-6 * own.sum() else own
+            for row, own in zip(found, weights, strict=True)
+        ]
         return np.array(rows)
 
     return nearest
