@@ -11,18 +11,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from ui.server import codes
-from ui.server.public import Counted, Kept, Opened, Public, RefusedError
+from ui.server.clients import Limits
+from ui.server.public import Counted, Kept, Opened, Public, RefusedError, Why
 from ui.server.room import MOST_STREAMS, Bucket, Room
 from ui.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError, chosen
 
 LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
-OPENED_AT_ONCE, OPENED_A_SECOND = 10, 0.05
-MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's
+OPENED_AT_ONCE, OPENED_A_SECOND = 10, 0.05  # by one visitor
+MOST_OF_CLIENT: Final = 15  # rooms, so that some are left for others
+MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's, by all
+MISSED_AT_ONCE, MISSED_A_SECOND = 20, 0.5  # by one client
+ASKED_AT_ONCE, ASKED_A_SECOND = 100, 4.0  # to join, and votes, by one client in one room, which may be a whole class
 
 
 class Registry:
@@ -35,6 +39,11 @@ class Registry:
         self._adding = threading.Lock()
         self._opening = Bucket(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=self._clock)
         self._missing = Bucket(MISSES_AT_ONCE, per_second=MISSES_A_SECOND, clock=self._clock)
+        self._opened = Limits(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=self._clock)
+        self._missed = Limits(MISSED_AT_ONCE, per_second=MISSED_A_SECOND, clock=self._clock)
+        self._joins = Limits(ASKED_AT_ONCE, per_second=ASKED_A_SECOND, clock=self._clock)
+        self._votes = Limits(ASKED_AT_ONCE, per_second=ASKED_A_SECOND, clock=self._clock)
+        self._openers: dict[str, str] = {}  # the client that opened each room, if it was here
 
     @property
     def boot(self) -> str:
@@ -62,27 +71,39 @@ class Registry:
 
     # ---------------------------------------------------------------- the teacher
 
-    def open(self) -> Opened:
-        """Open a room. Raises `RefusedError`: there are too many, too many were opened at once, the store is away."""
+    def open(self, client: str = "", visitor: str = "") -> Opened:
+        """Open a room, for a visitor of a client's.
+
+        Raises `RefusedError`: there are too many, of all or of this client, the visitor opened too many at once, or
+        the store is away.
+        """
         with self._adding:
             self.sweep()
+            self._take(self._opened, visitor)
+            self._openers = {code: who for code, who in self._openers.items() if code in self._rooms}
+            own = [code for code, who in self._openers.items() if who == client]
+            if len(own) >= MOST_OF_CLIENT:
+                self._drop_one("crowded", own)
             if len(self._rooms) >= MOST_ROOMS:
-                self._drop_one()
-            if not self._opening.take():
+                self._drop_one("full", self._rooms)
+            if not visitor and not self._opening.take():
                 raise RefusedError("too-often")
             code = next(code for code in iter(codes.new_code, "") if code not in self._rooms)
             room = Room(code, codes.new_token(), self._clock)
             if not self._store.add(room):
                 raise RefusedError("full")
+            if client:
+                self._openers[code] = client
             return Opened(code, room.secret)
 
-    def _drop_one(self) -> None:
+    def _drop_one(self, why: Why, among: Collection[str]) -> None:
         """Let go of the room that nobody listens to, and that was not used for longest."""
         with self._lock:
             now = self._clock()
-            left = [room for room in self._rooms.values() if room.is_left and now - room.used > LEFT_SECONDS]
+            rooms = [room for code, room in self._rooms.items() if code in among]
+        left = [room for room in rooms if room.is_left and now - room.used > LEFT_SECONDS]
         if not left:
-            raise RefusedError("full")
+            raise RefusedError(why)
         self._store.end(min(left, key=lambda room: room.used))
 
     def is_teacher(self, code: str, secret: str) -> bool:
@@ -131,23 +152,31 @@ class Registry:
         """How many seconds are left of what is timed; 0 where nothing is."""
         return max(0.0, public.until - self._clock()) if public.phase else 0.0
 
-    def missed(self) -> bool:
-        """Somebody asked for a room that is not there; whether that may be said, or it is asked too often."""
+    def missed(self, client: str = "") -> bool:
+        """A client asked for a room that is not there; whether that may be said, or it is asked too often."""
         with self._lock:
-            return self._missing.take()
+            return self._missed.take(client) and self._missing.take()
 
-    def join(self, code: str) -> str:
+    def join(self, code: str, client: str = "") -> str:
         """Let a student in; returns the student's token.
 
-        Raises `RefusedError`: there is no such room, it is full, or too many come at once.
+        Raises `RefusedError`: there is no such room, it is full or locked, or too many come at once.
         """
-        token = codes.new_token()
-        self._store.change(self._asked(code), lambda room: room.join(token))
+        token, room = codes.new_token(), self._asked(code)
+        self._take(self._joins, client, code)
+        self._store.change(room, lambda room: room.join(token, client))
         return token
 
-    def vote(self, code: str, token: str, *, round_: int, choice: int) -> None:
+    def _take(self, limits: Limits, *who: str) -> None:
+        with self._lock:
+            if not limits.take(*who):
+                raise RefusedError("too-often")
+
+    def vote(self, code: str, token: str, *, round_: int, choice: int, client: str = "") -> None:
         """Take a student's vote for a choice, from 0, in a round. Raises `RefusedError`: it is not taken."""
         room = self._asked(code, token)
+        if room.knows(token):
+            self._take(self._votes, client, code)
         self._store.change(room, lambda room: room.vote(token, round_=round_, choice=choice))
         self._tell(room, counts=True)
 

@@ -180,6 +180,16 @@ def publish(link: Link) -> None:
     state[URL_MEANT] = written
 
 
+def left_out() -> tuple[str, str]:
+    """The checkpoints that an address need not name: the default, and that of a bare address; "" for none in a room.
+
+    Who follows a teacher may have other ones.
+    """
+    if in_room.current():
+        return "", ""
+    return st.session_state.get(DEFAULT_MODEL, ""), st.session_state.get(BARE_MODEL, "")
+
+
 def spelled(link: Link) -> dict[str, str]:
     """The whole address of a link, as `publish` writes it."""
     return apart.beside(write_link(link))

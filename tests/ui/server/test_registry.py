@@ -2,7 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from tests.ui.waiting import Clock
 from ui.server import codes
 from ui.server.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
-from ui.server.registry import IDLE_SECONDS, LEFT_SECONDS, MOST_ROOMS, OPENED_AT_ONCE, Registry
+from ui.server.clients import MOST_KNOWN, Limits, client
+from ui.server.registry import (
+    ASKED_AT_ONCE,
+    IDLE_SECONDS,
+    LEFT_SECONDS,
+    MISSED_AT_ONCE,
+    MOST_OF_CLIENT,
+    MOST_ROOMS,
+    OPENED_AT_ONCE,
+    Registry,
+)
 from ui.server.room import FORGOTTEN_SECONDS, MOST_ADDRESS, MOST_STREAMS, MOST_TOKENS, VOTES_AT_ONCE, Room
 
 pytestmark = pytest.mark.usefixtures("each_store")
@@ -235,6 +245,92 @@ def test_who_voted_is_not_dropped_before_the_round_ends(rooms, taught, clock):
     rooms.do(taught, Room.show)
     rooms.do(taught, Room.again)
     rooms.join(taught.code)
+
+
+# ---------------------------------------------------------------- one client, and others
+
+
+def tried(call, *args, **named):
+    with suppress(RefusedError):
+        return call(*args, **named)
+
+
+def test_one_client_keeps_no_class_out(rooms, taught, clock):
+    """It joins 500 times; then a class comes, of a school with one address, and nobody of it is refused for long."""
+    for _ in range(500):
+        tried(rooms.join, taught.code, "one")
+        clock.now += 0.01
+    inside, refusals = [], 0
+    while len(inside) < 90:
+        token = tried(rooms.join, taught.code, "school")
+        inside += [token] if token else []
+        refusals += token is None
+        tried(rooms.join, taught.code, "one")
+        clock.now += 0.05
+    assert refusals < 100  # seconds, as a browser asks again
+    with ExitStack() as streams:  # who is there stays, whatever comes
+        for token in inside:
+            streams.enter_context(rooms.listening(taught.code, token, lambda: None, counts=False))
+        for _ in range(500):
+            tried(rooms.join, taught.code, "one")
+            clock.now += 1
+        assert all(rooms._rooms[taught.code].knows(token) for token in inside)
+
+
+def test_a_class_of_one_address_joins_and_votes_at_once(rooms, taught):
+    tokens = [rooms.join(taught.code, "school") for _ in range(ASKED_AT_ONCE)]
+    refused("too-often", rooms.join, taught.code, "school")
+    rooms.do(taught, Room.ask, ASKED)
+    for token in tokens:
+        rooms.vote(taught.code, token, round_=1, choice=0, client="school")
+    other = rooms.join(taught.code, "home")
+    refused("too-often", rooms.vote, taught.code, other, round_=1, choice=0, client="school")
+    rooms.vote(taught.code, other, round_=1, choice=0, client="home")
+    assert rooms.counted(taught.code).voted == ASKED_AT_ONCE + 1
+
+
+def test_a_locked_room_lets_nobody_else_in_and_nobody_out(rooms, taught):
+    token = rooms.join(taught.code)
+    rooms.do(taught, Room.lock, True)
+    refused("locked", rooms.join, taught.code)
+    with rooms.listening(taught.code, token, lambda: None, counts=False):
+        assert rooms.counted(taught.code).students == 1
+    rooms.do(taught, Room.lock, False)
+    rooms.join(taught.code)
+
+
+def test_a_visitor_with_many_rooms_keeps_no_teacher_out(rooms, clock):
+    for _ in range(OPENED_AT_ONCE):
+        rooms.open("one", "first visit")
+    refused("too-often", rooms.open, "one", "first visit")
+    rooms.open("one", "a colleague in the same school")
+    rooms.open("another", "a teacher")
+    for number in range(MOST_OF_CLIENT):
+        tried(rooms.open, "one", f"visit {number}")
+    refused("crowded", rooms.open, "one", "once more")
+    rooms.open("another", "another teacher")
+    clock.now += LEFT_SECONDS + 1
+    rooms.open("one", "once more")  # in place of one that was left
+
+
+def test_codes_that_are_none_are_counted_for_each_client(rooms, clock):
+    assert [rooms.missed("one") for _ in range(MISSED_AT_ONCE + 1)] == [True] * MISSED_AT_ONCE + [False]
+    assert rooms.missed("another")
+    clock.now += 10
+    assert rooms.missed("one")
+
+
+def test_a_client_is_its_address_and_of_ipv6_its_network():
+    assert client("::1") == client(None) == client("127.0.0.1") == client("::ffff:127.0.0.1")
+    assert client("2001:db8::1") == client("2001:db8::ffff:2%eth0") != client("2001:db8:0:1::1")
+    assert "10.0.0.7" not in client("10.0.0.7") != client("10.0.0.8")
+
+
+def test_so_many_clients_are_known_and_no_more(clock):
+    limits = Limits(1, per_second=1, clock=clock)
+    for number in range(MOST_KNOWN + 10):
+        assert limits.take(str(number))
+    assert len(limits._buckets) == MOST_KNOWN
 
 
 def test_so_many_listen_and_no_more(rooms, taught):

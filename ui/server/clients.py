@@ -1,0 +1,45 @@
+"""How often a client of a room, which is an address of the network, may ask: all pupils of a school may share one.
+
+So a limit of what a class does is as high as a whole class needs at once, for one client and one room together. Of an
+address only a number is kept that means nothing outside of this process.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable
+from ipaddress import IPv6Address
+from typing import Final
+
+from ui.server.room import Bucket
+
+MOST_KNOWN: Final = 5000
+_SALT: Final = secrets.token_bytes(16)
+
+
+def client(address: str | None) -> str:
+    """What an address counts as: of IPv6 its network of 64 bits, as whoever has one address there has all."""
+    name = (address or "127.0.0.1").removeprefix("::ffff:").partition("%")[0]
+    name = "127.0.0.1" if name == "::1" else IPv6Address(name).exploded[:19] if ":" in name else name
+    return hashlib.blake2s(name.encode(), key=_SALT, digest_size=8).hexdigest()
+
+
+class Limits:
+    """A bucket for each that asks; not locked, whoever holds it is."""
+
+    def __init__(self, most: float, *, per_second: float, clock: Callable[[], float]) -> None:
+        self._made = lambda: Bucket(most, per_second=per_second, clock=clock)
+        self._buckets: dict[tuple[str, str], Bucket] = {}  # who asked last stands last
+
+    def take(self, who: str, room: str = "") -> bool:
+        """Take one; whether there was one. Nothing limits who is unknown."""
+        if not who:
+            return True
+        bucket = self._buckets.pop((who, room), None) or self._made()
+        self._buckets[who, room] = bucket
+        if len(self._buckets) > MOST_KNOWN:
+            del self._buckets[next(iter(self._buckets))]
+        return bucket.take()
