@@ -33,13 +33,13 @@ def settle_defaults(usable: Mapping[str, Entry]) -> None:
     """Remember which checkpoint an address means that names none, and which one a bare address means here.
 
     Addresses that say a sentence or a checkpoint's hash mean the same for everybody, and so do lessons. In a room a
-    bare one means its teacher's checkpoint and sentence, whoever opens it. Of what is `usable`, the default stands
-    first.
+    bare one means its teacher's checkpoint and sentence. Of what is `usable`, the default stands first.
     """
     names, state = list(usable), st.session_state
     spoken, room = language.of_browser(), in_room.run()
     read = (name for name, entry in usable.items() if entry.code and entry.code == spoken)
-    bare = names[0] if lesson.place() is not None else next(read, names[0])
+    follows = in_room.current() and in_room.taught() is None
+    bare = names[0] if follows or lesson.place() is not None else next(read, names[0])
     state[session.DEFAULT_MODEL], state[session.BARE_MODEL] = names[0], bare
     is_bare = state.get(session.SOURCE) is None and not session.standing(MAIN).revision
     if not state.get(session.MODEL):

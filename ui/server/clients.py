@@ -11,19 +11,22 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from ipaddress import IPv6Address
 from typing import Final
 
 from ui.server.room import Bucket
 
 MOST_KNOWN: Final = 5000
+_LOCAL: Final = "127.0.0.1"
 _SALT: Final = secrets.token_bytes(16)
 
 
-def client(address: str | None) -> str:
+def client(address: object) -> str:
     """What an address counts as: of IPv6 its network of 64 bits, as whoever has one address there has all."""
-    name = (address or "127.0.0.1").removeprefix("::ffff:").partition("%")[0]
-    name = "127.0.0.1" if name == "::1" else IPv6Address(name).exploded[:19] if ":" in name else name
+    name = str(address or _LOCAL).removeprefix("::ffff:").partition("%")[0]
+    with suppress(ValueError):  # of IPv4, or whatever a proxy says
+        name = _LOCAL if name == "::1" else IPv6Address(name).exploded[:19]
     return hashlib.blake2s(name.encode(), key=_SALT, digest_size=8).hexdigest()
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.ui.waiting import Clock
 from ui.server import codes
-from ui.server.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
 from ui.server.clients import MOST_KNOWN, Limits, client
+from ui.server.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
 from ui.server.registry import (
     ASKED_AT_ONCE,
     IDLE_SECONDS,
@@ -323,6 +323,7 @@ def test_codes_that_are_none_are_counted_for_each_client(rooms, clock):
 def test_a_client_is_its_address_and_of_ipv6_its_network():
     assert client("::1") == client(None) == client("127.0.0.1") == client("::ffff:127.0.0.1")
     assert client("2001:db8::1") == client("2001:db8::ffff:2%eth0") != client("2001:db8:0:1::1")
+    assert client("10.0.0.7:80") != client("x:y")  # whatever a proxy says
     assert "10.0.0.7" not in client("10.0.0.7") != client("10.0.0.8")
 
 
