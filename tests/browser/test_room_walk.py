@@ -8,7 +8,7 @@ from playwright.sync_api import Error, expect
 from tests.browser.helpers import PHONE, menu_link, open_page, turn_to
 from tests.browser.idle import wait_for_idle
 
-# What a page shows, in any language: which page Python has drawn, its address, the run, the step, whether in a lesson.
+# What a page shows, in any language: the page that Python has drawn, the address, the run, the step, a lesson.
 SEEN = r"""() => {
   const found = (where) => document.querySelector(where);
   const chosen = found(".st-key-chosen");

@@ -12,7 +12,7 @@ from ui.shared.door import st
 
 PANEL: Final = "lesson_panel"
 # A class looks at pictures: on a phone what it is asked is one line, which unfolds.
-FOLDED: Final = '<details class="gf-asked"><summary>{}</summary></details>'
+FOLDED: Final = '<details class="gf-asked"><summary><strong>{}</strong></summary></details>'
 _OUTLINE: Final = "{ outline: 3px solid #e69f00; outline-offset: 4px; border-radius: 4px; }"
 
 _RULES = """
