@@ -38,14 +38,9 @@ KEPT_SHARED = say(
 _WHY_NOT = {
     "full": say("This server has {n} rooms, and takes no more. Try again once one of them has ended.", n=MOST_ROOMS),
     "crowded": say(
-        "{n} rooms were opened from your network, and this server takes no more from one. End one of them, then try "
-        "again.",
-        n=MOST_OF_CLIENT,
+        "Your network has {n} rooms here, and may have no more. End one, then try again.", n=MOST_OF_CLIENT
     ),
-    "too-often": say(
-        "You have opened many rooms within a short time. Wait {n} seconds, then try again.",
-        n=round(1 / OPENED_A_SECOND),
-    ),
+    "too-often": say("You have opened many rooms. Wait {n} seconds, then try again.", n=round(1 / OPENED_A_SECOND)),
 }
 MEANT_FOR = say("A room is meant for a class of about 30 to 100 people on one server.")
 

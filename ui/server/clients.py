@@ -17,6 +17,8 @@ from typing import Final
 
 from ui.server.room import Bucket
 
+# How many at once, and a second: rooms of a visitor, codes that are no room's, and what a whole class does in a room.
+LIMITS: Final = {"open": (10, 0.05), "miss": (20, 0.5), "join": (100, 4.0), "vote": (100, 4.0)}
 MOST_KNOWN: Final = 5000
 _LOCAL: Final = "127.0.0.1"
 _SALT: Final = secrets.token_bytes(16)
@@ -31,18 +33,18 @@ def client(address: object) -> str:
 
 
 class Limits:
-    """A bucket for each that asks; not locked, whoever holds it is."""
+    """A bucket for each that asks for something; not locked, whoever holds it is."""
 
-    def __init__(self, most: float, *, per_second: float, clock: Callable[[], float]) -> None:
-        self._made = lambda: Bucket(most, per_second=per_second, clock=clock)
-        self._buckets: dict[tuple[str, str], Bucket] = {}  # who asked last stands last
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._buckets = clock, dict[tuple[str, ...], Bucket]()  # who asked last stands last
 
-    def take(self, who: str, room: str = "") -> bool:
+    def take(self, what: str, who: str, room: str = "") -> bool:
         """Take one; whether there was one. Nothing limits who is unknown."""
         if not who:
             return True
-        bucket = self._buckets.pop((who, room), None) or self._made()
-        self._buckets[who, room] = bucket
+        most, per_second = LIMITS[what]
+        bucket = self._buckets.pop((what, who, room), None) or Bucket(most, per_second=per_second, clock=self._clock)
+        self._buckets[what, who, room] = bucket
         if len(self._buckets) > MOST_KNOWN:
             del self._buckets[next(iter(self._buckets))]
         return bucket.take()

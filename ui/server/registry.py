@@ -16,17 +16,15 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from ui.server import codes
-from ui.server.clients import Limits
+from ui.server.clients import LIMITS, Limits
 from ui.server.public import Counted, Kept, Opened, Public, RefusedError, Why
 from ui.server.room import MOST_STREAMS, Bucket, Room
 from ui.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError, chosen
 
 LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
-OPENED_AT_ONCE, OPENED_A_SECOND = 10, 0.05  # by one visitor
+OPENED_AT_ONCE, OPENED_A_SECOND = LIMITS["open"]
 MOST_OF_CLIENT: Final = 15  # rooms, so that some are left for others
 MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's, by all
-MISSED_AT_ONCE, MISSED_A_SECOND = 20, 0.5  # by one client
-ASKED_AT_ONCE, ASKED_A_SECOND = 100, 4.0  # to join, and votes, by one client in one room, which may be a whole class
 
 
 class Registry:
@@ -39,11 +37,7 @@ class Registry:
         self._adding = threading.Lock()
         self._opening = Bucket(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=self._clock)
         self._missing = Bucket(MISSES_AT_ONCE, per_second=MISSES_A_SECOND, clock=self._clock)
-        self._opened = Limits(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=self._clock)
-        self._missed = Limits(MISSED_AT_ONCE, per_second=MISSED_A_SECOND, clock=self._clock)
-        self._joins = Limits(ASKED_AT_ONCE, per_second=ASKED_A_SECOND, clock=self._clock)
-        self._votes = Limits(ASKED_AT_ONCE, per_second=ASKED_A_SECOND, clock=self._clock)
-        self._openers: dict[str, str] = {}  # the client that opened each room, if it was here
+        self._limits, self._openers = Limits(self._clock), dict[str, str]()  # the client that opened each room here
 
     @property
     def boot(self) -> str:
@@ -72,14 +66,10 @@ class Registry:
     # ---------------------------------------------------------------- the teacher
 
     def open(self, client: str = "", visitor: str = "") -> Opened:
-        """Open a room, for a visitor of a client's.
-
-        Raises `RefusedError`: there are too many, of all or of this client, the visitor opened too many at once, or
-        the store is away.
-        """
+        """Open a room. Raises `RefusedError`: there are too many, too many were opened at once, the store is away."""
         with self._adding:
             self.sweep()
-            self._take(self._opened, visitor)
+            self._take("open", visitor)
             self._openers = {code: who for code, who in self._openers.items() if code in self._rooms}
             own = [code for code, who in self._openers.items() if who == client]
             if len(own) >= MOST_OF_CLIENT:
@@ -155,7 +145,7 @@ class Registry:
     def missed(self, client: str = "") -> bool:
         """A client asked for a room that is not there; whether that may be said, or it is asked too often."""
         with self._lock:
-            return self._missed.take(client) and self._missing.take()
+            return self._limits.take("miss", client) and self._missing.take()
 
     def join(self, code: str, client: str = "") -> str:
         """Let a student in; returns the student's token.
@@ -163,20 +153,20 @@ class Registry:
         Raises `RefusedError`: there is no such room, it is full or locked, or too many come at once.
         """
         token, room = codes.new_token(), self._asked(code)
-        self._take(self._joins, client, code)
+        self._take("join", client, code)
         self._store.change(room, lambda room: room.join(token, client))
         return token
 
-    def _take(self, limits: Limits, *who: str) -> None:
+    def _take(self, *what: str) -> None:
         with self._lock:
-            if not limits.take(*who):
+            if not self._limits.take(*what):
                 raise RefusedError("too-often")
 
     def vote(self, code: str, token: str, *, round_: int, choice: int, client: str = "") -> None:
         """Take a student's vote for a choice, from 0, in a round. Raises `RefusedError`: it is not taken."""
         room = self._asked(code, token)
         if room.knows(token):
-            self._take(self._votes, client, code)
+            self._take("vote", client, code)
         self._store.change(room, lambda room: room.vote(token, round_=round_, choice=choice))
         self._tell(room, counts=True)
 

@@ -29,10 +29,7 @@ PAGE, PROJECTOR = "room", "projector"  # paths of the pages about rooms, to whic
 CODE, TAUGHT, VOTE, LEFT = "room_code", "room_taught", "room_vote", "room_left"  # in the session
 NOTES: Final = "room_notes"
 _LONGEST_SHOWN: Final = 20
-TOO_MANY: Final = say(
-    "Too many wrong room codes were entered from your network, so this one was not looked up. Wait a minute, then "
-    "try again."
-)
+TOO_MANY: Final = say("Too many wrong room codes were entered from your network. Wait a minute, then try again.")
 
 
 def begin() -> None:
@@ -127,14 +124,11 @@ def become_teacher(secret: str) -> bool:
 def tell(page: str, parameters: Mapping[str, str]) -> None:
     """Have the class go where its teacher is, if this is one."""
     opened, here = taught(), public()
-    if opened is None or here is None:
-        return
     if page in (PAGE, PROJECTOR):
-        if here.page:
-            return
-        page = ""  # there is nowhere to go yet, and what the teacher looks at is known
-    with contextlib.suppress(RefusedError):  # a room that is gone moves nobody; the page says so
-        ROOMS.do(opened, Room.move, page, parameters)
+        page = ""  # nobody goes there, but what the teacher looks at is known from the beginning
+    if opened is not None and (page or (here is not None and not here.page)):
+        with contextlib.suppress(RefusedError):  # a room that is gone moves nobody; the page says so
+            ROOMS.do(opened, Room.move, page, parameters)
 
 
 def run() -> Mapping[str, str]:

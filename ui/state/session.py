@@ -181,13 +181,9 @@ def publish(link: Link) -> None:
 
 
 def left_out() -> tuple[str, str]:
-    """The checkpoints that an address need not name: the default, and that of a bare address; "" for none in a room.
-
-    Who follows a teacher may have other ones.
-    """
-    if in_room.current():
-        return "", ""
-    return st.session_state.get(DEFAULT_MODEL, ""), st.session_state.get(BARE_MODEL, "")
+    """The default checkpoint, and that of a bare address, if addresses leave them out: in a room they name each."""
+    state = {} if in_room.current() else st.session_state
+    return state.get(DEFAULT_MODEL, ""), state.get(BARE_MODEL, "")
 
 
 def spelled(link: Link) -> dict[str, str]:

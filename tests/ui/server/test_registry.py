@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from tests.ui.waiting import Clock
 from ui.server import codes
-from ui.server.clients import MOST_KNOWN, Limits, client
+from ui.server.clients import LIMITS, MOST_KNOWN, Limits, client
 from ui.server.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
 from ui.server.registry import (
-    ASKED_AT_ONCE,
     IDLE_SECONDS,
     LEFT_SECONDS,
-    MISSED_AT_ONCE,
     MOST_OF_CLIENT,
     MOST_ROOMS,
     OPENED_AT_ONCE,
@@ -278,7 +276,7 @@ def test_one_client_keeps_no_class_out(rooms, taught, clock):
 
 
 def test_a_class_of_one_address_joins_and_votes_at_once(rooms, taught):
-    tokens = [rooms.join(taught.code, "school") for _ in range(ASKED_AT_ONCE)]
+    tokens = [rooms.join(taught.code, "school") for _ in range(LIMITS["join"][0])]
     refused("too-often", rooms.join, taught.code, "school")
     rooms.do(taught, Room.ask, ASKED)
     for token in tokens:
@@ -286,7 +284,7 @@ def test_a_class_of_one_address_joins_and_votes_at_once(rooms, taught):
     other = rooms.join(taught.code, "home")
     refused("too-often", rooms.vote, taught.code, other, round_=1, choice=0, client="school")
     rooms.vote(taught.code, other, round_=1, choice=0, client="home")
-    assert rooms.counted(taught.code).voted == ASKED_AT_ONCE + 1
+    assert rooms.counted(taught.code).voted == LIMITS["join"][0] + 1
 
 
 def test_a_locked_room_lets_nobody_else_in_and_nobody_out(rooms, taught):
@@ -314,7 +312,7 @@ def test_a_visitor_with_many_rooms_keeps_no_teacher_out(rooms, clock):
 
 
 def test_codes_that_are_none_are_counted_for_each_client(rooms, clock):
-    assert [rooms.missed("one") for _ in range(MISSED_AT_ONCE + 1)] == [True] * MISSED_AT_ONCE + [False]
+    assert [rooms.missed("one") for _ in range(21)] == [True] * 20 + [False]
     assert rooms.missed("another")
     clock.now += 10
     assert rooms.missed("one")
@@ -328,9 +326,9 @@ def test_a_client_is_its_address_and_of_ipv6_its_network():
 
 
 def test_so_many_clients_are_known_and_no_more(clock):
-    limits = Limits(1, per_second=1, clock=clock)
+    limits = Limits(clock)
     for number in range(MOST_KNOWN + 10):
-        assert limits.take(str(number))
+        assert limits.take("join", str(number))
     assert len(limits._buckets) == MOST_KNOWN
 
 

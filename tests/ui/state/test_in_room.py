@@ -4,7 +4,8 @@ import pytest
 import streamlit as st
 
 from ui.server import codes
-from ui.server.registry import MISSED_AT_ONCE, ROOMS
+from ui.server.clients import LIMITS
+from ui.server.registry import ROOMS
 from ui.state import covering, in_room, lesson, session
 from ui.state.lesson import Place
 from ui.state.link import Link
@@ -83,7 +84,7 @@ def test_in_a_room_no_address_leaves_the_checkpoint_out(state):
 def test_who_tries_many_codes_is_told_to_wait_and_who_knows_one_comes_in(state):
     code, notes = in_room.current(), set()
     in_room.leave()
-    for _ in range(MISSED_AT_ONCE + 5):
+    for _ in range(LIMITS["miss"][0] + 5):
         st.query_params[in_room.PARAMETER] = codes.new_code()
         in_room.begin()
         notes.update(in_room.take_notes())

@@ -28,12 +28,12 @@ const IDLE = "[data-testid='stApp'][data-test-script-state='notRunning'][data-te
 const LOOK_MS = 200;
 const LOOKS = 3;  // between two runs of the script there is a moment of rest
 const AGAIN_MS = 1000;  // and twice as long each time
-const TRIES = 5;
+const TRIES = 5;  // to go again
 const RELOADED = "glassformer-room-reloaded";
 
 let moving = 0;
 let arrived = 0;
-let drawn = "";  // the address that Python has drawn last, behind the app's own
+let drawn = "";
 /** @type {{ state: RoomState, inLesson: boolean, tried: number, rested: number, again: number } | null} */
 let going = null;  // where, until it is seen to have arrived
 
@@ -112,39 +112,32 @@ export function follow(state, inLesson) {
   }
   going = { state, inLesson, tried: 0, rested: 0, again: 0 };
   arrived = performance.now() + after + UNDER_WAY_MS;
-  moving = setTimeout(go, after);
+  moving = setTimeout(look, after);
 }
 
-/** Open the address of the teacher, and see to it that this page comes there. */
-function go() {
-  if (!going) return;
-  const { state, inLesson, tried } = going;
-  const there = whereTheTeacherIs(state, location.href, inLesson);
-  if (tried === TRIES) {
-    going = null;
-    if (sessionStorage.getItem(RELOADED) === there.href) return;  // once
-    sessionStorage.setItem(RELOADED, there.href);
-    location.assign(there.href);
-    return;
-  }
-  arrived = performance.now() + UNDER_WAY_MS;
-  openInPlace(there.href, tried > 0);
-  Object.assign(going, { tried: tried + 1, rested: 0, again: performance.now() + AGAIN_MS * 2 ** tried });
-  moving = setTimeout(look, LOOK_MS);
-}
-
-/** Look whether the page has come where it goes to; and go again where it rests elsewhere for long. */
+/** Go, look whether the page has come there, and go again where it rests elsewhere for long. */
 function look() {
   if (!going) return;
-  const { state, inLesson } = going;
-  const there = whereTheTeacherIs(state, location.href, inLesson);
+  const { state, inLesson, tried, again } = going, now = performance.now();
+  const there = whereTheTeacherIs(state, location.href, inLesson), here = isAt(state, there, location.href);
   going.rested = isUnderWay() ? 0 : going.rested + 1;
   const rests = going.rested >= LOOKS;
-  if (rests && isAt(state, there, location.href) && isAt(state, there, new URL(drawn, location.href).href)) {
-    going = null;
+  if (rests && here && isAt(state, there, new URL(drawn, location.href).href)) {
+    stay();
     const step = Number(there.searchParams.get("step") ?? 1) - 1;
     if (!atTheLessonsStep(state, there, location.href) && currentStep() !== step) moveStep(step, 0);
-  } else moving = setTimeout(rests && performance.now() > going.again ? go : look, LOOK_MS);
+    return;
+  }
+  moving = setTimeout(look, LOOK_MS);
+  if (tried && (!rests || now < again)) return;
+  if (tried > TRIES) {
+    stay();
+    if (sessionStorage.getItem(RELOADED) === there.href) return;  // once is enough
+    sessionStorage.setItem(RELOADED, there.href);
+    location.assign(there.href);
+  } else if (tried || !here) openInPlace(there.href, tried > 0);
+  arrived = now + UNDER_WAY_MS;
+  if (going) Object.assign(going, { tried: tried + 1, rested: 0, again: now + AGAIN_MS * 2 ** tried });
 }
 
 /**
@@ -155,13 +148,8 @@ function look() {
  */
 const isAt = (state, there, address) => atTheLessonsStep(state, there, address) || stepThere(there, address) !== null;
 
-/**
- * Hear what Python has drawn.
- * @param {string} at an address behind the app's own
- */
-export function hearDrawn(at) {
-  drawn = at;
-}
+/** @param {string} at the address that Python has drawn, behind the app's own */
+export const hearDrawn = (at) => { drawn = at; };
 
 /** Whether another page is on its way: what is said to Python meanwhile would be taken for the page before. */
 export function isUnderWay() {
