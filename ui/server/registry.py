@@ -18,7 +18,7 @@ from typing import Any, Final
 from ui.server import codes
 from ui.server.clients import LIMITS, Limits
 from ui.server.public import Counted, Kept, Opened, Public, RefusedError, Why
-from ui.server.room import MOST_STREAMS, Bucket, Room
+from ui.server.room import Bucket, Room
 from ui.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError, chosen
 
 LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
@@ -153,7 +153,8 @@ class Registry:
         Raises `RefusedError`: there is no such room, it is full or locked, or too many come at once.
         """
         token, room = codes.new_token(), self._asked(code)
-        self._take("join", client, code)
+        if not room.public.locked:  # who waits at the door keeps nobody out
+            self._take("join", client, code)
         self._store.change(room, lambda room: room.join(token, client))
         return token
 
@@ -182,10 +183,10 @@ class Registry:
             room = self._found(code, tick=False)
             if room is None:
                 raise RefusedError("away" if self.away else "no-room")
-            if len(room.listeners) >= MOST_STREAMS:
-                raise RefusedError("full")
             if token and not room.knows(token):
                 raise RefusedError("away" if self.away else "no-token")
+            if not room.has_place(token):
+                raise RefusedError("full")
             room.listeners[wake] = counts
             if token:
                 room.come(token)

@@ -29,7 +29,8 @@ from ui.server.public import (
 )
 
 MOST_TOKENS: Final = 200
-MOST_STREAMS: Final = 300  # open streams of events: one for each token, some for teachers and projectors
+MOST_STREAMS: Final = 300  # open streams of events for teachers, projectors and whoever looks on
+MOST_OF_TOKEN: Final = 3  # streams: a tab that comes again may be there twice for a while
 MOST_ADDRESS: Final = 8000  # characters of a teacher's address
 VOTES_AT_ONCE, VOTES_A_SECOND = 5, 0.5  # of one token
 JOINS_AT_ONCE, JOINS_A_SECOND = 200, 10.0
@@ -158,6 +159,13 @@ class Room:
     def knows(self, token: str) -> bool:
         """Whether somebody was let in."""
         return token in self._students
+
+    def has_place(self, token: str) -> bool:
+        """Whether somebody may listen here; those without a token keep no student out, nor does another student."""
+        of_students = sum(self._streams.values())
+        return (
+            self._streams.get(token, 0) < MOST_OF_TOKEN if token else len(self.listeners) - of_students < MOST_STREAMS
+        )
 
     def come(self, token: str) -> None:
         """Somebody who was let in listens here."""

@@ -20,7 +20,15 @@ from ui.server.registry import (
     OPENED_AT_ONCE,
     Registry,
 )
-from ui.server.room import FORGOTTEN_SECONDS, MOST_ADDRESS, MOST_STREAMS, MOST_TOKENS, VOTES_AT_ONCE, Room
+from ui.server.room import (
+    FORGOTTEN_SECONDS,
+    MOST_ADDRESS,
+    MOST_OF_TOKEN,
+    MOST_STREAMS,
+    MOST_TOKENS,
+    VOTES_AT_ONCE,
+    Room,
+)
 
 pytestmark = pytest.mark.usefixtures("each_store")
 ASKED = Question("masks.1", "How many?", ("one", "two", "three"))
@@ -290,11 +298,12 @@ def test_a_class_of_one_address_joins_and_votes_at_once(rooms, taught):
 def test_a_locked_room_lets_nobody_else_in_and_nobody_out(rooms, taught):
     token = rooms.join(taught.code)
     rooms.do(taught, Room.lock, True)
-    refused("locked", rooms.join, taught.code)
+    for _ in range(200):  # who waits at the door
+        refused("locked", rooms.join, taught.code, "school")
     with rooms.listening(taught.code, token, lambda: None, counts=False):
         assert rooms.counted(taught.code).students == 1
     rooms.do(taught, Room.lock, False)
-    rooms.join(taught.code)
+    rooms.join(taught.code, "school")
 
 
 def test_a_visitor_with_many_rooms_keeps_no_teacher_out(rooms, clock):
@@ -343,6 +352,22 @@ def test_so_many_listen_and_no_more(rooms, taught):
         one.__exit__(None, None, None)
     with rooms.listening(taught.code, "", lambda: None, counts=False):
         pass
+
+
+def test_nobody_who_looks_on_keeps_a_student_out(rooms, taught):
+    first, second = rooms.join(taught.code), rooms.join(taught.code)
+    with ExitStack() as streams:
+
+        def listen(token):
+            streams.enter_context(rooms.listening(taught.code, token, lambda: None, counts=False))
+
+        for _ in range(MOST_STREAMS):
+            listen("")
+        for _ in range(MOST_OF_TOKEN):
+            listen(first)
+        refused("full", listen, first)
+        listen(second)
+        assert rooms.counted(taught.code).students == 2
 
 
 def test_students_are_counted_while_they_listen(rooms, taught):
