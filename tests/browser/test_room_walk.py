@@ -3,10 +3,12 @@
 import re
 import time
 
+import pytest
 from playwright.sync_api import Error, expect
 
 from tests.browser.helpers import PHONE, menu_link, open_page, turn_to
 from tests.browser.idle import wait_for_idle
+from tests.browser.test_slow_network import slow_down
 
 # What a page shows, in any language: the page that Python has drawn, the address, the run, the step, a lesson.
 SEEN = r"""() => {
@@ -20,7 +22,7 @@ SEEN = r"""() => {
     found(".st-key-source input, .st-key-source textarea")?.value ?? "", step,
     found(".st-key-lesson_panel") !== null].join(" | ");
 }"""
-ARRIVES_MS = 60_000
+ARRIVES_MS = 120_000
 # Of Streamlit's answer to a run that had begun before: its page comes back into the address, with the new parameters.
 PUT_BACK = """() => {
   const before = location.pathname, put = () => history.pushState({}, "", before + location.search);
@@ -93,3 +95,45 @@ def test_a_class_keeps_its_teachers_model_and_arrives_wherever_it_goes(new_page,
     late = new_page(visitor="late", locale="zh-CN", viewport=PHONE)
     late.goto(f"{server.url}/step?room={code}")
     all_arrive(teacher, [*students, late], page="positions")
+
+
+STUDENTS = (
+    {"visitor": "first"},
+    CHINESE,
+    {"visitor": "telephone", "locale": "zh-CN", "viewport": PHONE},
+    {"visitor": "german", "locale": "de-DE"},
+    {"visitor": "slow", "viewport": PHONE},
+)
+LESSONS = ("one-piece.1", "masks.1")
+WALK = (
+    "Positions", "Masks", "one-piece.1", "way", "back", "Attention", "paste step", "back", "Inside the model", "reload",
+    "paste positions", "step", "Compare", "back", "masks.1", "Search", "paste attention", "reload", "back", "Positions",
+)  # fmt: skip
+
+
+@pytest.mark.deep
+def test_five_students_stay_with_their_teacher_for_twenty_moves(new_page, server):
+    teacher, students, code = opened(new_page, server, *STUDENTS)
+    menu_link(teacher, "Step through decoding").click()
+    all_arrive(teacher, students, page="step")  # and have all scripts
+    with slow_down(students[-1]):
+        for number, move in enumerate(WALK):
+            kind, _, page = move.partition(" ")
+            if kind == "paste":
+                sentence = ("I+like+tea.", "We+are+here.")[number % 2]
+                open_page(teacher, f"{server.url}/{page}?model=en-fr&src={sentence}&room={code}")
+            elif kind in LESSONS:
+                turn_to(teacher, f"{server.url}/step?lesson={kind}&room={code}")
+            elif kind == "reload":
+                teacher.reload()
+            elif kind == "back":
+                teacher.go_back()
+            elif kind == "step":
+                teacher.keyboard.press("ArrowRight")
+            elif kind == "way":
+                teacher.locator(".st-key-lesson_panel .gf-ways a").first.click()
+            else:
+                menu_link(teacher, {"Search": "How pieces are chosen"}.get(move, move)).click()
+            wait_for_idle(teacher)
+            expect(teacher.locator(".gf-room-said")).to_contain_text("5 students")
+            all_arrive(teacher, students, page=teacher.url.partition("?")[0].rpartition("/")[2])

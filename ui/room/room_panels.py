@@ -132,12 +132,9 @@ def bar(page: str) -> None:
     if page == in_room.PROJECTOR:
         room_bar(code, key=BAR, role="viewer")
     elif taught is None:
-        in_lesson = lesson.place() is not None
-        vote = in_room.vote_given()
-        room_bar(
-            code, key=BAR, role="student", vote=vote, lesson=in_lesson, on_teacher=_know_again, on_left=in_room.leave,
-            at=f"{page}?{urlencode(st.query_params.to_dict())}",
-        )  # fmt: skip
+        at, in_lesson = f"{page}?{urlencode(st.query_params.to_dict())}", lesson.place() is not None
+        hears = {"on_teacher": _know_again, "on_left": in_room.leave}
+        room_bar(code, key=BAR, role="student", vote=in_room.vote_given(), at=at, lesson=in_lesson, **hears)
     else:
         room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=in_room.leave)
 
