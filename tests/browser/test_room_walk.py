@@ -106,8 +106,9 @@ STUDENTS = (
 )
 LESSONS = ("one-piece.1", "masks.1")
 WALK = (
-    "Positions", "Masks", "one-piece.1", "way", "back", "Attention", "paste step", "back", "Inside the model", "reload",
-    "paste positions", "step", "Compare", "back", "masks.1", "Search", "paste attention", "reload", "back", "Positions",
+    "Positions", "Masks", "one-piece.1", "way", "back", "Attention", "paste step", "back", "Inside the model",
+    "reload", "paste positions", "step", "Compare", "back", "masks.1", "Search", "paste attention", "reload", "back",
+    "Positions",
 )  # fmt: skip
 
 
