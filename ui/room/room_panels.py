@@ -5,6 +5,7 @@ That also stands at the foot of every page, as a line.
 
 from __future__ import annotations
 
+from functools import partial
 from urllib.parse import urlencode
 
 from ui.components.room.room_view import kept_secret, room_bar
@@ -133,8 +134,8 @@ def bar(page: str) -> None:
         room_bar(code, key=BAR, role="viewer")
     elif taught is None:
         at, in_lesson = f"{page}?{urlencode(st.query_params.to_dict())}", lesson.place() is not None
-        hears = {"on_teacher": _know_again, "on_left": in_room.leave}
-        room_bar(code, key=BAR, role="student", vote=in_room.vote_given(), at=at, lesson=in_lesson, **hears)
+        line = partial(room_bar, code, key=BAR, role="student", on_teacher=_know_again, on_left=in_room.leave)
+        line(vote=in_room.vote_given(), at=at, lesson=in_lesson)
     else:
         room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=in_room.leave)
 
