@@ -37,6 +37,7 @@ class Registry:
         self._adding = threading.Lock()
         self._opening = Bucket(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=self._clock)
         self._missing = Bucket(MISSES_AT_ONCE, per_second=MISSES_A_SECOND, clock=self._clock)
+        self._told: list[tuple[str, str]] = []  # which clients asked for which rooms that are not there
         self._limits, self._openers = Limits(self._clock), dict[str, str]()  # the client that opened each room here
 
     @property
@@ -142,10 +143,18 @@ class Registry:
         """How many seconds are left of what is timed; 0 where nothing is."""
         return max(0.0, public.until - self._clock()) if public.phase else 0.0
 
-    def missed(self, client: str = "") -> bool:
-        """A client asked for a room that is not there; whether that may be said, or it is asked too often."""
+    def missed(self, code: str, client: str = "") -> bool:
+        """A client asked for a room that is not there; whether that may be said, or it is asked too often.
+
+        A class that asks for the one room that was is no more than one who does.
+        """
         with self._lock:
-            return self._limits.take("miss", client) and self._missing.take()
+            if (code, client) in self._told:
+                return True
+            may = self._limits.take("miss", client) and self._missing.take()
+            if may:
+                self._told = [*self._told[-MISSES_AT_ONCE:], (code, client)]
+            return may
 
     def join(self, code: str, client: str = "") -> str:
         """Let a student in; returns the student's token.

@@ -82,7 +82,7 @@ def _client(request: Request) -> str:
 
 def _events(rooms: Registry, request: Request) -> Response:
     code, token = codes.read_code(request.path_params["room"]), request.query_params.get("token", "")
-    if rooms.public(code, go_on=False) is None and not rooms.missed(_client(request)):
+    if rooms.public(code, go_on=False) is None and not rooms.missed(code, _client(request)):
         return JSONResponse({"why": "too-often"}, status_code=429, headers=_PLAIN)
     if token and not codes.is_token(token):
         return JSONResponse({"why": "no-token"}, status_code=400, headers=_PLAIN)
@@ -99,7 +99,7 @@ async def _posted(
         _check_origin(request, origins)
         said = await _said(request)
         code = codes.read_code(request.path_params["room"])
-        if rooms.public(code, go_on=False) is None and not rooms.missed(_client(request)):
+        if rooms.public(code, go_on=False) is None and not rooms.missed(code, _client(request)):
             raise RefusedError("too-often")
         answer = await in_thread(do, code, said)
     except _BadRequestError as bad:

@@ -62,7 +62,7 @@ def begin() -> None:
 def may_look_for(code: str) -> bool:
     """Whether somebody may be told if a room is there: who asked for many that are not there may not for a while."""
     ROOMS.look(code)
-    return ROOMS.public(code) is not None or bool(ROOMS.away) or ROOMS.missed(asking()[0])
+    return ROOMS.public(code) is not None or bool(ROOMS.away) or ROOMS.missed(code, asking()[0])
 
 
 def asking() -> tuple[str, str]:

@@ -321,10 +321,12 @@ def test_a_visitor_with_many_rooms_keeps_no_teacher_out(rooms, clock):
 
 
 def test_codes_that_are_none_are_counted_for_each_client(rooms, clock):
-    assert [rooms.missed("one") for _ in range(21)] == [True] * 20 + [False]
-    assert rooms.missed("another")
+    assert [rooms.missed(str(n), "one") for n in range(21)] == [True] * 20 + [False]
+    assert rooms.missed("20", "another")
+    assert all(rooms.missed("7", "one") for _ in range(100))  # a class whose room has ended
+    assert not any(rooms.missed("20", "one") for _ in range(100))
     clock.now += 10
-    assert rooms.missed("one")
+    assert rooms.missed("20", "one")
 
 
 def test_a_client_is_its_address_and_of_ipv6_its_network():
