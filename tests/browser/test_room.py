@@ -108,7 +108,7 @@ def test_a_class_votes_on_lessons_and_sees_nothing_before_it_is_shown(people, se
     wall.screenshot(path=picture)
     read = [found.text for found in zxingcpp.read_barcodes(np.asarray(Image.open(picture).convert("L")))]
     assert read == [f"{server.url}/?room={code}"]  # as a phone sees it, in the dark
-    turn_to(teacher, f"{server.url}/step?lesson=one-piece.1&room={code}")
+    turn_to(teacher, f"{server.url}/step?model=zh-en&lesson=one-piece.1&room={code}")
     expect(teacher.locator(PANEL).get_by_role("button", name="Show the votes")).to_be_visible()
     for student in (first, second):
         student.wait_for_url(re.compile(r"lesson=one-piece\.1"))
@@ -142,7 +142,7 @@ def test_a_class_votes_on_lessons_and_sees_nothing_before_it_is_shown(people, se
     assert wall.locator(".js-plotly-plot").evaluate("chart => chart.layout.yaxis.ticktext.join()").count("✓") == 1
     screenshot(first, "room-answered")
     wait_for_idle(teacher)
-    turn_to(teacher, f"{server.url}/masks?lesson=masks.1&room={code}")
+    turn_to(teacher, f"{server.url}/masks?model=zh-en&lesson=masks.1&room={code}")
     few_votes_hide_who_chose_what_and_never_the_answer(people, wall)
 
 
@@ -177,8 +177,16 @@ def test_a_link_that_was_cut_short_says_so(tab, server):
     expect(tab.locator(BAR)).to_have_count(0)
 
 
+def unfold(panel):
+    """On a phone the question is one line."""
+    line = panel.locator(".gf-asked:not([open]) summary")
+    if line.is_visible():
+        line.click()
+
+
 def vote(student, choice):
     panel = student.locator(PANEL)
+    unfold(panel)
     panel.get_by_role("radiogroup").locator("label").nth(choice).click()
     panel.get_by_role("button", name="Answer").click()
     wait_for_idle(student)
@@ -189,9 +197,13 @@ def test_a_class_votes_again_and_with_sentences_of_their_own(people, server):
     teacher, first, second, code = people
     first.set_viewport_size(PHONE)
     panel = teacher.locator(PANEL)
-    turn_to(teacher, f"{server.url}/step?lesson=one-piece.1&room={code}")
+    turn_to(teacher, f"{server.url}/step?model=zh-en&lesson=one-piece.1&room={code}")
     for student in (first, second):
         expect(student.locator(PANEL)).to_contain_text("The class votes")
+    covered = sum(first.locator(name).bounding_box()["height"] for name in (".st-key-room_bar", PANEL))
+    assert covered < 0.2 * PHONE["height"]  # the picture is seen
+    screenshot(first, "room-phone")
+    for student in (first, second):
         vote(student, 0)
     line, sheet = (first.locator(name).bounding_box() for name in (".st-key-room_bar", PANEL))
     assert sheet["y"] + sheet["height"] <= line["y"] + 1  # the line covers nothing of the sheet
@@ -211,6 +223,7 @@ def test_a_class_votes_again_and_with_sentences_of_their_own(people, server):
     wait_for_idle(teacher)
     panel.get_by_role("button", name="Show the answer").click()
     expect(panel.get_by_role("button", name="Vote again")).to_have_count(0)
+    unfold(first.locator(PANEL))
     for way in ("Next", "Back to the step"):  # on the phone, above the line of the room
         first.locator(PANEL).get_by_role("link", name=way, exact=True).click(trial=True)
 

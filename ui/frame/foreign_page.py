@@ -13,6 +13,7 @@ from ui.runs import foreign_models
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import session
+from ui.state.link import Link
 from words import say, say_n
 
 PAGE: Final = "open"
@@ -48,8 +49,9 @@ def _ask(entry: Entry, title: str, asked: int) -> NoReturn:
 def publish() -> None:
     """Write the address of a page that has opened nothing, and have the menu lead on with what is chosen."""
     link = replace(session.asked(), revision="")
-    everybodys = {st.session_state.get(key) for key in (session.DEFAULT_MODEL, session.BARE_MODEL)}
-    if everybodys == {link.model} and not link.answers:
-        link = replace(link, model="")
+    own, bare = session.left_out()
+    plain = replace(link, model="")
+    if link.model == bare and not link.answers and (own == bare or plain == Link()):
+        link = plain
     session.publish(link)
     menu.carry(link)

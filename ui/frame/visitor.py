@@ -32,14 +32,17 @@ def language_choice() -> None:
 def settle_defaults(usable: Mapping[str, Entry]) -> None:
     """Remember which checkpoint an address means that names none, and which one a bare address means here.
 
-    Addresses that say a sentence or a checkpoint's hash mean the same for everybody, and so do rooms and lessons. Of
-    what is `usable`, the default stands first.
+    Addresses that say a sentence or a checkpoint's hash mean the same for everybody, and so do lessons. In a room a
+    bare one means its teacher's checkpoint and sentence. Of what is `usable`, the default stands first.
     """
     names, state = list(usable), st.session_state
-    state[session.DEFAULT_MODEL] = names[0]
-    together, spoken = in_room.current() or lesson.place() is not None, language.of_browser()
+    spoken, room = language.of_browser(), in_room.run()
     read = (name for name, entry in usable.items() if entry.code and entry.code == spoken)
-    state[session.BARE_MODEL] = names[0] if together else next(read, names[0])
+    follows = in_room.current() and in_room.taught() is None
+    bare = names[0] if follows or lesson.place() is not None else next(read, names[0])
+    state[session.DEFAULT_MODEL], state[session.BARE_MODEL] = names[0], bare
     is_bare = state.get(session.SOURCE) is None and not session.standing(MAIN).revision
     if not state.get(session.MODEL):
-        state[session.MODEL] = state[session.BARE_MODEL if is_bare else session.DEFAULT_MODEL]
+        state[session.MODEL] = bare if is_bare else names[0]
+        if is_bare and room.get("model") in usable:
+            state.update({session.MODEL: room["model"], session.SOURCE: room.get("src")})

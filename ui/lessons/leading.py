@@ -147,8 +147,7 @@ def _open(model: str) -> Checkpoint | None:
 
 def _plain(link: Link) -> Link:
     """A link that does not name the default checkpoint."""
-    default = link.model == st.session_state.get(session.DEFAULT_MODEL)
-    return replace(link, model="") if default else link
+    return replace(link, model="") if link.model == session.left_out()[0] else link
 
 
 def _differs(there: dict[str, str]) -> bool:

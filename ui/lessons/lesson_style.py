@@ -11,6 +11,8 @@ from typing import Final
 from ui.shared.door import st
 
 PANEL: Final = "lesson_panel"
+# A class looks at pictures: on a phone what it is asked is one line, which unfolds.
+FOLDED: Final = '<details class="gf-asked"><summary><strong>{}</strong></summary></details>'
 _OUTLINE: Final = "{ outline: 3px solid #e69f00; outline-offset: 4px; border-radius: 4px; }"
 
 _RULES = """
@@ -44,6 +46,16 @@ _RULES = """
     max-height: 46vh; overflow-y: auto; padding: 0 0.5rem 1.25rem; scroll-padding-bottom: 1.25rem;
   }
   :root .stApp [data-testid="stMainBlockContainer"] { padding-bottom: calc(50vh + var(--gf-room, 0px)); }
+}
+.gf-asked { display: none; }
+@media (max-width: 640px) {
+  .gf-asked { display: block; }
+  .gf-asked summary {
+    overflow: hidden; text-overflow: ellipsis; white-space: nowrap; padding: 0.7rem 0.25rem 0.4rem; font-weight: 600;
+  }
+  .st-key-lesson_panel:has(.gf-asked:not([open])) { padding-bottom: 0.25rem; }
+  .st-key-lesson_panel:has(.gf-asked:not([open])) [data-testid="stExpander"],
+  .st-key-lesson_panel:has(.gf-asked) [data-testid="stExpander"] summary { display: none; }
 }
 /* The sheet is at the foot, so the stepper stays at the top: between the two buttons of the corners. */
 @media (max-width: 640px) {

@@ -8,13 +8,14 @@ at the bottom that folds (`lesson_style`).
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import Any, Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Posed
 from ui.lessons import answering, leading, lesson_questions, lesson_style, memory, route, short, voting
 from ui.lessons.lesson_questions import Found
-from ui.shared import drawing, menu
+from ui.shared import door, drawing, menu
 from ui.shared.door import st
 from ui.state import in_room, lesson, predictions, session
 from ui.state.lesson import Place
@@ -40,8 +41,9 @@ def begin(page: str) -> Any:
         number, count, _, _ = route.around(lesson.known(), here)
         title = lesson.known()[here.lesson].title.said({})
         said = say("{title} · {n} of {count}", title=drawing.plain(title), n=number, count=count)
+        line = st.empty()
         with st.expander(said, expanded=True):
-            return st.container()
+            return line, st.container()
 
 
 def fill(place: Any) -> None:
@@ -50,11 +52,12 @@ def fill(place: Any) -> None:
     if place is None or here is None:
         return
     st.session_state[leading.SHOWN] = predictions.run_at_hand()
-    with place:
-        _draw(here, checkpoint)
+    line, sheet = place
+    with sheet:
+        _draw(here, checkpoint, line)
 
 
-def _draw(here: Place, checkpoint: Checkpoint | None) -> None:
+def _draw(here: Place, checkpoint: Checkpoint | None, line: Any) -> None:
     if (begins := short.has_words(here)) or short.has_summary(here):
         voting.ask(None, None)
         if begins:
@@ -65,6 +68,8 @@ def _draw(here: Place, checkpoint: Checkpoint | None) -> None:
         return
     found = current(here, checkpoint)
     voting.ask(here, found)
+    if isinstance(found, Posed) and in_room.current() and in_room.taught() is None:
+        line.html(lesson_style.FOLDED.format(escape(door.here(found.question))))
     answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
     if not isinstance(found, Posed):
         _not_here(here, found, checkpoint)

@@ -5,13 +5,16 @@ That also stands at the foot of every page, as a line.
 
 from __future__ import annotations
 
+from functools import partial
+from urllib.parse import urlencode
+
 from ui.components.room.room_view import kept_secret, room_bar
 from ui.room import polling, teaching
 from ui.room.projector_style import BAR_RULES
 from ui.server import codes
 from ui.server.public import RefusedError
-from ui.server.registry import ROOMS
-from ui.server.store import IDLE_SECONDS
+from ui.server.registry import MOST_OF_CLIENT, OPENED_A_SECOND, ROOMS
+from ui.server.store import IDLE_SECONDS, MOST_ROOMS
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import in_room, lesson, session
@@ -22,15 +25,24 @@ REFUSED = "room_refused"
 BAR = "room_bar"
 
 KEPT = say("For each browser tab in a room, this server keeps a random number and the tab's votes, in memory only. "
-           "It stores no student's name, account, address or sentence, and it writes nothing to disk. The votes "
-           "are deleted together with the room: when its teacher ends it, after {hours} hours without use, or when "
-           "the server restarts.", hours=round(IDLE_SECONDS / 3600))  # fmt: skip
+           "It stores no student's name, account or sentence, and it writes nothing to disk. Of a network address "
+           "it keeps a number that only tells who asks too often. The votes are deleted together with the room: "
+           "when its teacher ends it, after {hours} hours without use, or when the server restarts.",
+           hours=round(IDLE_SECONDS / 3600))  # fmt: skip
 KEPT_SHARED = say(
     "For each browser tab in a room, a store that all replicas of this server share keeps a random number and the "
-    "tab's votes. It stores no student's name, account, address or sentence. The votes are deleted together with the "
-    "room: when its teacher ends it, or after {hours} hours without use.",
+    "tab's votes. It stores no student's name, account or sentence. Of a network address it keeps a number that only "
+    "tells who asks too often. The votes are deleted together with the room: when its teacher ends it, or after "
+    "{hours} hours without use.",
     hours=round(IDLE_SECONDS / 3600),
 )
+_WHY_NOT = {
+    "full": say("This server has {n} rooms, and takes no more. Try again once one of them has ended.", n=MOST_ROOMS),
+    "crowded": say(
+        "Your network has {n} rooms here, and may have no more. End one, then try again.", n=MOST_OF_CLIENT
+    ),
+    "too-often": say("You have opened many rooms. Wait {n} seconds, then try again.", n=round(1 / OPENED_A_SECOND)),
+}
 MEANT_FOR = say("A room is meant for a class of about 30 to 100 people on one server.")
 
 
@@ -83,8 +95,9 @@ def _outside(code: str) -> None:
 def _join() -> None:
     typed = st.session_state.get(TYPED) or ""
     code = codes.read_code(typed)
-    ROOMS.look(code)
-    if code and ROOMS.public(code) is not None:
+    if code and not in_room.may_look_for(code):
+        st.session_state[REFUSED] = in_room.TOO_MANY
+    elif code and ROOMS.public(code) is not None:
         in_room.enter(code)
     elif typed and not ROOMS.away:
         st.session_state[REFUSED] = say(
@@ -94,10 +107,10 @@ def _join() -> None:
 
 def _open() -> None:
     try:
-        in_room.teach(ROOMS.open())
-    except RefusedError:
+        in_room.teach(ROOMS.open(*in_room.asking()))
+    except RefusedError as refused:
         if not ROOMS.away:
-            st.session_state[REFUSED] = say("This server has too many rooms at the moment; try again later.")
+            st.session_state[REFUSED] = _WHY_NOT[refused.why]
 
 
 def _joined(code: str) -> None:
@@ -120,11 +133,9 @@ def bar(page: str) -> None:
     if page == in_room.PROJECTOR:
         room_bar(code, key=BAR, role="viewer")
     elif taught is None:
-        in_lesson = lesson.place() is not None
-        vote = in_room.vote_given()
-        room_bar(
-            code, key=BAR, role="student", vote=vote, lesson=in_lesson, on_teacher=_know_again, on_left=in_room.leave
-        )
+        at, in_lesson = f"{page}?{urlencode(st.query_params.to_dict())}", lesson.place() is not None
+        line = partial(room_bar, code, key=BAR, role="student", on_teacher=_know_again, on_left=in_room.leave)
+        line(vote=in_room.vote_given(), at=at, lesson=in_lesson)
     else:
         room_bar(code, key=BAR, role="teacher", secret=taught.secret, on_left=in_room.leave)
 

@@ -17,7 +17,7 @@ from ui.shared.saving import Origin, saved
 from ui.state import in_room, language
 from words import say
 
-OWN, CHOICES, FEW, ENDED = "room_own", "room_choices", "room_few", "room_ended"
+OWN, CHOICES, FEW, LOCKED, ENDED = "room_own", "room_choices", "room_few", "room_locked", "room_ended"
 MOST_ALOUD = 6  # choices of a question that is asked aloud
 _SENTENCES = {False: say("Everybody uses my sentence"), True: say("Everybody uses their own sentence")}
 
@@ -36,6 +36,7 @@ def draw(taught: Opened, public: Public) -> None:
         st.markdown(say("Now go to any page: the class follows you."))
     _sentences(taught, public)
     _few(taught, public)
+    _door(taught, public)
     _voting(taught, public)
     with st.container(horizontal=True, gap="small"):
         wall = f"{in_room.PROJECTOR}?{in_room.PARAMETER}={taught.code}&{language.PRESENT}=1"
@@ -102,6 +103,16 @@ def _few(taught: Opened, public: Public) -> None:
                 least=LEAST_OF_FEW,
             )
         )
+
+
+def _door(taught: Opened, public: Public) -> None:
+    st.session_state[LOCKED] = public.locked
+    st.toggle(
+        say("Lock the door: nobody else can join"),
+        key=LOCKED,
+        on_change=lambda: polling.do(taught, Room.lock, bool(st.session_state.get(LOCKED))),
+        help=say("Who is in the room stays in it, also after a reload. Lock it once your class is there."),
+    )
 
 
 def _voting(taught: Opened, public: Public) -> None:

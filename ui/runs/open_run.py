@@ -237,7 +237,7 @@ def _last_trace(checkpoint: Checkpoint, here: Standing) -> Trace | None:
 
 def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Link:
     """The link, looking at other fields of `View`, with everything left out that the app would take by itself."""
-    own, bare = (st.session_state.get(key) for key in (session.DEFAULT_MODEL, session.BARE_MODEL))
+    own, bare = session.left_out()
     grows = own_trainings.is_name(link.model)  # into another version again and again
     revision = "" if grows else checkpoint.content_hash[:REVISION_LENGTH]
     view = replace(link.view, **fields) if fields else link.view

@@ -19,8 +19,9 @@ LEAST_VOTES: Final = 5  # fewer are not counted by choice: who voted what could 
 LEAST_OF_FEW: Final = 2  # where a teacher wants them counted all the same
 
 _Refusal = Literal[
-    "no-room", "full", "too-often", "no-token", "no-question", "over", "voted", "no-choice", "not-yours", "too-long"
-]
+    "no-room", "full", "too-often", "no-token", "no-question", "over", "voted", "no-choice", "not-yours", "too-long",
+    "locked", "crowded",
+]  # fmt: skip
 Why = Literal[_Refusal, "away"]
 
 Phase = Literal["", "vote", "discuss"]
@@ -90,6 +91,7 @@ class Public:
     least: int = LEAST_VOTES  # so many votes of this round are needed to be counted by choice
     phase: Phase = ""  # what is timed; "" for nothing
     until: float = 0.0  # when that ends, by the clock of the rooms
+    locked: bool = False  # nobody else is let in
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from ui.server import codes
-from ui.server.public import Counted, Kept, Opened, Public, RefusedError
-from ui.server.room import MOST_STREAMS, Bucket, Room
+from ui.server.clients import LIMITS, Limits
+from ui.server.public import Counted, Kept, Opened, Public, RefusedError, Why
+from ui.server.room import Bucket, Room
 from ui.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError, chosen
 
 LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
-OPENED_AT_ONCE, OPENED_A_SECOND = 10, 0.05
-MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's
+OPENED_AT_ONCE, OPENED_A_SECOND = LIMITS["open"]
+MOST_OF_CLIENT: Final = 15  # rooms, so that some are left for others
+MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's, by all
 
 
 class Registry:
@@ -35,6 +37,8 @@ class Registry:
         self._adding = threading.Lock()
         self._opening = Bucket(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=self._clock)
         self._missing = Bucket(MISSES_AT_ONCE, per_second=MISSES_A_SECOND, clock=self._clock)
+        self._told: list[tuple[str, str]] = []  # which clients asked for which rooms that are not there
+        self._limits, self._openers = Limits(self._clock), dict[str, str]()  # the client that opened each room here
 
     @property
     def boot(self) -> str:
@@ -62,27 +66,35 @@ class Registry:
 
     # ---------------------------------------------------------------- the teacher
 
-    def open(self) -> Opened:
+    def open(self, client: str = "", visitor: str = "") -> Opened:
         """Open a room. Raises `RefusedError`: there are too many, too many were opened at once, the store is away."""
         with self._adding:
             self.sweep()
+            self._take("open", visitor)
+            self._openers = {code: who for code, who in self._openers.items() if code in self._rooms}
+            own = [code for code, who in self._openers.items() if who == client]
+            if len(own) >= MOST_OF_CLIENT:
+                self._drop_one("crowded", own)
             if len(self._rooms) >= MOST_ROOMS:
-                self._drop_one()
-            if not self._opening.take():
+                self._drop_one("full", self._rooms)
+            if not visitor and not self._opening.take():
                 raise RefusedError("too-often")
             code = next(code for code in iter(codes.new_code, "") if code not in self._rooms)
             room = Room(code, codes.new_token(), self._clock)
             if not self._store.add(room):
                 raise RefusedError("full")
+            if client:
+                self._openers[code] = client
             return Opened(code, room.secret)
 
-    def _drop_one(self) -> None:
+    def _drop_one(self, why: Why, among: Collection[str]) -> None:
         """Let go of the room that nobody listens to, and that was not used for longest."""
         with self._lock:
             now = self._clock()
-            left = [room for room in self._rooms.values() if room.is_left and now - room.used > LEFT_SECONDS]
+            rooms = [room for code, room in self._rooms.items() if code in among]
+        left = [room for room in rooms if room.is_left and now - room.used > LEFT_SECONDS]
         if not left:
-            raise RefusedError("full")
+            raise RefusedError(why)
         self._store.end(min(left, key=lambda room: room.used))
 
     def is_teacher(self, code: str, secret: str) -> bool:
@@ -131,23 +143,40 @@ class Registry:
         """How many seconds are left of what is timed; 0 where nothing is."""
         return max(0.0, public.until - self._clock()) if public.phase else 0.0
 
-    def missed(self) -> bool:
-        """Somebody asked for a room that is not there; whether that may be said, or it is asked too often."""
-        with self._lock:
-            return self._missing.take()
+    def missed(self, code: str, client: str = "") -> bool:
+        """A client asked for a room that is not there; whether that may be said, or it is asked too often.
 
-    def join(self, code: str) -> str:
+        A class that asks for the one room that was is no more than one who does.
+        """
+        with self._lock:
+            if (code, client) in self._told:
+                return True
+            may = self._limits.take("miss", client) and self._missing.take()
+            if may:
+                self._told = [*self._told[-MISSES_AT_ONCE:], (code, client)]
+            return may
+
+    def join(self, code: str, client: str = "") -> str:
         """Let a student in; returns the student's token.
 
-        Raises `RefusedError`: there is no such room, it is full, or too many come at once.
+        Raises `RefusedError`: there is no such room, it is full or locked, or too many come at once.
         """
-        token = codes.new_token()
-        self._store.change(self._asked(code), lambda room: room.join(token))
+        token, room = codes.new_token(), self._asked(code)
+        if not room.public.locked:  # who waits at the door keeps nobody out
+            self._take("join", client, code)
+        self._store.change(room, lambda room: room.join(token, client))
         return token
 
-    def vote(self, code: str, token: str, *, round_: int, choice: int) -> None:
+    def _take(self, *what: str) -> None:
+        with self._lock:
+            if not self._limits.take(*what):
+                raise RefusedError("too-often")
+
+    def vote(self, code: str, token: str, *, round_: int, choice: int, client: str = "") -> None:
         """Take a student's vote for a choice, from 0, in a round. Raises `RefusedError`: it is not taken."""
         room = self._asked(code, token)
+        if room.knows(token):
+            self._take("vote", client, code)
         self._store.change(room, lambda room: room.vote(token, round_=round_, choice=choice))
         self._tell(room, counts=True)
 
@@ -163,10 +192,10 @@ class Registry:
             room = self._found(code, tick=False)
             if room is None:
                 raise RefusedError("away" if self.away else "no-room")
-            if len(room.listeners) >= MOST_STREAMS:
-                raise RefusedError("full")
             if token and not room.knows(token):
                 raise RefusedError("away" if self.away else "no-token")
+            if not room.has_place(token):
+                raise RefusedError("full")
             room.listeners[wake] = counts
             if token:
                 room.come(token)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Self
@@ -28,7 +29,8 @@ from ui.server.public import (
 )
 
 MOST_TOKENS: Final = 200
-MOST_STREAMS: Final = 300  # open streams of events: one for each token, some for teachers and projectors
+MOST_STREAMS: Final = 300  # open streams of events for teachers, projectors and whoever looks on
+MOST_OF_TOKEN: Final = 3  # streams: a tab that comes again may be there twice for a while
 MOST_ADDRESS: Final = 8000  # characters of a teacher's address
 VOTES_AT_ONCE, VOTES_A_SECOND = 5, 0.5  # of one token
 JOINS_AT_ONCE, JOINS_A_SECOND = 200, 10.0
@@ -61,6 +63,7 @@ class Student(NamedTuple):
     seen: float  # when it was last
     vote: int | None = None  # in this round
     rate: tuple[float, float] | None = None  # what its bucket of votes holds
+    client: str = ""  # tells who came from one address of the network, in this room alone
 
 
 class Room:
@@ -123,29 +126,46 @@ class Room:
     def _votes(self) -> dict[str, int]:
         return {token: one.vote for token, one in self._students.items() if one.vote is not None}
 
-    def join(self, token: str) -> None:
-        """Let somebody in. Raises `RefusedError`: the room is full, or too many come at once."""
+    def join(self, token: str, client: str = "") -> None:
+        """Let somebody in. Raises `RefusedError`: the room is locked or full, or too many come at once."""
+        if self.public.locked:
+            raise RefusedError("locked")
         joins = Bucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=self._clock, held=self.joins)
         taken, self.joins = joins.take(), joins.held
         if not taken:
             raise RefusedError("too-often")
         if len(self._students) >= MOST_TOKENS:
-            self._drop_one()
+            self._drop_one(client)
         self.used = self._clock()
-        self._students[token] = Student(self.used)
+        self._students[token] = Student(self.used, client=client)
 
-    def _drop_one(self) -> None:
-        """Forget the token that was not seen for longest, of those that did not vote."""
+    def _drop_one(self, client: str) -> None:
+        """Forget the token that was not seen for longest, of those that did not vote.
+
+        A client that has more tokens than the one that comes makes way at once.
+        """
         now, listening = self._clock(), self._listening()
-        away = [token for token, one in self._students.items() if token not in listening and one.vote is None]
-        oldest = min(away, key=lambda token: self._students[token].seen, default=None)
-        if oldest is None or now - self._students[oldest].seen < FORGOTTEN_SECONDS:
+        held = Counter(one.client for one in self._students.values() if one.client)
+        gone = {
+            token: one.seen
+            for token, one in self._students.items()
+            if token not in listening and one.vote is None
+            and (now - one.seen >= FORGOTTEN_SECONDS or (client and held[one.client] > held[client] + 1))
+        }  # fmt: skip
+        if not gone:
             raise RefusedError("full")
-        del self._students[oldest]
+        del self._students[min(gone, key=gone.__getitem__)]
 
     def knows(self, token: str) -> bool:
         """Whether somebody was let in."""
         return token in self._students
+
+    def has_place(self, token: str) -> bool:
+        """Whether somebody may listen here; those without a token keep no student out, nor does another student."""
+        of_students = sum(self._streams.values())
+        return (
+            self._streams.get(token, 0) < MOST_OF_TOKEN if token else len(self.listeners) - of_students < MOST_STREAMS
+        )
 
     def come(self, token: str) -> None:
         """Somebody who was let in listens here."""
@@ -261,6 +281,11 @@ class Room:
         self.record = tuple(
             replace(one, right=right) if one.question == here.question else one for one in self.record
         )
+
+    def lock(self, locked: bool) -> None:
+        """Let nobody else in, or somebody again; who is in stays."""
+        self.used = self._clock()
+        self._change(locked=locked)
 
     def let_few(self, few: bool) -> None:
         """Have fewer votes counted by choice, or not, from the next round on: who has voted was told otherwise."""

@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ui.server import codes
+from ui.server.clients import client
 from ui.server.events import in_thread, stream
 from ui.server.public import RefusedError, Why
 from ui.server.registry import ROOMS, Registry
@@ -28,7 +29,7 @@ from words import say
 MOST_BYTES: Final = 500
 _STATUS: Final[dict[Why, int]] = {
     "no-room": 404, "full": 503, "too-often": 429, "no-token": 403, "no-question": 409, "over": 409, "voted": 409,
-    "no-choice": 400, "not-yours": 403, "too-long": 413, "away": 503,
+    "no-choice": 400, "not-yours": 403, "too-long": 413, "away": 503, "locked": 423, "crowded": 429,
 }  # fmt: skip
 _NOT_OURS: Final = say(
     "This page's Origin is neither the requested Host nor one of server.corsAllowedOrigins. If there is a proxy, "
@@ -60,10 +61,11 @@ def routes(
         return _events(rooms, request)
 
     async def join(request: Request) -> Response:
-        return await posted(request, lambda code, _: JSONResponse({"token": rooms.join(code)}, headers=_PLAIN))
+        who = _client(request)
+        return await posted(request, lambda code, _: JSONResponse({"token": rooms.join(code, who)}, headers=_PLAIN))
 
     async def vote(request: Request) -> Response:
-        return await posted(request, lambda code, said: _vote(rooms, code, said))
+        return await posted(request, lambda code, said: _vote(rooms, code, said, _client(request)))
 
     start = f"/{base.strip('/')}/class/{{room}}".replace("//", "/")
     return [
@@ -73,9 +75,14 @@ def routes(
     ]
 
 
+def _client(request: Request) -> str:
+    """Who asks, as far as the server knows: a proxy that does not say for whom it asks is one client."""
+    return client(request.client.host) if request.client else ""
+
+
 def _events(rooms: Registry, request: Request) -> Response:
     code, token = codes.read_code(request.path_params["room"]), request.query_params.get("token", "")
-    if rooms.public(code, go_on=False) is None and not rooms.missed():
+    if rooms.public(code, go_on=False) is None and not rooms.missed(code, _client(request)):
         return JSONResponse({"why": "too-often"}, status_code=429, headers=_PLAIN)
     if token and not codes.is_token(token):
         return JSONResponse({"why": "no-token"}, status_code=400, headers=_PLAIN)
@@ -92,7 +99,7 @@ async def _posted(
         _check_origin(request, origins)
         said = await _said(request)
         code = codes.read_code(request.path_params["room"])
-        if rooms.public(code, go_on=False) is None and not rooms.missed():
+        if rooms.public(code, go_on=False) is None and not rooms.missed(code, _client(request)):
             raise RefusedError("too-often")
         answer = await in_thread(do, code, said)
     except _BadRequestError as bad:
@@ -103,11 +110,11 @@ async def _posted(
     return answer
 
 
-def _vote(rooms: Registry, code: str, said: dict[str, Any]) -> Response:
+def _vote(rooms: Registry, code: str, said: dict[str, Any], who: str) -> Response:
     token = said.get("token")
     if not codes.is_token(token):
         raise _BadRequestError(400, "malformed")
-    rooms.vote(code, str(token), round_=_whole(said, "round"), choice=_whole(said, "choice"))
+    rooms.vote(code, str(token), round_=_whole(said, "round"), choice=_whole(said, "choice"), client=who)
     return Response(status_code=204, headers=_PLAIN)
 
 

@@ -6,8 +6,8 @@ its copies with the server, and tells which students listen to it. A server that
 them, as it was started anew, gets them back from the copies. A replica that is silent for `SILENT_SECONDS` has no
 students any more.
 
-Per replica, not in all, are: how many streams a room has (`MOST_STREAMS`), how fast rooms are opened, and how often
-codes may be guessed.
+Per replica, not in all, are: how many streams a room has (`MOST_STREAMS`), how fast rooms are opened, how often codes
+may be guessed, and how often one client may ask.
 
 Knows nothing of Streamlit.
 """

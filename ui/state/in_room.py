@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from typing import Final
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.server import codes
+from ui.server.clients import client
 from ui.server.public import Opened, Public, RefusedError
 from ui.server.registry import ROOMS
 from ui.server.room import Room
@@ -27,6 +29,7 @@ PAGE, PROJECTOR = "room", "projector"  # paths of the pages about rooms, to whic
 CODE, TAUGHT, VOTE, LEFT = "room_code", "room_taught", "room_vote", "room_left"  # in the session
 NOTES: Final = "room_notes"
 _LONGEST_SHOWN: Final = 20
+TOO_MANY: Final = say("Too many wrong room codes were entered from your network. Wait a minute, then try again.")
 
 
 def begin() -> None:
@@ -37,7 +40,10 @@ def begin() -> None:
     typed = st.query_params.get(PARAMETER)
     code = codes.read_code(typed) if typed else ""
     if code and code != current() and code != st.session_state.get(LEFT):
-        _be_in(code, None)
+        if may_look_for(code):
+            _be_in(code, None)
+        else:
+            st.session_state.update({LEFT: code, NOTES: (TOO_MANY,)})
     if typed and not code:
         st.session_state[NOTES] = (
             say(
@@ -51,6 +57,18 @@ def begin() -> None:
     if secret:
         del st.query_params[SECRET]
         become_teacher(secret)
+
+
+def may_look_for(code: str) -> bool:
+    """Whether somebody may be told if a room is there: who asked for many that are not there may not for a while."""
+    ROOMS.look(code)
+    return ROOMS.public(code) is not None or bool(ROOMS.away) or ROOMS.missed(code, asking()[0])
+
+
+def asking() -> tuple[str, str]:
+    """The client that the session is of, and the visitor, as they are counted."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return client(st.context.ip_address), "" if context is None else context.session_id
 
 
 def take_notes() -> tuple[str, ...]:
@@ -105,10 +123,18 @@ def become_teacher(secret: str) -> bool:
 
 def tell(page: str, parameters: Mapping[str, str]) -> None:
     """Have the class go where its teacher is, if this is one."""
-    opened = taught()
-    if opened is not None and page not in (PAGE, PROJECTOR):
+    opened, here = taught(), public()
+    if page in (PAGE, PROJECTOR):
+        page = ""  # nobody goes there, but what the teacher looks at is known from the beginning
+    if opened is not None and (page or (here is not None and not here.page)):
         with contextlib.suppress(RefusedError):  # a room that is gone moves nobody; the page says so
             ROOMS.do(opened, Room.move, page, parameters)
+
+
+def run() -> Mapping[str, str]:
+    """What the teacher of the session's room looks at, as an address says it: above all a checkpoint, a sentence."""
+    here = public()
+    return {} if here is None else here.parameters
 
 
 def public() -> Public | None:

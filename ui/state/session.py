@@ -180,6 +180,12 @@ def publish(link: Link) -> None:
     state[URL_MEANT] = written
 
 
+def left_out() -> tuple[str, str]:
+    """The default checkpoint, and that of a bare address, if addresses leave them out: in a room they name each."""
+    state = {} if in_room.current() else st.session_state
+    return state.get(DEFAULT_MODEL, ""), state.get(BARE_MODEL, "")
+
+
 def spelled(link: Link) -> dict[str, str]:
     """The whole address of a link, as `publish` writes it."""
     return apart.beside(write_link(link))

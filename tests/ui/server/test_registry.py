@@ -2,7 +2,7 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,9 +10,25 @@ from hypothesis import strategies as st
 
 from tests.ui.waiting import Clock
 from ui.server import codes
+from ui.server.clients import LIMITS, MOST_KNOWN, Limits, client
 from ui.server.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
-from ui.server.registry import IDLE_SECONDS, LEFT_SECONDS, MOST_ROOMS, OPENED_AT_ONCE, Registry
-from ui.server.room import FORGOTTEN_SECONDS, MOST_ADDRESS, MOST_STREAMS, MOST_TOKENS, VOTES_AT_ONCE, Room
+from ui.server.registry import (
+    IDLE_SECONDS,
+    LEFT_SECONDS,
+    MOST_OF_CLIENT,
+    MOST_ROOMS,
+    OPENED_AT_ONCE,
+    Registry,
+)
+from ui.server.room import (
+    FORGOTTEN_SECONDS,
+    MOST_ADDRESS,
+    MOST_OF_TOKEN,
+    MOST_STREAMS,
+    MOST_TOKENS,
+    VOTES_AT_ONCE,
+    Room,
+)
 
 pytestmark = pytest.mark.usefixtures("each_store")
 ASKED = Question("masks.1", "How many?", ("one", "two", "three"))
@@ -237,6 +253,96 @@ def test_who_voted_is_not_dropped_before_the_round_ends(rooms, taught, clock):
     rooms.join(taught.code)
 
 
+# ---------------------------------------------------------------- one client, and others
+
+
+def tried(call, *args, **named):
+    with suppress(RefusedError):
+        return call(*args, **named)
+
+
+def test_one_client_keeps_no_class_out(rooms, taught, clock):
+    """It joins 500 times; then a class comes, of a school with one address, and nobody of it is refused for long."""
+    for _ in range(500):
+        tried(rooms.join, taught.code, "one")
+        clock.now += 0.01
+    inside, refusals = [], 0
+    while len(inside) < 90:
+        token = tried(rooms.join, taught.code, "school")
+        inside += [token] if token else []
+        refusals += token is None
+        tried(rooms.join, taught.code, "one")
+        clock.now += 0.05
+    assert refusals < 100  # seconds, as a browser asks again
+    with ExitStack() as streams:  # who is there stays, whatever comes
+        for token in inside:
+            streams.enter_context(rooms.listening(taught.code, token, lambda: None, counts=False))
+        for _ in range(500):
+            tried(rooms.join, taught.code, "one")
+            clock.now += 1
+        assert all(rooms._rooms[taught.code].knows(token) for token in inside)
+
+
+def test_a_class_of_one_address_joins_and_votes_at_once(rooms, taught):
+    tokens = [rooms.join(taught.code, "school") for _ in range(LIMITS["join"][0])]
+    refused("too-often", rooms.join, taught.code, "school")
+    rooms.do(taught, Room.ask, ASKED)
+    for token in tokens:
+        rooms.vote(taught.code, token, round_=1, choice=0, client="school")
+    other = rooms.join(taught.code, "home")
+    refused("too-often", rooms.vote, taught.code, other, round_=1, choice=0, client="school")
+    rooms.vote(taught.code, other, round_=1, choice=0, client="home")
+    assert rooms.counted(taught.code).voted == LIMITS["join"][0] + 1
+
+
+def test_a_locked_room_lets_nobody_else_in_and_nobody_out(rooms, taught):
+    token = rooms.join(taught.code)
+    rooms.do(taught, Room.lock, True)
+    for _ in range(200):  # who waits at the door
+        refused("locked", rooms.join, taught.code, "school")
+    with rooms.listening(taught.code, token, lambda: None, counts=False):
+        assert rooms.counted(taught.code).students == 1
+    rooms.do(taught, Room.lock, False)
+    rooms.join(taught.code, "school")
+
+
+def test_a_visitor_with_many_rooms_keeps_no_teacher_out(rooms, clock):
+    for _ in range(OPENED_AT_ONCE):
+        rooms.open("one", "first visit")
+    refused("too-often", rooms.open, "one", "first visit")
+    rooms.open("one", "a colleague in the same school")
+    rooms.open("another", "a teacher")
+    for number in range(MOST_OF_CLIENT):
+        tried(rooms.open, "one", f"visit {number}")
+    refused("crowded", rooms.open, "one", "once more")
+    rooms.open("another", "another teacher")
+    clock.now += LEFT_SECONDS + 1
+    rooms.open("one", "once more")  # in place of one that was left
+
+
+def test_codes_that_are_none_are_counted_for_each_client(rooms, clock):
+    assert [rooms.missed(str(n), "one") for n in range(21)] == [True] * 20 + [False]
+    assert rooms.missed("20", "another")
+    assert all(rooms.missed("7", "one") for _ in range(100))  # a class whose room has ended
+    assert not any(rooms.missed("20", "one") for _ in range(100))
+    clock.now += 10
+    assert rooms.missed("20", "one")
+
+
+def test_a_client_is_its_address_and_of_ipv6_its_network():
+    assert client("::1") == client(None) == client("127.0.0.1") == client("::ffff:127.0.0.1")
+    assert client("2001:db8::1") == client("2001:db8::ffff:2%eth0") != client("2001:db8:0:1::1")
+    assert client("10.0.0.7:80") != client("x:y")  # whatever a proxy says
+    assert "10.0.0.7" not in client("10.0.0.7") != client("10.0.0.8")
+
+
+def test_so_many_clients_are_known_and_no_more(clock):
+    limits = Limits(clock)
+    for number in range(MOST_KNOWN + 10):
+        assert limits.take("join", str(number))
+    assert len(limits._buckets) == MOST_KNOWN
+
+
 def test_so_many_listen_and_no_more(rooms, taught):
     held = []
     for number in range(MOST_STREAMS):
@@ -248,6 +354,22 @@ def test_so_many_listen_and_no_more(rooms, taught):
         one.__exit__(None, None, None)
     with rooms.listening(taught.code, "", lambda: None, counts=False):
         pass
+
+
+def test_nobody_who_looks_on_keeps_a_student_out(rooms, taught):
+    first, second = rooms.join(taught.code), rooms.join(taught.code)
+    with ExitStack() as streams:
+
+        def listen(token):
+            streams.enter_context(rooms.listening(taught.code, token, lambda: None, counts=False))
+
+        for _ in range(MOST_STREAMS):
+            listen("")
+        for _ in range(MOST_OF_TOKEN):
+            listen(first)
+        refused("full", listen, first)
+        listen(second)
+        assert rooms.counted(taught.code).students == 2
 
 
 def test_students_are_counted_while_they_listen(rooms, taught):

@@ -3,6 +3,8 @@
 import pytest
 import streamlit as st
 
+from ui.server import codes
+from ui.server.clients import LIMITS
 from ui.server.registry import ROOMS
 from ui.state import covering, in_room, lesson, session
 from ui.state.lesson import Place
@@ -63,6 +65,34 @@ def test_a_class_does_not_follow_to_the_pages_about_rooms(state):
         state[session.URL_PAGE] = page
         session.publish(Link(source="b"))
     assert told() == ("step", {"src": "a"})
+
+
+def test_before_the_first_page_what_the_teacher_looks_at_is_known(state):
+    state[session.URL_PAGE] = in_room.PAGE
+    session.publish(Link(model="en-fr", source="a"))
+    assert told() == ("", {"model": "en-fr", "src": "a"})
+    assert in_room.run()["model"] == "en-fr"
+
+
+def test_in_a_room_no_address_leaves_the_checkpoint_out(state):
+    state.update({session.DEFAULT_MODEL: "zh-en", session.BARE_MODEL: "en-fr"})
+    assert session.left_out() == ("", "")
+    in_room.leave()
+    assert session.left_out() == ("zh-en", "en-fr")
+
+
+def test_who_tries_many_codes_is_told_to_wait_and_who_knows_one_comes_in(state):
+    code, notes = in_room.current(), set()
+    in_room.leave()
+    for _ in range(LIMITS["miss"][0] + 5):
+        st.query_params[in_room.PARAMETER] = codes.new_code()
+        in_room.begin()
+        notes.update(in_room.take_notes())
+        state[in_room.LEFT] = ""  # as in a new session
+    assert notes == {in_room.TOO_MANY}
+    st.query_params[in_room.PARAMETER] = code
+    in_room.begin()
+    assert in_room.current() == code
 
 
 def test_an_address_without_the_word_covers_as_before_and_one_that_says_nothing_ends_it(state):

@@ -9,11 +9,12 @@ const FOLLOWED = ".st-key-menu a, .gf-ways a, .gf-grown a";
 /**
  * Open an address of the app.
  * @param {string} address as a link says it: whole, or what follows the last slash of this one
+ * @param {boolean} [again] whether also where the browser is there, as Streamlit may not be
  */
-export function openInPlace(address) {
+export function openInPlace(address, again = false) {
   const { href } = new URL(address, location.href);
-  if (href === location.href) return;
-  history.pushState({}, "", href);
+  if (href === location.href && !again) return;
+  if (href !== location.href) history.pushState({}, "", href);
   // Streamlit takes what it says now as it takes what the Back button leads to.
   dispatchEvent(new PopStateEvent("popstate", { state: {} }));
 }

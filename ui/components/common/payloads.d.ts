@@ -205,6 +205,7 @@ export interface RoomPayload extends Spoken {
   secret: string;
   choice: { round: number; choice: number } | null;
   lesson: boolean;
+  at: string;
 }
 
 export interface RoomCountsPayload extends Spoken {

@@ -3,7 +3,7 @@
 //
 // A student's token lives in this tab's session storage: with the tab it is gone, and after a reload it is the same.
 
-/** @import { Counts, Known, RoomState } from "./types.js" */
+/** @import { Counts, Known, RoomState, Standing } from "./types.js" */
 
 const AGAIN_MS = 3000;  // and up to as much more, so that a class does not come at one moment
 const TRIED = 5;
@@ -179,7 +179,8 @@ async function joined(of) {
   else if (answer?.said.why === "another-origin") tell(of, { standing: "foreign" });  // a reload tries again
   else {
     const away = answer?.said.away;
-    tell(of, away ? { standing: "away", away } : { standing: answer?.status === 503 ? "full" : "lost" });
+    const why = ({ full: "full", locked: "locked", "too-often": "busy" })[/** @type {string} */ (answer?.said.why)];
+    tell(of, away ? { standing: "away", away } : { standing: /** @type {Standing} */ (why ?? "lost") });
     later(of);
   }
   return false;

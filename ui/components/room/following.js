@@ -1,8 +1,12 @@
 // @ts-check
 // Goes where the teacher goes: a step moves the stepper, at once and without the server; anything else opens an address.
+//
+// That may fail: a run that Streamlit had begun before puts its own page back into the address, and what is asked for
+// while the connection is made anew is lost. So it is looked whether the address and what Python has drawn are where
+// the teacher is; if not, the address is opened again, after ever longer waits, and at last the whole page is.
 
 import { openInPlace } from "../common/links.js";
-import { moveStep } from "../common/step.js";
+import { currentStep, moveStep } from "../common/step.js";
 
 /** @import { RoomState } from "./types.js" */
 
@@ -20,10 +24,18 @@ const RUN_OF_A_STEP = ["model", "rev", "answers", "src", "mine"];
 const TAKEN_BACK = ["lesson", "cover"];
 
 const UNDER_WAY_MS = 500;  // until Streamlit says that it runs the page that was asked for
-const IDLE = "[data-testid='stApp'][data-test-script-state='notRunning']";
+const IDLE = "[data-testid='stApp'][data-test-script-state='notRunning'][data-test-connection-state='CONNECTED']";
+const LOOK_MS = 200;
+const LOOKS = 3;  // between two runs of the script there is a moment of rest
+const AGAIN_MS = 1000;  // and twice as long each time
+const TRIES = 5;  // to go again
+const RELOADED = "glassformer-room-reloaded";
 
 let moving = 0;
 let arrived = 0;
+let drawn = "";
+/** @type {{ state: RoomState, inLesson: boolean, tried: number, rested: number, again: number } | null} */
+let going = null;  // where, until it is seen to have arrived
 
 /**
  * What two addresses agree in that differ by a step at most.
@@ -89,15 +101,55 @@ export function stepThere(there, here) {
  * @param {boolean} inLesson as for `whereTheTeacherIs`
  */
 export function follow(state, inLesson) {
-  clearTimeout(moving);
+  const before = going;
+  stay();
   if (!state.page) return;
   const there = whereTheTeacherIs(state, location.href, inLesson);
-  if (atTheLessonsStep(state, there, location.href)) return;
-  const [step, after] = [stepThere(there, location.href), Math.random() * state.spread];
-  if (step !== null && moveStep(step, after)) return;
+  const after = Math.random() * state.spread;
+  if (!before && !isUnderWay() && isAt(state, there, location.href)) {
+    const step = stepThere(there, location.href);
+    if (atTheLessonsStep(state, there, location.href) || (step !== null && moveStep(step, after))) return;
+  }
+  going = { state, inLesson, tried: 0, rested: 0, again: 0 };
   arrived = performance.now() + after + UNDER_WAY_MS;
-  moving = setTimeout(() => openInPlace(there.href), after);
+  moving = setTimeout(look, after);
 }
+
+/** Go, look whether the page has come there, and go again where it rests elsewhere for long. */
+function look() {
+  if (!going) return;
+  const { state, inLesson, tried, again } = going, now = performance.now();
+  const there = whereTheTeacherIs(state, location.href, inLesson), here = isAt(state, there, location.href);
+  going.rested = isUnderWay() ? 0 : going.rested + 1;
+  const rests = going.rested >= LOOKS;
+  if (rests && here && isAt(state, there, new URL(drawn, location.href).href)) {
+    stay();
+    const step = Number(there.searchParams.get("step") ?? 1) - 1;
+    if (!atTheLessonsStep(state, there, location.href) && currentStep() !== step) moveStep(step, 0);
+    return;
+  }
+  moving = setTimeout(look, LOOK_MS);
+  if (tried && (!rests || now < again)) return;
+  if (tried > TRIES) {
+    stay();
+    if (sessionStorage.getItem(RELOADED) === there.href) return;  // once is enough
+    sessionStorage.setItem(RELOADED, there.href);
+    location.assign(there.href);
+  } else if (tried || !here) openInPlace(there.href, tried > 0);
+  arrived = now + UNDER_WAY_MS;
+  if (going) Object.assign(going, { tried: tried + 1, rested: 0, again: now + AGAIN_MS * 2 ** tried });
+}
+
+/**
+ * Whether an address shows what the teacher looks at, but for the step.
+ * @param {RoomState} state
+ * @param {URL} there
+ * @param {string} address
+ */
+const isAt = (state, there, address) => atTheLessonsStep(state, there, address) || stepThere(there, address) !== null;
+
+/** @param {string} at the address that Python has drawn, behind the app's own */
+export const hearDrawn = (at) => { drawn = at; };
 
 /** Whether another page is on its way: what is said to Python meanwhile would be taken for the page before. */
 export function isUnderWay() {
@@ -107,4 +159,5 @@ export function isUnderWay() {
 /** Stay where one is. */
 export function stay() {
   clearTimeout(moving);
+  going = null;
 }

@@ -25,6 +25,7 @@ def room_bar(
     secret: str = "",  # the teacher's, for the teacher's own browser, whose tab keeps it for a reload
     # The round, and which choice the student committed to, from 0; the browser posts it with its token.
     vote: tuple[int, int] | None = None,
+    at: str = "",  # the address that is drawn, behind the app's own
     lesson: bool = False,  # whether the session is in a lesson, whatever the address says
     # Called when a tab that has kept the secret was loaded again; `kept_secret(key)` tells it.
     on_teacher: Callable[[], None] | None = None,
@@ -32,7 +33,7 @@ def room_bar(
 ) -> None:
     """Draw the line."""
     choice = None if vote is None else dict(zip(("round", "choice"), vote, strict=True))
-    payload = {"code": code, "role": role, "secret": secret, "choice": choice, "lesson": lesson}
+    payload = {"code": code, "role": role, "secret": secret, "choice": choice, "lesson": lesson, "at": at}
     _BAR.draw(payload, key=key, hears={"teacher": on_teacher, "votes": None, "left": on_left})
 
 

@@ -37,9 +37,9 @@ export interface Counts {
 
 /**
  * "away" while the server's store of the rooms does not answer, "ended" as the room was ended or left alone, "restarted" with the server, "none" if it was never known here, "foreign"
- * where the server takes this page for one of another site.
+ * where the server takes this page for one of another site; "busy" where too many come from one network at once.
  */
-export type Standing = "joining" | "there" | "lost" | "away" | "full" | "ended" | "restarted" | "none" | "foreign";
+export type Standing = "joining" | "there" | "lost" | "away" | "full" | "locked" | "busy" | "ended" | "restarted" | "none" | "foreign";
 
 /** What is known of the room that this browser page is in; `until` is when what is timed ends, by this page's clock; `away` where the store is that does not answer. */
 export interface Known {

@@ -5,7 +5,7 @@ import { make, makeButton } from "../common/dom.js";
 import { mount } from "../common/mount.js";
 import { say, sayN } from "../common/words.js";
 import { connect, keep, kept, listen, vote } from "./connection.js";
-import { follow, isUnderWay, stay } from "./following.js";
+import { follow, hearDrawn, isUnderWay, stay } from "./following.js";
 import { makeTimer } from "./timer.js";
 
 /** @import { Create, RoomPayload, Show } from "../common/payloads.js" */
@@ -52,7 +52,8 @@ function hear(view, known) {
   if (known.standing === "away" && !state) votes = "away";  // Python may not know the room, either
   if (!state || !view.payload) return;
   const move = `${code} ${state.moves} ${state.own}`;
-  if (view.payload.role === "student" && move !== followed) {
+  // A teacher's tab that Python does not know yet goes nowhere: the room comes to its address.
+  if (view.payload.role === "student" && !kept(code, "secret") && move !== followed) {
     followed = move;
     if (!kept(code, "away")) follow(state, view.payload.lesson);
   }
@@ -184,6 +185,8 @@ function sayStanding(known, { code }, away) {
     case "foreign": return say(
       "Room {code}: the server does not recognise the address of this page as its own. A proxy in front of the "
       + "server must pass on the Host header.", { code });
+    case "locked": return say("Room {code} is locked. Ask your teacher to unlock it.", { code });
+    case "busy": return say("Room {code}: many people are joining from your network. Please wait.", { code });
     case "full": return say("Room {code} is full.", { code });
     case "lost": return say("Room {code}: connection lost; reconnecting.", { code });
     case "away": return say(
@@ -204,7 +207,8 @@ function show(view, { data: { payload }, setTriggerValue }) {
   view.report = (version) => setTriggerValue("votes", version);
   view.leave = () => setTriggerValue("left", true);
   view.teach = (secret) => setTriggerValue("teacher", secret);
-  const { code, role, secret } = payload;
+  const { code, role, secret, at } = payload;
+  hearDrawn(at);
   if (secret) keep(code, "secret", secret);
   if (role !== "student" || handing.code !== code) {
     clearTimeout(handing.timer);
@@ -228,6 +232,7 @@ function hand(view) {
   if (handing.tried > HANDED) {
     keep(code, "secret", "");
     begin(view);
+    if (latest) hear(view, latest);
     return;
   }
   atRest(handing, () => {
