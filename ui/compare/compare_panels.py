@@ -102,6 +102,7 @@ def _both(pair: Pair[OpenRun], head: Place, left: Place, right: Place) -> None:
         return
     if pair.writes:
         both = outputs.head(pair, head)
+        outputs.chart(pair)
         with _fold("outputs", say("Both outputs, piece by piece")):
             outputs.draw(pair, both)
         with _fold("candidates", say("Candidates of this step"), is_open=pair.compared == "branches"):
@@ -159,11 +160,15 @@ def _way(run: OpenRun) -> str:
 
 
 def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
-    """Draw the pieces of one of the two, with the buttons if it is the one that leads; its steps move the other."""
+    """Draw the pieces of one of the two, with the buttons if it is the one that leads; its steps move the other.
+
+    A source that both have is drawn on the left alone.
+    """
     other = pair.right if run is pair.left else pair.left
     sentence(
         run,
         compact=True,
+        sourceless=run is pair.right and run.stepper.source == other.stepper.source,
         led=run is not pair.leads,
         moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1),
         beside=other.slot,

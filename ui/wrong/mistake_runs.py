@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from transformer.analysis.at_once import AtOnce, read_at_once
 from transformer.errors import NotFiniteError, QueryError
 from transformer.model.anatomy import anatomy
-from transformer.runs.query import Query
+from transformer.runs.query import Beam, Query
+from transformer.runs.running import write
 from transformer.runs.trace import Trace
 from ui.runs import loading
+from ui.state.view import Mistake
 from ui.wrong.card import LEAK, Card, Found, Outcome, Side, Sides
+from ui.wrong.deck import CARDS
 from words import Sentence, say
 from words.sentence import Template
 
@@ -25,11 +29,7 @@ def look(card: Card, side: Side) -> Found:
         QueryError: The right side cannot be run, or what the card needs besides is not there.
         BusyError: The model has too much to do.
     """
-    if card.sides is None:
-        wrong_side = side.changed(card.change(side.checkpoint.config))
-        sides = Sides(side, wrong_side, side, wrong_side)
-    else:
-        sides = card.sides(side)
+    sides = _sides(card, side)
     right = _trace(sides.right)
     try:
         wrong = _trace(sides.wrong)
@@ -41,6 +41,63 @@ def look(card: Card, side: Side) -> Found:
         found = Found(sides, right, wrong, outcome_of(right, wrong))
     readings = [_read(card, one, right) for one in (sides.read_right, sides.read_wrong)]
     return replace(found, read_right=readings[0], read_wrong=readings[1])
+
+
+def _sides(card: Card, side: Side) -> Sides:
+    if card.sides is not None:
+        return card.sides(side)
+    wrong_side = side.changed(card.change(side.checkpoint.config))
+    return Sides(side, wrong_side, side, wrong_side)
+
+
+def changes(card: Card, side: Side) -> bool:
+    """Whether a mistake changes the output, which takes no more steps than that has; errors as of `look`."""
+    sides = _sides(card, side)
+    right, wrong = _trace(sides.right), sides.wrong
+    query = wrong.query
+    if not isinstance(query.decoding, Beam):  # a beam of which less may be written is another search
+        query = replace(query, max_new=min(query.max_new, max(right.n_steps, 1)))
+    try:
+        ids: tuple[int, ...] = loading.compute(
+            ("written", query), lambda: write(wrong.checkpoint, [query])[0], nbytes=lambda ids: 64 + 8 * len(ids)
+        )
+    except QueryError:
+        return True  # there is no output any more
+    return ids != right.tgt_ids
+
+
+@dataclass(frozen=True)
+class Effects:
+    """Which mistakes change an output, so far; how far this is, and what it comes to."""
+
+    of: Mapping[Mistake, bool]  # those that can be made
+    whole: int = len(CARDS)  # of how many
+
+    @property
+    def done(self) -> int:
+        """How many have been tried."""
+        return len(self.of)
+
+    @property
+    def nbytes(self) -> int:
+        """In bytes, about."""
+        return 100 * len(self.of)
+
+
+def effects(side: Side) -> Generator[Effects, None, Effects]:
+    """Try all mistakes that can be made, one after the other."""
+    found: dict[Mistake, bool] = {}
+    for card in CARDS:
+        yield Effects(found)
+        if why_not(card, side) is None:
+            found[card.mistake] = changes(card, side)
+    return Effects(found)
+
+
+def opening(side: Side) -> Card:
+    """The first mistake that changes the output; if none does, the first that can be made; errors as of `look`."""
+    there = [card for card in CARDS if why_not(card, side) is None]
+    return next((card for card in there if changes(card, side)), (*there, CARDS[0])[0])
 
 
 def outcome_of(right: Trace, wrong: Trace) -> Outcome:
