@@ -18,7 +18,6 @@ from ui.compare.aligned_outputs import Both, crossed_of, effect, rows_of, verdic
 from ui.compare.pair import Pair
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.show import show
 from ui.shared import cover, drawing
 from ui.shared.door import frame, st
 from words import joined, say
@@ -83,11 +82,6 @@ def _piece(piece: str, row: Row, *, before: float | None = None, after: float | 
         return f":gray-badge[{shown}]"
     sign, colour = ("▼", "orange") if after < before else ("▲", "blue")
     return f":{colour}-badge[{sign} {shown} {before:.2f} → {after:.2f}]"
-
-
-def chart(pair: Pair[OpenRun]) -> None:
-    """Draw both outputs beside each other."""
-    attempt(lambda: show(pair_pictures.outputs, pair))
 
 
 def draw(pair: Pair[OpenRun], both: Both) -> None:

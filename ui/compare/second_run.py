@@ -44,9 +44,7 @@ CHOICE: Final = "compared"
 SENTENCE: Final = f"{SECOND}compared_sentence"
 EXAMPLE: Final = f"{SECOND}compared_example"
 ZERO: Final = "compared_zero"
-PROPOSED: Final = (
-    "compared_proposed"  # in the session: the query that got a head before any was measured
-)
+PROPOSED: Final = "compared_proposed"  # in the session: the query that got a head before any was measured
 MOST_EXAMPLES: Final = 3
 CHECKPOINT: Final = f"{SECOND}compared_checkpoint"
 BRANCH: Final = f"{SECOND}compared_branch"

@@ -173,7 +173,7 @@ def batch_of(run: Seen) -> tuple[Batch, list[str]]:
     n_rows = len(traces[0].read_ids)
     return Batch(
         traces=traces,
-        sentence=_looked_at(run.view.sentence, traces),
+        sentence=_looked_at(run.view, traces),
         n_rows=min(run.looking.n_rows, n_rows) if run.view.guess else n_rows,
         covered=run.looking.covered,
         parts=anatomy(run.checkpoint.config),
@@ -208,12 +208,11 @@ def companions(run: Seen) -> tuple[str, ...]:
     return default_companion(run.checkpoint, run.trace.query.source, run.checkpoint.card.tried())
 
 
-def _looked_at(asked: int | None, traces: Sequence[Trace]) -> int:
-    """The sentence that is looked at: the one asked for, else the first that is padded where the decoder reads it."""
-    if asked is not None:
-        return min(asked, len(traces) - 1)
-    padded = [trace.pad_id in (trace.read_ids or trace.src_ids) for trace in traces]
-    return padded.index(True) if True in padded else 0
+def _looked_at(view: View, traces: Sequence[Trace]) -> int:
+    """The sentence that is looked at: the one asked for, else the first that is padded, but checks add pads."""
+    if view.sentence is not None or view.masks_panel == "checks":
+        return min(view.sentence or 0, len(traces) - 1)
+    return next((i for i, one in enumerate(traces) if one.pad_id in (one.read_ids or one.src_ids)), 0)
 
 
 def axes(batch: Batch, name: MaskName) -> Axes:

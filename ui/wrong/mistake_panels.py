@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -11,7 +12,7 @@ from transformer.lessons.run_differences import amount
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.attempt import attempt
-from ui.runs.measured import apart, studies
+from ui.runs.measured import studies
 from ui.runs.open_run import OpenRun
 from ui.server.work import BusyError
 from ui.shared import choices, drawing, menu
@@ -39,7 +40,7 @@ def draw(run: OpenRun) -> None:
     """Draw the chosen card, of which the run is the right side."""
     side = Side(run.checkpoint, run.trace.query)
     first = None if run.view.mistake != View.mistake else attempt(lambda: mistake_runs.opening(side))
-    card = _choose(run.slot, first or CARDS[0], _known(side))
+    card = _choose(run.slot, first or CARDS[0], _changes(side))
     st.markdown(card.said.about)
     why = mistake_runs.why_not(card, side)
     if why is not None:
@@ -53,18 +54,15 @@ def draw(run: OpenRun) -> None:
     _code(card, run)
 
 
-def _known(side: Side) -> Mapping[Mistake, bool]:
-    """Which mistakes change the output, as far as that is known at once; the page is drawn again when it is."""
+def _changes(side: Side) -> Sequence[bool]:
+    """Whether each mistake changes the output; until that is known all may, and then the page is drawn again."""
     key, visitor = ("mistakes", side.query), loading.visitor()
-    try:
-        studies().ask(key, partial(apart, partial(mistake_runs.effects, side)), visitor=visitor)
-    except BusyError:
-        return {}
+    with suppress(BusyError):
+        studies().ask(key, partial(mistake_runs.effects, side), visitor=visitor)
     seen = studies().look(key, visitor, patience=PATIENCE_SECONDS)
     if seen is not None and seen.is_under_way:
         st.fragment(_follow, run_every=LOOK_SECONDS)(key)
-    found = None if seen is None else seen.result or seen.so_far
-    return {} if found is None else found.of
+    return [True] * len(CARDS) if seen is None or seen.result is None else list(seen.result)
 
 
 def _follow(key: Hashable) -> None:
@@ -74,13 +72,13 @@ def _follow(key: Hashable) -> None:
         st.rerun()
 
 
-def _choose(slot: Slot, first: Card, known: Mapping[Mistake, bool]) -> Card:
+def _choose(slot: Slot, first: Card, changes: Sequence[bool]) -> Card:
     """Draw the menu, and the mistakes before and after the one that is shown; as long as none was chosen, `first`."""
     titles: dict[Mistake, str] = {}
-    for place, card in enumerate(CARDS, start=1):
+    for place, (card, changed) in enumerate(zip(CARDS, changes, strict=True), start=1):
         named = say("{n} of {count}: {title}", n=place, count=len(CARDS), title=card.said.title)
         nothing = say("{mistake} – changes nothing in this sentence", mistake=named)
-        titles[card.mistake] = named if known.get(card.mistake, True) else nothing
+        titles[card.mistake] = named if changed else nothing
     kept = choices.field(slot, "mistake")
     if kept.value == View.mistake:
         kept = replace(kept, value=first.mistake)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
+
+import numpy as np
 
 from transformer.analysis.at_once import AtOnce, read_at_once
 from transformer.errors import NotFiniteError, QueryError
@@ -13,7 +14,7 @@ from transformer.runs.query import Beam, Query
 from transformer.runs.running import write
 from transformer.runs.trace import Trace
 from ui.runs import loading
-from ui.state.view import Mistake
+from ui.server.jobs import Job
 from ui.wrong.card import LEAK, Card, Found, Outcome, Side, Sides
 from ui.wrong.deck import CARDS
 from words import Sentence, say
@@ -66,32 +67,13 @@ def changes(card: Card, side: Side) -> bool:
     return ids != right.tgt_ids
 
 
-@dataclass(frozen=True)
-class Effects:
-    """Which mistakes change an output, so far; how far this is, and what it comes to."""
-
-    of: Mapping[Mistake, bool]  # those that can be made
-    whole: int = len(CARDS)  # of how many
-
-    @property
-    def done(self) -> int:
-        """How many have been tried."""
-        return len(self.of)
-
-    @property
-    def nbytes(self) -> int:
-        """In bytes, about."""
-        return 100 * len(self.of)
-
-
-def effects(side: Side) -> Generator[Effects, None, Effects]:
-    """Try all mistakes that can be made, one after the other."""
-    found: dict[Mistake, bool] = {}
+def effects(side: Side, job: Job) -> np.ndarray:
+    """Whether each mistake changes the output, bool [card]: the work of a job; True where it cannot be made."""
+    found = []
     for card in CARDS:
-        yield Effects(found)
-        if why_not(card, side) is None:
-            found[card.mistake] = changes(card, side)
-    return Effects(found)
+        job.pause()
+        found.append(why_not(card, side) is not None or changes(card, side))
+    return np.array(found)
 
 
 def opening(side: Side) -> Card:

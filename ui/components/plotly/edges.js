@@ -12,6 +12,7 @@ import { rawText } from "./numbers.js";
 const ROOM = 13;  // pixels that a name takes along its edge
 const LETTER = 6.8;
 const GAP = 6;
+const MARK = 8;  // of a step, at the left of a row
 const SHARE = 0.2;  // of a chart's width or height, that names take at most
 
 /**
@@ -45,8 +46,8 @@ export function leaveRoom(layout) {
   const grid = layout.meta?.grid;
   if (!grid) return;
   const room = (/** @type {string[]} */ names, /** @type {number} */ whole) =>
-    GAP + Math.min(LETTER * Math.max(...names.map((name) => lengthOf(rawText(name)))), SHARE * whole);
-  layout.yaxis.ticklabelstandoff = room(grid.queries, layout.width);
+    Math.round(GAP + Math.min(LETTER * Math.max(...names.map((name) => lengthOf(rawText(name)))), SHARE * whole));
+  layout.yaxis.ticklabelstandoff = room(grid.queries, layout.width) + MARK;
   layout.xaxis.ticklabelstandoff = room(grid.keys, layout.height);
 }
 
@@ -84,34 +85,26 @@ function beside({ plot }, [row, column]) {
   const { xaxis, yaxis } = plot._fullLayout ?? {};
   /**
    * @param {string} kind
-   * @param {string[]} names
-   * @param {number} tiles
    * @param {any} axis
    * @param {(at: number) => number} where
    * @param {number | undefined} at
+   * @param {string[]} names
+   * @param {number} tiles
+   * @param {(along: number) => Record<string, string>} style
    */
-  const along = (kind, names, tiles, axis, where, at) =>
-    namedInTiles(names.length, tiles, Math.abs(where(1) - where(0)), at)
-      .filter((one) => where(one) >= axis._offset && where(one) <= axis._offset + axis._length)
-      .map((one) => name(kind, names[one % names.length], one === at, where(one), axis.ticklabelstandoff));
-  const queries = along("gf-edge-query", grid.queries, grid.layers.length, yaxis, pixels.y, row);
-  const keys = along("gf-edge-key", grid.keys, grid.heads.length, xaxis, pixels.x, column);
-  for (const one of queries) one.style.left = `${xaxis._offset}px`;
-  for (const one of keys) one.style.top = `${yaxis._offset + yaxis._length}px`;
-  return [...queries, ...keys];
-}
-
-/**
- * @param {string} kind
- * @param {string} piece
- * @param {boolean} isAt
- * @param {number} along where it stands on its edge
- * @param {number} most pixels that it may be long
- */
-function name(kind, piece, isAt, along, most) {
-  const made = make("span", `gf-edge ${kind}`, rawText(piece));
-  made.classList.toggle("gf-edge-at", isAt);
-  const [place, size] = kind === "gf-edge-query" ? ["top", "maxWidth"] : ["left", "maxHeight"];
-  Object.assign(made.style, { [place]: `${along}px`, [size]: `${most}px` });
-  return made;
+  const along = (kind, axis, where, at, names, tiles, style) =>
+    namedInTiles(names.length, tiles, Math.abs(where(1) - where(0)), at).flatMap((place) => {
+      const pixel = where(place);
+      if (pixel < axis._offset || pixel > axis._offset + axis._length) return [];  // the chart is zoomed
+      const made = make("span", `gf-edge gf-edge-${kind} gf-quoted`, rawText(names[place % names.length]));
+      made.classList.toggle("gf-edge-at", place === at);
+      Object.assign(made.style, style(pixel));
+      return [made];
+    });
+  return [
+    ...along("query", yaxis, pixels.y, row, grid.queries, grid.layers.length, (top) => ({
+      top: `${top}px`, left: `${xaxis._offset - MARK}px`, maxWidth: `${yaxis.ticklabelstandoff - MARK}px` })),
+    ...along("key", xaxis, pixels.x, column, grid.keys, grid.heads.length, (left) => ({
+      left: `${left}px`, top: `${yaxis._offset + yaxis._length}px`, maxHeight: `${xaxis.ticklabelstandoff}px` })),
+  ];
 }
