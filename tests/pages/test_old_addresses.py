@@ -85,7 +85,9 @@ def opened_now(old):
     if (now["meant"] or {}).get("mask") == "decoder":
         del now["meant"]["mask"]
     now["written"] = now["written"].replace("&mask=decoder", "")
-    if "mask_companion_0" in now["shown"] and "with=" not in old["address"]:  # one sentence is padded to, instead of two
+    if (
+        "mask_companion_0" in now["shown"] and "with=" not in old["address"]
+    ):  # one sentence is padded to, instead of two
         now["shown"] |= {"mask_companion_0": "transformer", "mask_companion_1": ""}
     if "mask_key" in now["shown"] and not {"key", "query", "with"} & names.keys():
         now["shown"] |= {"mask_query": "7: a → </s>", "mask_key": "8: <pad>"}

@@ -47,8 +47,8 @@ export function leaveRoom(layout) {
   if (!grid) return;
   const room = (/** @type {string[]} */ names, /** @type {number} */ whole) =>
     Math.round(GAP + Math.min(LETTER * Math.max(...names.map((name) => lengthOf(rawText(name)))), SHARE * whole));
-  layout.yaxis.ticklabelstandoff = room(grid.queries, layout.width) + MARK;
-  layout.xaxis.ticklabelstandoff = room(grid.keys, layout.height);
+  (layout.yaxis ??= {}).ticklabelstandoff = room(grid.queries, layout.width) + MARK;
+  (layout.xaxis ??= {}).ticklabelstandoff = room(grid.keys, layout.height);
 }
 
 /**
