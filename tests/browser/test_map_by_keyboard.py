@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import GROUND, comes_to, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import GROUND, comes_to, in_both_windows, open_page, turn_to, wait_for_idle
 from tools.serve import ROOT
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
@@ -65,7 +65,7 @@ COVERED = """() => {
     names.forEach((name, i) => boxes.forEach((box, j) => {
       const own = boxes[i], x = Math.min(own.right, box.right) - Math.max(own.left, box.left);
       if (i !== j && x > 1 && Math.min(own.bottom, box.bottom) - Math.max(own.top, box.top) > 1)
-        covered.push(name.textContent);
+        covered.push([name.textContent, j < names.length ? names[j].textContent : String(j - names.length), x]);
     }));
   }
   return [charts.length, covered]; }"""
@@ -82,7 +82,7 @@ LONG = "If it rains tomorrow, we will stay at home and read the books that we bo
 )
 def test_names_of_all_heads_are_seen_without_pointing_and_cover_nothing(server, tab, address):
     turn_to(tab, f"{server.url}/{address}")
-    for _, width in in_both_windows(tab):
+    for theme, width in in_both_windows(tab):
         tab.locator(".gf-edge-query").first.wait_for()
         wait_for_idle(tab)
         for hovered in (False, True):
@@ -91,7 +91,7 @@ def test_names_of_all_heads_are_seen_without_pointing_and_cover_nothing(server, 
                 tab.locator(".gf-edge-at").first.wait_for()
             charts, covered = tab.evaluate(COVERED)
             assert charts == 3
-            assert covered == [], (width, hovered)
+            assert covered == [], (theme, width, hovered)
         tab.mouse.move(0, 0)
 
 
