@@ -126,7 +126,11 @@ def _form() -> None:
             "every page, at each moment of its training so far. A click on a card starts its training."
         )
     )
-    _cards()
+    for column, (name, (title, about, chosen)) in zip(st.columns(len(PRESETS)), PRESETS.items(), strict=True):
+        with column, st.container(border=True, height="stretch"):
+            key, icon = f"{_KEY}preset_{name}", ":material/play_arrow:"
+            st.button(title, key=key, on_click=_start, args=(chosen,), icon=icon, width="stretch")
+            st.caption(about)
     at_cards = st.container()
     st.subheader(say("Or choose the settings yourself"), divider=False)
     for name, value in vars(Choices()).items():
@@ -147,15 +151,6 @@ def _form() -> None:
     if (problem := st.session_state.get(PROBLEM)) is not None:  # beside what was clicked
         with at_cards if st.session_state.get(FROM_CARD) else st.container():
             st.error(drawing.plain(problem))
-
-
-def _cards() -> None:
-    """Draw the trainings that are ready to start, each with what there is to see."""
-    for column, (name, (title, about, chosen)) in zip(st.columns(len(PRESETS)), PRESETS.items(), strict=True):
-        with column, st.container(border=True, height="stretch"):
-            key, icon = f"{_KEY}preset_{name}", ":material/play_arrow:"
-            st.button(title, key=key, on_click=_start, args=(chosen,), icon=icon, width="stretch")
-            st.caption(about)
 
 
 def _chosen() -> Choices:

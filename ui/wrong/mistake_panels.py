@@ -6,7 +6,6 @@ from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 from transformer.lessons.run_differences import amount
 from transformer.runs.trace import Trace
@@ -32,8 +31,8 @@ NOTHING = "–"
 LOSSES = "mistake_losses"  # the box with numbers of one model, where the outputs are of two
 SMALL = 1e-3  # a number below this is written as a power of ten
 MOST_PIECES = 12  # of an output without text
-PATIENCE_SECONDS: Final = 0.7  # that the menu waits before it says which mistakes change nothing
-LOOK_SECONDS: Final = 1.0
+PATIENCE_SECONDS = 0.7  # that the menu waits before it says which mistakes change nothing
+LOOK_SECONDS = 1.0
 
 
 def draw(run: OpenRun) -> None:

@@ -54,17 +54,14 @@ def _sides(card: Card, side: Side) -> Sides:
 def changes(card: Card, side: Side) -> bool:
     """Whether a mistake changes the output, which takes no more steps than that has; errors as of `look`."""
     sides = _sides(card, side)
-    right, wrong = _trace(sides.right), sides.wrong
-    query = wrong.query
+    right, model, query = _trace(sides.right), sides.wrong.checkpoint, sides.wrong.query
     if not isinstance(query.decoding, Beam):  # a beam of which less may be written is another search
         query = replace(query, max_new=min(query.max_new, max(right.n_steps, 1)))
+    key = ("changes", query, right.tgt_ids)
     try:
-        ids: tuple[int, ...] = loading.compute(
-            ("written", query), lambda: write(wrong.checkpoint, [query])[0], nbytes=lambda ids: 64 + 8 * len(ids)
-        )
+        return loading.compute(key, lambda: write(model, [query])[0] != right.tgt_ids, nbytes=lambda _: 100)
     except QueryError:
         return True  # there is no output any more
-    return ids != right.tgt_ids
 
 
 def effects(side: Side, job: Job) -> np.ndarray:

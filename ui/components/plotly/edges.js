@@ -16,26 +16,17 @@ const MARK = 8;  // of a step, at the left of a row
 const SHARE = 0.2;  // of a chart's width or height, that names take at most
 
 /**
- * Which of some places have a name: the one that is pointed at, and others as far as there is room.
- * @param {number} count
- * @param {number} size pixels of a place
- * @param {number} at
- */
-export function named(count, size, at) {
-  const apart = Math.max(1, Math.ceil(ROOM / size));
-  return Array.from({ length: count }, (_, place) => place).filter((place) => (place - at) % apart === 0);
-}
-
-/**
- * The same of tiles in a row: of all of them, or of one if there is no room for each place.
+ * Which places of tiles in a row have a name: all if there is room; else, as far as there is, those of the tile with the
+ * place that is pointed at, which always has one.
  * @param {number} count of a tile
  * @param {number} tiles
- * @param {number} size
- * @param {number | undefined} at a place of all; the first tile's if there is none
+ * @param {number} size pixels of a place
+ * @param {number | undefined} at a place of all; the first if there is none
  */
 export function namedInTiles(count, tiles, size, at = 0) {
-  if (size >= ROOM) return Array.from({ length: count * tiles }, (_, place) => place);
-  return named(count, size, at % count).map((place) => at - (at % count) + place);
+  const apart = Math.ceil(ROOM / size), every = Array.from({ length: count * tiles }, (_, place) => place);
+  if (apart <= 1) return every;
+  return every.slice(at - (at % count), at - (at % count) + count).filter((place) => (place - at) % apart === 0);
 }
 
 /**
