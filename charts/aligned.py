@@ -128,6 +128,7 @@ def _aligned_layout(rows: Sequence[Row], title: str, *, crossed: bool, first: in
         layout["xaxis2"] |= {"nticks": 4}
     legend(layout, 96)
     layout["height"] = int(np.clip(_FRAME + _ROW * len(rows), 260, _MOST_HEIGHT))
+    layout.setdefault("meta", {})["least_height"] = min(_FRAME + 15 * len(rows), layout["height"])
     layout["shapes"] = [] if first is None else [level(first - 0.5, colour=theme.MARK_COLOR)]
     layout["annotations"] = []
     if first:  # above row 0 stands the legend

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.helpers import GROUND, comes_to, open_page, turn_to, wait_for_idle
+from tests.browser.helpers import GROUND, comes_to, in_both_windows, open_page, turn_to, wait_for_idle
 from tools import check_javascript
 from tools.serve import ROOT
 from transformer.checkpoint.load import load
@@ -54,6 +54,46 @@ AT = """() => {
   return at?.height ? at.toJSON() : null; }"""
 
 
+# Names that lie on another, on the title, the numbers of layers and heads, or a tile.
+COVERED = """() => {
+  const charts = [...document.querySelectorAll(".gf-chart")].filter(one => one.querySelector(".gf-edge"));
+  const covered = [];
+  for (const chart of charts) {
+    const names = [...chart.querySelectorAll(".gf-edge")], rest = ".gtitle, .xtick text, .ytick text, .nsewdrag";
+    const boxes = [...names, ...chart.querySelectorAll(rest)].map(one => one.getBoundingClientRect());
+    names.forEach((name, i) => boxes.forEach((box, j) => {
+      const own = boxes[i], x = Math.min(own.right, box.right) - Math.max(own.left, box.left);
+      if (i !== j && x > 1 && Math.min(own.bottom, box.bottom) - Math.max(own.top, box.top) > 1)
+        covered.push([name.textContent, j < names.length ? names[j].textContent : String(j - names.length), x]);
+    }));
+  }
+  return [charts.length, covered]; }"""
+LONG = "If it rains tomorrow, we will stay at home and read the books that we bought last week."
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "attention?model=en-fr&src=I+like+coffee.",
+        f"attention?model=en-fr&src={LONG}".replace(" ", "+"),
+        "attention?model=zh-en&lang=zh",
+    ],
+)
+def test_names_of_all_heads_are_seen_without_pointing_and_cover_nothing(server, tab, address):
+    turn_to(tab, f"{server.url}/{address}")
+    for theme, width in in_both_windows(tab):
+        tab.locator(".gf-edge-query").first.wait_for()
+        wait_for_idle(tab)
+        for hovered in (False, True):
+            if hovered:
+                tab.mouse.move(*tab.evaluate(CELL, [1, 1]), steps=3)
+                tab.locator(".gf-edge-at").first.wait_for()
+            charts, covered = tab.evaluate(COVERED)
+            assert charts == 3
+            assert covered == [], (theme, width, hovered)
+        tab.mouse.move(0, 0)
+
+
 def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
     open_page(page, f"{server.url}/attention?model=reverse&src=abc")
     expect(page.locator(".gf-chart .main-svg").first).to_be_visible()
@@ -74,7 +114,8 @@ def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
     assert abs(box["y"] + box["height"] / 2 - place[1]) < 6
     assert box["x"] + box["width"] <= place[0]
     page.mouse.move(0, 0)
-    expect(page.locator(".gf-edge")).to_have_count(0)
+    expect(page.locator(".gf-edge-at")).to_have_count(0)
+    assert page.locator(".gf-edge").count() > 1
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,10 @@ def test_a_reload_finds_mask_sentence_cell_and_companions(server, page):
     wait_for_idle(page)
     page.keyboard.press("Escape")
     page.locator(".st-key-sentence").get_by_role("combobox").click()
-    page.get_by_role("option", name="4: ab").click()
+    page.get_by_role("option", name="3: ab").click()
     wait_for_idle(page)
     click_cell(page, "mask_bool", 1, 5)
-    expect(verdict(page)).to_contain_text("padding in sentence 4")
+    expect(verdict(page)).to_contain_text("padding in sentence 3")
     said = verdict(page).inner_text()
     page.reload()
     wait_for_idle(page)
@@ -82,7 +82,7 @@ def test_a_reload_finds_mask_sentence_cell_and_companions(server, page):
     expect(verdict(page)).to_have_text(re.compile(re.escape(said.split("?")[1].strip())))
     page.get_by_role("button", name="Batch").click()
     expect(page.locator(".st-key-mask_companion_2 input")).to_have_value("ab")
-    expect(page.locator(".st-key-mask_bool .gtitle")).to_contain_text("Padding and causal, sentence 4")
+    expect(page.locator(".st-key-mask_bool .gtitle")).to_contain_text("Padding and causal, sentence 3")
 
 
 def test_one_row_follows_the_cell_and_a_click_on_a_key(server, tab):

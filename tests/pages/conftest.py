@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.transformer.one_stack import ALONE, alone
 from ui.runs import loading
 
 ROOT = Path(__file__).parents[2]
+ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|\u2060")  # as `ui.shared.drawing.plain` makes it
 MAIN = ROOT / "main.py"
 PAGES = ROOT / "pages"
 ATTENTION = PAGES / "explore" / "attention.py"
@@ -103,4 +105,7 @@ def masks(open_page: Callable[..., AppTest]) -> Callable[..., AppTest]:
 def check(test: AppTest) -> AppTest:
     """The test, if its page ran to the end."""
     assert not test.exception, test.exception
+    shown = [option for box in (*test.selectbox, *test.multiselect) for option in box.options]  # no Markdown there
+    shown += [box.placeholder for box in (*test.text_input, *test.text_area)]
+    assert not [text for text in shown if ESCAPED.search(text)], "Markdown where text is shown as it is"
     return test

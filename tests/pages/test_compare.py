@@ -16,7 +16,7 @@ from transformer.runs.interventions import parse
 from ui.compare import map_difference, outputs, pair_pictures, reading, second_run
 from ui.compare.opening import step_beside
 from ui.compare.second_run import BRANCH, CHECKPOINT
-from ui.runs import loading
+from ui.runs import loading, measuring
 from ui.state import session
 from ui.state.view import MAIN, SECOND
 
@@ -46,6 +46,29 @@ def trace(source, change="", model="reverse"):
 
 
 # ---------------------------------------------------------------- control and changed
+
+
+@pytest.mark.parametrize("model", ["reverse", "addition", "palindrome"])
+def test_both_sides_are_filled_before_any_head_was_measured_and_the_right_one_stays(open_page, monkeypatch, model):
+    monkeypatch.setattr(measuring, "found_now", lambda *_: None)
+    test = open_page(COMPARE, model=model)
+    assert "leaves out one head" in told(test)
+    assert payload(test, f"{SECOND}{session.STEPPER}")["run"] != payload(test, session.STEPPER)["run"]
+    before = [button.label for button in test.button if button.key == second_run.ZERO]
+    monkeypatch.setattr(measuring, "found_now", lambda *_: pytest.fail("it is measured after all"))
+    assert [button.label for button in check(test.run()).button if button.key == second_run.ZERO] == before
+
+
+def test_a_chart_of_both_outputs_is_no_more_folded_and_a_source_of_both_is_drawn_once(compare):
+    test = compare(do=ZERO)
+    key = f"{SECOND}{pair_pictures.outputs.key}"
+    assert key in keys_of(test)
+    assert key not in {one.key for part in test.expander for one in part.get("bidi_component")}
+    sources = {slot: payload(test, f"{slot}{session.STEPPER}")["run"]["source"] for slot in (SECOND, MAIN)}
+    assert len(sources[SECOND]) == 7  # the control stands on the left
+    assert sources[MAIN] == []
+    others = compare(b="src=noon")
+    assert payload(others, f"{SECOND}{session.STEPPER}")["run"]["source"]
 
 
 def test_a_changed_run_stands_beside_its_control(compare):

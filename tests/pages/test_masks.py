@@ -11,14 +11,13 @@ from tests.pages.reading import address, everything, figure, numbers, sentences,
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
 from ui.masks.mask_panels import IN_NUMBERS
-from ui.runs import loading
 from ui.state import session
 
 OWN = {"zh-en": "我喜欢喝咖啡。", "en-fr": "I like coffee.", "reverse": "glass"}
 WITH = {
-    "zh-en": ("汤姆有两个孩子。", "如果明天下雨，我们就待在家里。"),
-    "en-fr": ("Tom has two children.", "If it rains tomorrow, we will stay at home."),
-    "reverse": ("noon", "transformer"),
+    "zh-en": ("我不知道她为什么生气。",),
+    "en-fr": ("Can you help me with this?",),
+    "reverse": ("transformer",),
 }
 
 
@@ -62,7 +61,7 @@ def test_masks_are_those_of_the_ids(open_page, batch, name):
         np.testing.assert_array_equal(blocks[0], every[:, 0])
     else:
         np.testing.assert_array_equal(blocks, every[: len(blocks)])
-        assert len(blocks) == (1 if name == "causal" else 3)
+        assert len(blocks) == (1 if name == "causal" else 2)
     assert "cells match the masks that attention used in this run" in told(test)
 
 
@@ -86,7 +85,7 @@ def test_shapes_are_stated(masks):
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"mask": "source", "sentence": 2, "query": 1, "key": 7}, "No: key 7 is padding in sentence 2."),
+        ({"mask": "source", "query": 1, "key": 7}, "No: key 7 is padding in sentence 1."),
         (
             {"mask": "cross", "sentence": 2, "query": 1, "key": 2},
             "Yes: key 2 is a real piece of sentence 2, and this mask closes only padding",
@@ -135,17 +134,34 @@ def test_an_address_restores_everything(masks):
 # ---------------------------------------------------------------- the batch
 
 
-def test_companions_are_the_shortest_and_the_longest_example(masks):
-    test = masks(mask="source")
-    assert [test.text_input(key=f"mask_companion_{i}").value for i in range(3)] == ["noon", "transformer", ""]
-    assert "Source lengths: 6, 5 and 12 pieces, all padded to 12" in told(test)
-    assert "with" not in address(test)
+@pytest.mark.parametrize(
+    ("src", "companion", "lengths", "padded"),
+    [
+        ("glass", "transformer", "6 and 12", 1),
+        ("noon", "abcdef", "5 and 7", 1),
+        ("abcdefghijkl", "noon", "13 and 5", 2),
+    ],
+)
+def test_the_page_opens_on_a_batch_of_two_with_padding(masks, src, companion, lengths, padded):
+    test = masks(src=src)
+    assert [test.text_input(key=f"mask_companion_{i}").value for i in range(3)] == [companion, "", ""]
+    assert f"2 sentences run as one batch. Source lengths: {lengths} pieces" in told(test)
+    assert not {"with", "sentence", "mask"} & address(test).keys()
+    assert (test.selectbox(key="sentence").value, test.selectbox(key="mask").value) == (padded - 1, "decoder")
+    assert f"is padding in sentence {padded}" in told(test)
+    assert "<pad>" in str(test.selectbox(key="mask_key").options)
+
+
+def test_a_sentence_is_shown_as_it_was_typed(open_page):
+    odd = "I *like* [it]: 1_000 a.b@c.de -> `x`."
+    test = open_page(MASKS, model="en-fr", src=odd, **{"with": "1. So - what?"})
+    assert test.selectbox(key="sentence").options == [f"1: {odd[:23]}…", "2: 1. So - what?"]
 
 
 def test_a_companion_can_be_typed(masks):
     test = check(masks(mask="source").text_input(key="mask_companion_2").set_value("  ab  ").run())
-    assert "Source lengths: 6, 5, 12 and 3 pieces, all padded to 12" in told(test)
-    assert address(test)["with"] == "noon\ntransformer\nab"
+    assert "Source lengths: 6, 12 and 3 pieces, all padded to 12" in told(test)
+    assert address(test)["with"] == "transformer\n\nab"
 
 
 def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
@@ -161,7 +177,7 @@ def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
 def test_a_bad_companion_is_left_out_in_one_sentence(masks, bad, said):
     test = check(masks(mask="source").text_input(key="mask_companion_1").set_value(bad).run())
     assert said in "\n".join(element.value.replace("\\", "") for element in (*test.warning, *test.info))
-    assert "2 sentences run as one batch. Source lengths: 6 and 5 pieces" in told(test)
+    assert "2 sentences run as one batch. Source lengths: 6 and 12 pieces" in told(test)
     assert not test.error
 
 
@@ -175,7 +191,7 @@ def test_markup_in_a_companion_is_text(masks):
 def test_another_model_brings_its_own_companions(masks):
     test = masks(mask="source", **{"with": "abc", "sentence": 2})
     check(test.selectbox(key=session.MODEL).set_value("zh-en").run())
-    assert [test.text_input(key=f"mask_companion_{i}").value for i in range(2)] == list(WITH["zh-en"])
+    assert [test.text_input(key="mask_companion_0").value] == list(WITH["zh-en"])
     assert test.selectbox(key="sentence").value == 0
 
 
@@ -281,7 +297,7 @@ def test_guessing_shows_nothing_of_what_comes(masks):
         assert "Guess mode" in sentences(test)
         assert "e → ?" in found
         assert not any(hidden in found for hidden in ("→ d", "d → c"))
-        assert section != "masks" or "Target lengths: 3, 3 and 3 tokens, all padded to 3." in found
+        assert section != "masks" or "Target lengths: 3 and 3 tokens, all padded to 3." in found
     assert open_cells(figure(masks(src="abcdef", guess=1, step=3, mask="decoder"), "mask_bool")).shape == (3, 3)
 
 
@@ -293,11 +309,17 @@ def test_the_first_guess_has_nothing_later_to_change(masks):
 # ---------------------------------------------------------------- what the page opens on, and what it asks
 
 
-def test_the_page_opens_on_the_causal_mask(open_page, batch):
+@pytest.mark.parametrize("part", ["masks", "one_row"])
+def test_the_page_opens_on_the_mask_that_attention_takes_and_on_the_row_with_most_open_keys(open_page, batch, part):
     checkpoint, traces = batch
-    test = open_page(MASKS, model=checkpoint.name)
-    expected = by_hand(loading.runner().trace(checkpoint, traces[0].query), "causal", checkpoint.config.pad_id)
-    np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), expected)
+    test = open_page(MASKS, model=checkpoint.name, masks=part)
+    expected = by_hand(traces[0], "decoder", checkpoint.config.pad_id)
+    if part == "masks":
+        np.testing.assert_array_equal(open_cells(figure(test, "mask_bool")), expected)
+    query, key = test.selectbox(key="mask_query").value, test.selectbox(key="mask_key").value
+    n_real = traces[0].n_tokens("decoder")
+    assert (query, key) == (n_real - 1, n_real)
+    assert sum(expected[query]) == n_real >= 5
     assert "mask" not in address(test)
 
 

@@ -76,23 +76,27 @@ def as_once(key, value):
 
 
 def opened_now(old):
-    """What an address opens; but where it names no mask, that is the causal one since: then it was the first."""
+    """What an address opens; what it names not of the Masks page is the page's own choice, which is another since."""
     as_text = json.dumps(old, ensure_ascii=False)
-    now = json.loads(re.sub(r"(“none”\\*, which is not a valid choice\\*; )source is", r"\1causal is", as_text))
+    now = json.loads(re.sub(r"(“none”\\*, which is not a valid choice\\*; )source is", r"\1decoder is", as_text))
     names = parse_qs(old["address"])
-    if now["link"].get("view", {}).get("mask") == "causal":
+    if now["link"].get("view", {}).get("mask") == "decoder":
         del now["link"]["view"]["mask"]
-        if now["shown"].get("masks_panel") == "The masks" and "with" not in names:  # nothing is padded unasked since
-            now["shown"] |= {f"mask_companion_{place}": "" for place in range(3)}
-    if (now["meant"] or {}).get("mask") == "causal":
+    if (now["meant"] or {}).get("mask") == "decoder":
         del now["meant"]["mask"]
-    now["written"] = now["written"].replace("&mask=causal", "")
+    now["written"] = now["written"].replace("&mask=decoder", "")
+    if (
+        "mask_companion_0" in now["shown"] and "with=" not in old["address"]
+    ):  # one sentence is padded to, instead of two
+        now["shown"] |= {"mask_companion_0": "transformer", "mask_companion_1": ""}
+    if "mask_key" in now["shown"] and not {"key", "query", "with"} & names.keys():
+        now["shown"] |= {"mask_query": "7: a → </s>", "mask_key": "8: <pad>"}
     if "head_table_map" in now["components"]:  # the head that is furthest from the mean is opened unasked since
         now["components"] = sorted({*now["components"], "head_table_rows"})
     if now["page"] == "checkpoints":  # its charts stand on a page of their own since
         now["components"] = []
     if "mask" in now["shown"] and names.get("mask", ["none"]) == ["none"]:
-        now["shown"] |= {"mask": "Causal", "mask_query": "1: <s> → ▁S", "mask_key": "2: ▁S"}
+        now["shown"] |= {"mask": "Padding and causal", "mask_query": "7: . → </s>", "mask_key": "8: <pad>"}
     return now
 
 

@@ -122,7 +122,7 @@ def test_the_mask_of_an_encoder_alone_closes_padding(open_one_stack, batch):
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_mask_that_there_is_not_falls_to_one_that_there_is(open_one_stack, stack):
     test = open_one_stack(stack, MASKS, mask="cross")
-    shown = "Causal" if stack == "decoder" else "Source padding"
+    shown = "Padding and causal" if stack == "decoder" else "Source padding"
     assert (
         f"The mask “Cross-attention” was chosen, but this model does not use it. “{shown}” is shown instead."
         in sentences(test)

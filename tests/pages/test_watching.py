@@ -8,7 +8,9 @@ from ui.runs import own_trainings
 from ui.server import replicas, switch
 from ui.server.registry import ROOMS
 from ui.server.trainings import Trainings
+from ui.server.work import BusyError
 from ui.state import in_room
+from ui.training.watch_choices import PRESETS, plan
 
 TRAINING = PAGES / "debug" / "training.py"
 FAKE = "tests.ui.server.fake_training"
@@ -28,6 +30,10 @@ def server(tmp_path, monkeypatch):
 def watch(server, open_page):
     """A function that opens the part."""
     return lambda **parameters: open_page(TRAINING, **{"model": "reverse", "training": "watch"} | parameters)
+
+
+def refuses(_):
+    raise BusyError("The server is full.")
 
 
 def button(test, label):
@@ -51,17 +57,32 @@ def begin(test, server):
     return training
 
 
-def test_a_preset_sets_the_choices_and_the_command_says_them(watch):
-    test = watch()
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_card_starts_its_training_and_leaves_its_settings_in_the_form(watch, server, name):
+    test, (title, _, chosen) = watch(), PRESETS[name]
     assert "The model will have 237,312 parameters, of at most 500,000." in said(test)
-    check(button(test, "A leak: without the causal mask").click().run())
+    check(button(test, str(title)).click().run())
+    [training] = server._found.values()
+    assert training.plan == plan(chosen)
+    assert "Stop the training" in labels(test)
     [command] = [one.value for one in test.code if "python -m transformer train" in one.value]
     assert command.startswith(
         "python -m transformer task reverse --out data\npython -m transformer train --train data/"
     )
-    assert command.endswith("--no-causal-mask")
-    check(next(one for one in test.toggle if one.label == "Causal mask").set_value(True).run())
-    assert not any("--no-causal-mask" in one.value for one in test.code)
+    assert command.endswith("--no-causal-mask") == (not chosen.causal_mask)
+    check(button(test, "Stop the training").click().run())
+    until(lambda: not server.look(training).is_under_way)
+    check(button(check(test.run()), "Train another model").click().run())
+    assert next(one for one in test.toggle if one.label == "Causal mask").value == chosen.causal_mask
+    assert next(one for one in test.slider if one.label == "Layers in each stack").value == chosen.layers
+
+
+def test_a_card_that_cannot_start_says_so_beside_the_cards(watch, server, monkeypatch):
+    monkeypatch.setattr(server, "begin", refuses)
+    test = watch()
+    check(button(test, str(PRESETS["leak"][0])).click().run())
+    order = [one.value for one in test.main if one.type in ("error", "subheader")]
+    assert order[:2] == ["The server is full\\.", "Or choose the settings yourself"]
 
 
 def test_a_model_that_is_too_large_cannot_be_begun(watch):

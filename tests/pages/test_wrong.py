@@ -6,10 +6,14 @@ import pytest
 
 from tests.pages.conftest import WRONG, check
 from tests.pages.reading import address, figure, opened
+from tests.ui.waiting import until
 from ui.state import session
+from ui.wrong import mistake_runs
+from ui.wrong.card import Side
 from ui.wrong.deck import CARDS, SEEN, UNSEEN
 from ui.wrong.mistake_panels import CHART, SEEN_ON
 
+NOTHING = " – changes nothing in this sentence"
 NAMES = [card.mistake for card in CARDS]
 ABOUT = {card.mistake: str(card.said.about)[:60] for card in CARDS}
 
@@ -72,6 +76,22 @@ def test_the_page_opens_on_a_card_that_it_can_show(open_page, model, src):
     there = open_page(WRONG, model=model, src=src, mistake="leak")
     assert ABOUT["leak"] in said(there)  # an address that says a card shows that one
     assert address(there)["mistake"] == "leak"
+
+
+@pytest.mark.parametrize(("model", "src"), [("en-fr", "I like coffee."), ("reverse", "glass"), ("addition", "8+7=")])
+def test_the_menu_says_which_mistakes_change_nothing_in_this_sentence(open_page, model, src):
+    test = open_page(WRONG, model=model, src=src)
+    assert "changes nothing in this sentence" not in said(test)  # it opens on one that changes something
+    until(lambda: any(NOTHING in option for option in check(test.run()).selectbox(key="mistake").options))
+    marked = {name: NOTHING in said for name, said in zip(NAMES, test.selectbox(key="mistake").options, strict=True)}
+    side = Side(opened(model), opened(model).query(src))
+    for card in CARDS:
+        fits = mistake_runs.why_not(card, side) is None
+        assert marked[card.mistake] == (fits and mistake_runs.look(card, side).outcome == "same"), card.mistake
+    quiet = next(name for name in NAMES if marked[name])
+    assert "This mistake changes nothing in this sentence" in said(
+        open_page(WRONG, model=model, src=src, mistake=quiet)
+    )
 
 
 def test_the_next_mistake_is_one_click_away_and_stands_in_the_address(open_page):

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
-from ui.compare import candidates, map_difference, opening, outputs, reading, second_run
+from ui.compare import candidates, map_difference, opening, outputs, pair_pictures, reading, second_run
 from ui.compare.pair import Pair
 from ui.frame.sentence_stepper import sentence
 from ui.frame.sidebar import HOW_NAMES
@@ -19,6 +19,7 @@ from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.change_chips import told
 from ui.runs.open_run import OpenRun, open_run, publish
+from ui.runs.show import show
 from ui.runs.sides import KIND_NAMES
 from ui.runs.step_rows import heads_name
 from ui.shared import drawing
@@ -102,6 +103,7 @@ def _both(pair: Pair[OpenRun], head: Place, left: Place, right: Place) -> None:
         return
     if pair.writes:
         both = outputs.head(pair, head)
+        attempt(lambda: show(pair_pictures.outputs, pair))
         with _fold("outputs", say("Both outputs, piece by piece")):
             outputs.draw(pair, both)
         with _fold("candidates", say("Candidates of this step"), is_open=pair.compared == "branches"):
@@ -159,11 +161,15 @@ def _way(run: OpenRun) -> str:
 
 
 def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
-    """Draw the pieces of one of the two, with the buttons if it is the one that leads; its steps move the other."""
+    """Draw the pieces of one of the two, with the buttons if it is the one that leads; its steps move the other.
+
+    A source that both have is drawn on the left alone.
+    """
     other = pair.right if run is pair.left else pair.left
     sentence(
         run,
         compact=True,
+        sourceless=run is pair.right and run.stepper.source == other.stepper.source,
         led=run is not pair.leads,
         moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1),
         beside=other.slot,

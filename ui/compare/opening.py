@@ -28,8 +28,6 @@ def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
         return None if control is None else Pair(compared, control, main)
     if compared == "changed":
         change = second_run.proposed(main)
-        if change is None:
-            return None
         changed = replace(main.link, view=main.view, interventions=(change,), hypothesis=0, beside="")
         run = _second(main.checkpoint, changed, main, ())
         return None if run is None else Pair(compared, main, run)

@@ -1,8 +1,8 @@
 """Both outputs: what sets them apart, at the head of the page, and each piece with what the other run gives it.
 
-At the head stand one sentence with the largest effect, and both outputs marked. A piece is marked by a sign and a
-colour: ≠ where the other output has another one, ▼ and ▲ where the other run gives it a probability that is lower or
-higher by `LEAST` or more.
+At the head stands one sentence with the largest effect; further down a chart, and both outputs marked. A piece is
+marked by a sign and a colour: ≠ where the other output has another one, ▼ and ▲ where the other run gives it a
+probability that is lower or higher by `LEAST` or more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from ui.compare.aligned_outputs import Both, crossed_of, effect, rows_of, verdic
 from ui.compare.pair import Pair
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
-from ui.runs.show import show
 from ui.shared import cover, drawing
 from ui.shared.door import frame, st
 from words import joined, say
@@ -60,9 +59,12 @@ def head(pair: Pair[OpenRun], place: AbstractContextManager[object]) -> Both:
 
 
 def _consequence(pair: Pair[OpenRun], both: Both) -> None:
-    rows = rows_of(pair, both)
     said = [verdict(pair)] if both is None else [verdict(pair), effect(pair, both[0])]
     st.markdown(drawing.strong(joined(" ", said)))
+
+
+def _marked(pair: Pair[OpenRun], both: Both) -> None:
+    rows = rows_of(pair, both)
     more = ["…"] * (len(rows) > MOST_PIECES)  # the chart below has them all
     left = [_piece(row.left, row, before=row.p_left, after=row.p_crossed) for row in rows[:MOST_PIECES] if row.left]
     right = [_piece(row.right, row) for row in rows[:MOST_PIECES] if row.right]
@@ -83,9 +85,9 @@ def _piece(piece: str, row: Row, *, before: float | None = None, after: float | 
 
 
 def draw(pair: Pair[OpenRun], both: Both) -> None:
-    """Draw both outputs piece by piece, and what they sum up to."""
-    attempt(lambda: show(pair_pictures.outputs, pair))
+    """Draw both outputs piece by piece as text, and what they sum up to."""
     if not cover.covered(pair_pictures.outputs.key):
+        _marked(pair, both)
         _totals(pair, both)
 
 

@@ -183,4 +183,5 @@ def outputs(pair: Pair[Seen]) -> Plot | None:
         spec=aligned_outputs_spec(rows, title=title(pair), first=first, follow=follow),
         alt=joined(" ", [said, verdict(pair)]),
         how_to_read=joined(" ", [HOW_TO_READ_ALIGNED, *[HOW_TO_READ_CROSSED] * (both is not None)]),
+        fit=True,
     )

@@ -44,6 +44,7 @@ CHOICE: Final = "compared"
 SENTENCE: Final = f"{SECOND}compared_sentence"
 EXAMPLE: Final = f"{SECOND}compared_example"
 ZERO: Final = "compared_zero"
+PROPOSED: Final = "compared_proposed"  # in the session: the query that got a head before any was measured
 MOST_EXAMPLES: Final = 3
 CHECKPOINT: Final = f"{SECOND}compared_checkpoint"
 BRANCH: Final = f"{SECOND}compared_branch"
@@ -100,15 +101,15 @@ def chosen(main: OpenRun, compared: Compared) -> Checkpoint | None:
 # ------------------------------------------------------------------------------------------------ control and changed
 
 
-def proposed(main: OpenRun) -> ZeroHead | None:
+def proposed(main: OpenRun) -> ZeroHead:
     """Say that nothing was changed yet, and offer to take a head away.
 
-    Returns the head that is looked at, or the one that matters most: it is taken away on the right; None if neither
-    is known at once.
+    Returns the head that is taken away on the right: the one that is looked at, else the one that matters most, and
+    where that is not known at once the first of the last layer, which stays then.
     """
     view, trace = main.view, main.trace
-    looked_at = view.layer is not None and view.head is not None
-    found = None if looked_at else measuring.found_now(main.checkpoint, trace)
+    stays = st.session_state.get(PROPOSED) == trace.query
+    found = None if stays or view.head is not None else measuring.found_now(main.checkpoint, trace)
     if view.layer is not None and view.head is not None:
         change = ZeroHead(view.kind, view.layer, view.head)
         said = say(
@@ -124,9 +125,9 @@ def proposed(main: OpenRun) -> ZeroHead | None:
     else:
         kind = trace.kinds[-1]
         change = ZeroHead(kind, trace.maps(kind).shape[0] - 1, 0)
+        st.session_state[PROPOSED] = trace.query
         said = say(
-            "Nothing has been changed in this run yet. Once you change something, the unchanged run is on the left "
-            "and the changed run on the right."
+            "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out one head."
         )
     st.caption(said)
     kind, layer, head = change.kind, change.layer, change.head
@@ -134,7 +135,7 @@ def proposed(main: OpenRun) -> ZeroHead | None:
         "Set head {head} of layer {layer} to zero ({kind})", head=head + 1, layer=layer + 1, kind=KIND_NAMES[kind]
     )
     st.button(label, key=ZERO, on_click=_zero, args=(change,), icon=":material/science:")
-    return change if looked_at or found is not None else None
+    return change
 
 
 def _zero(change: ZeroHead) -> None:

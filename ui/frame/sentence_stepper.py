@@ -50,6 +50,7 @@ def sentence(
     run: OpenRun,
     *,
     compact: bool = False,
+    sourceless: bool = False,
     led: bool = False,
     asks: bool = False,
     still: Still | None = None,
@@ -63,6 +64,7 @@ def sentence(
     Args:
         run: The run.
         compact: Without the running text, for pages that are about something else.
+        sourceless: Without the source, which stands elsewhere on the page.
         led: Without buttons, as another stepper of the page moves this one.
         asks: Whether something has to be drawn anew at each step, beside what `Part.asks` and pictures say.
         still: What is looked at, if the page has nothing that moves with the step: then there are no controls. In
@@ -76,6 +78,8 @@ def sentence(
     if still is not None and not run.view.guess:
         shading = None if still.weights is None else np.asarray(still.weights, np.float32)[None]
         told = replace(told, shading=shading, shading_label=still.label, still=True)
+    if sourceless:
+        told = replace(told, source=(), shading=None, shading_label="")
     if cover.is_on():
         told = told.without_numbers()
     stepper(

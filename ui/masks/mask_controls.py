@@ -70,7 +70,7 @@ def _keep_companions(slot: Slot) -> None:
 
 def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
     asked, count = run.view.sentence, len(batch.traces)
-    if asked >= count:
+    if asked is not None and asked >= count:
         said = say(
             "Sentence {n} was chosen, but this batch ends at sentence {count}, which is shown instead.",
             n=asked + 1,
@@ -78,10 +78,11 @@ def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
         )
         drawing.notes((said,))
         session.replace(run.slot, sentence=batch.sentence)
-    names = [drawing.plain(shortened(trace.source_text, limit=SHOWN)) for trace in batch.traces]
+    names = [shortened(trace.source_text, limit=SHOWN) for trace in batch.traces]  # a menu shows text as it is
     with row:
         kept = choices.field(run.slot, "sentence")
-        choices.menu(kept, say("Sentence looked at"), choices.labelled(names), bare=True, width=160)
+        named = choices.labelled(names)
+        choices.menu(kept, say("Sentence looked at"), named, otherwise=batch.sentence, bare=True, width=160)
 
 
 def choose_mask(scene: Scene, row: Any) -> None:
@@ -120,7 +121,7 @@ def _layer_and_head(scene: Scene) -> None:
 def cell(scene: Scene) -> None:
     """Draw the choice of a cell [query, key], ask whether its query may see its key, and answer."""
     view, found, chosen = scene.run.view, scene.axes, scene.cell
-    drawing.notes(fit_cell(view.query, view.key, scene.whole)[1])
+    drawing.notes(fit_cell(view.query, view.key, scene.whole, found.real_queries)[1])
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key=scene.run.key("mask_cell")):
         _menus(scene)
         allowed, why = verdict(scene)

@@ -46,6 +46,7 @@ ATTENTIONS: dict[MaskName, str] = {
     "decoder": say("Decoder self"),
     "cross": say("Cross-attention"),
 }
+MORE_PIECES = 2  # that a sentence to pad to has at least, if one has: its output is longer, too
 PADDING, FUTURE, BOTH = (
     say("the key is padding"),
     say("the key comes after the query (the future)"),
@@ -143,7 +144,7 @@ class Scene(OfRun):
     @property
     def cell(self) -> tuple[int, int]:
         """Row and column that are looked at."""
-        return fit_cell(self.run.view.query, self.run.view.key, self.whole)[0]
+        return fit_cell(self.run.view.query, self.run.view.key, self.whole, self.axes.real_queries)[0]
 
 
 def scene(run: Seen) -> Scene:
@@ -156,7 +157,7 @@ def scene_of(run: Seen, batch: Batch) -> Scene:
     masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
     one_row = run.view.masks_panel == "one_row"
     there = [name for name in (ATTENTIONS if one_row else NAMES) if name in masks.names]
-    wanted: tuple[MaskName, ...] = (run.view.mask, "decoder" if one_row else "causal")
+    wanted: tuple[MaskName, ...] = (run.view.mask, View.mask)
     return Scene(run, batch, masks, next(name for name in (*wanted, *there) if name in there))
 
 
@@ -172,7 +173,7 @@ def batch_of(run: Seen) -> tuple[Batch, list[str]]:
     n_rows = len(traces[0].read_ids)
     return Batch(
         traces=traces,
-        sentence=min(run.view.sentence, len(traces) - 1),
+        sentence=_looked_at(run.view, traces),
         n_rows=min(run.looking.n_rows, n_rows) if run.view.guess else n_rows,
         covered=run.looking.covered,
         parts=anatomy(run.checkpoint.config),
@@ -204,19 +205,14 @@ def companions(run: Seen) -> tuple[str, ...]:
     """The sentences that run together with the page's own: those that the link names, or some to pad against."""
     if run.link.companions is not None:
         return tuple(run.link.companions)
-    examples = run.checkpoint.card.tried() if _shows_pads(run) else ()
-    return default_companions(run.checkpoint, run.trace.query.source, examples)
+    return default_companion(run.checkpoint, run.trace.query.source, run.checkpoint.card.tried())
 
 
-def _shows_pads(run: Seen) -> bool:
-    """Whether the page's sentence is padded unasked: under the causal mask alone pads would only be in the way.
-
-    An address that names another sentence, or a cell behind the end of this one, means the padded batch.
-    """
-    view = run.view
-    if view.mask != View.mask or view.masks_panel == "checks" or "decoder" not in run.trace.kinds:
-        return True
-    return view.sentence > 0 or max(view.query or 0, view.key or 0) >= run.trace.n_tokens("decoder")
+def _looked_at(view: View, traces: Sequence[Trace]) -> int:
+    """The sentence that is looked at: the one asked for, else the first that is padded, but checks add pads."""
+    if view.sentence is not None or view.masks_panel == "checks":
+        return min(view.sentence or 0, len(traces) - 1)
+    return next((i for i, one in enumerate(traces) if one.pad_id in (one.read_ids or one.src_ids)), 0)
 
 
 def axes(batch: Batch, name: MaskName) -> Axes:
@@ -244,10 +240,14 @@ def closed_for(name: MaskName, masks: BatchMasks, sentence: int) -> dict[str, np
     return {PADDING: padding & ~future, FUTURE: future & ~padding, BOTH: padding & future}
 
 
-def default_cell(mask: np.ndarray) -> tuple[int, int]:
-    """The cell that is looked at until one is chosen: the first closed one, as that needs explaining."""
-    closed = np.argwhere(~mask)
-    return (int(closed[0][0]), int(closed[0][1])) if len(closed) else (0, 0)
+def default_cell(mask: np.ndarray, real: np.ndarray) -> tuple[int, int]:
+    """The cell that is looked at until one is chosen: of the row with most open keys the first that is closed.
+
+    A closed key needs explaining, and open ones beside it are compared with it; a row that is `real` is no padding.
+    """
+    rows = np.where(real & ~mask.all(axis=1), mask.sum(axis=1), -1)
+    row = int(rows.argmax())
+    return (row, int(mask[row].argmin())) if rows[row] >= 0 else (0, 0)
 
 
 def verdict(scene: Scene) -> tuple[bool, str]:
@@ -290,9 +290,11 @@ def _why_open(name: MaskName, query: int, key: int, sentence: int) -> Sentence:
     return say("Yes: key {key} comes before query {query} and is not padding.", key=k, query=q)
 
 
-def fit_cell(query: int | None, key: int | None, mask: np.ndarray) -> tuple[tuple[int, int], tuple[str, ...]]:
+def fit_cell(
+    query: int | None, key: int | None, mask: np.ndarray, real: np.ndarray
+) -> tuple[tuple[int, int], tuple[str, ...]]:
     """The chosen cell moved into a mask [query, key], and a note for each place that had to be moved."""
-    (n_queries, n_keys), default = mask.shape, default_cell(mask)
+    (n_queries, n_keys), default = mask.shape, default_cell(mask, real)
     row = default[0] if query is None else min(query, n_queries - 1)
     column = default[1] if key is None else min(key, n_keys - 1)
     notes: list[str] = []
@@ -315,11 +317,14 @@ def fit_cell(query: int | None, key: int | None, mask: np.ndarray) -> tuple[tupl
     return (row, column), tuple(notes)
 
 
-def default_companions(checkpoint: Checkpoint, source: str, examples: Sequence[str]) -> tuple[str, ...]:
-    """Two examples to pad against: the shortest and the longest, in pieces, of those that are not the sentence."""
-    lengths = {text: len(checkpoint.src_tokenizer.encode(text).ids) for text in examples if text != source}
-    there = sorted(lengths, key=lambda text: lengths[text])
-    return tuple(dict.fromkeys((there[0], there[-1]))) if there else ()
+def default_companion(checkpoint: Checkpoint, source: str, examples: Sequence[str]) -> tuple[str, ...]:
+    """The example to pad to: a few pieces longer than the sentence, else the longest; if none is, the shortest."""
+    own, *others = (len(checkpoint.src_tokenizer.encode(text).ids) for text in (source, *examples))
+    there = sorted(
+        ((n, text) for text, n in zip(examples, others, strict=True) if text != source), key=lambda one: one[0]
+    )
+    longer = [text for n, text in there if n >= own + MORE_PIECES] or [text for n, text in there if n > own][-1:]
+    return tuple((longer or [text for _, text in there])[:1])
 
 
 def companion_query(query: Query, source: str) -> Query:

@@ -111,8 +111,9 @@ class View:
     # Dimensions whose curves are drawn, from 0; none for a choice of the page's own.
     dims: tuple[int, ...] = places("dims", most=MAX_PLACE, count=MAX_DIMS)
     masks_panel: MasksPanel = choice("masks", "masks")  # which part of the Masks page
-    mask: MaskName = choice("mask", "causal")  # which mask
-    sentence: int = place("sentence", MOST_COMPANIONS + 1, 0)  # which sentence of the batch, from 0
+    mask: MaskName = choice("mask", "decoder")  # which mask
+    # Which sentence of the batch, from 0; None for the first that is padded.
+    sentence: int | None = place("sentence", MOST_COMPANIONS + 1)
     inside_panel: InsidePanel = choice("inside", "model")  # which part of the Inside page
     # Neuron of a feed-forward layer, from 0; None for the page's own choice.
     neuron: int | None = place("neuron", MAX_PLACE)

@@ -105,10 +105,23 @@ class Choices:
     minutes: int = 5
 
 
-PRESETS: Final[Mapping[str, tuple[Sentence, Choices]]] = {
-    "reverse": (say("From noise to the anti-diagonal"), Choices()),
-    "leak": (say("A leak: without the causal mask"), Choices(layers=1, causal_mask=False, epochs=5)),
-    "post": (say("Post-norm without warm-up"), Choices(layers=4, norm="post", warmup=False, rate=1e-2, epochs=5)),
+# Each with its title, what there is to see, and what is chosen.
+PRESETS: Final[Mapping[str, tuple[Sentence, Sentence, Choices]]] = {
+    "reverse": (
+        say("From noise to the anti-diagonal"),
+        say("A model with one head learns to reverse letters. Its attention map begins as noise."),
+        Choices(),
+    ),
+    "leak": (
+        say("A leak: without the causal mask"),
+        say("The decoder sees the pieces that it has to predict. Compare the loss with the outputs that are exact."),
+        Choices(layers=1, causal_mask=False, epochs=5),
+    ),
+    "post": (
+        say("Post-norm without warm-up"),
+        say("Four layers in each stack, at a high learning rate from the first step. Watch whether the loss falls."),
+        Choices(layers=4, norm="post", warmup=False, rate=1e-2, epochs=5),
+    ),
 }
 
 

@@ -34,12 +34,13 @@ from ui.training.training_pictures import TRAINING
 from ui.training.watch_choices import LIMITS, MOST_PARAMETERS, OWN, PRESETS, TASKS, Choices, Pairs
 from words import Sentence, joined, say, say_n
 
-CURRENT, FORM, CHOSEN, ARRIVED, PROBLEM = (
+CURRENT, FORM, CHOSEN, ARRIVED, PROBLEM, FROM_CARD = (
     "watch_current",
     "watch_form",
     "watch_chosen",
     "watch_arrived",
     "watch_problem",
+    "watch_from_card",
 )
 CHART: Final = "training_growing"
 TEXT, FILE = "watch_text", "watch_file"
@@ -122,12 +123,16 @@ def _form() -> None:
     st.markdown(
         say(
             "Train a small model on this server and watch it learn: as soon as it has begun, you can look at it on "
-            "every page, at each moment of its training so far."
+            "every page, at each moment of its training so far. A click on a card starts its training."
         )
     )
-    with st.container(horizontal=True, gap="small"):
-        for name, (title, chosen) in PRESETS.items():
-            st.button(title, key=f"{_KEY}preset_{name}", on_click=_set, args=(chosen,), icon=":material/science:")
+    for column, (name, (title, about, chosen)) in zip(st.columns(len(PRESETS)), PRESETS.items(), strict=True):
+        with column, st.container(border=True, height="stretch"):
+            key, icon = f"{_KEY}preset_{name}", ":material/play_arrow:"
+            st.button(title, key=key, on_click=_start, args=(chosen,), icon=icon, width="stretch")
+            st.caption(about)
+    at_cards = st.container()
+    st.subheader(say("Or choose the settings yourself"), divider=False)
     for name, value in vars(Choices()).items():
         st.session_state.setdefault(f"{_KEY}{name}", value)
     _task()
@@ -143,13 +148,9 @@ def _form() -> None:
         on_click=_start,
         disabled=not fits,
     )
-    if (problem := st.session_state.get(PROBLEM)) is not None:
-        st.error(drawing.with_code(problem))
-
-
-def _set(chosen: Choices) -> None:
-    """Callback: choose all at once."""
-    st.session_state.update({f"{_KEY}{name}": value for name, value in vars(chosen).items()})
+    if (problem := st.session_state.get(PROBLEM)) is not None:  # beside what was clicked
+        with at_cards if st.session_state.get(FROM_CARD) else st.container():
+            st.error(drawing.with_code(problem))
 
 
 def _chosen() -> Choices:
@@ -254,9 +255,12 @@ def _busy() -> None:
         )
 
 
-def _start() -> None:
-    """Callback: begin what is chosen."""
+def _start(card: Choices | None = None) -> None:
+    """Callback: begin what is chosen, or what a card says, which is then chosen."""
+    if card is not None:
+        st.session_state.update({f"{_KEY}{name}": value for name, value in vars(card).items()})
     chosen = _chosen()
+    st.session_state[FROM_CARD] = card is not None
     st.session_state.pop(PROBLEM, None)
     try:
         own_trainings.check_none_goes_on()

@@ -151,7 +151,7 @@ def happened(found: Found) -> Sentence:
     """What became of the output, in a sentence."""
     match found.outcome:
         case "same":
-            return say("Both outputs are the same, piece for piece, so the mistake does not show in this output.")
+            return say("This mistake changes nothing in this sentence: both outputs are the same, piece for piece.")
         case "nothing":
             return say("The model writes nothing: the first piece it chooses is the end mark.")
         case "endless":

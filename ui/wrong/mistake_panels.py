@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +11,9 @@ from transformer.lessons.run_differences import amount
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.attempt import attempt
+from ui.runs.measured import studies
 from ui.runs.open_run import OpenRun
+from ui.server.work import BusyError
 from ui.shared import choices, drawing, menu
 from ui.shared.door import st
 from ui.state import session
@@ -27,12 +31,15 @@ NOTHING = "–"
 LOSSES = "mistake_losses"  # the box with numbers of one model, where the outputs are of two
 SMALL = 1e-3  # a number below this is written as a power of ten
 MOST_PIECES = 12  # of an output without text
+PATIENCE_SECONDS = 0.7  # that the menu waits before it says which mistakes change nothing
+LOOK_SECONDS = 1.0
 
 
 def draw(run: OpenRun) -> None:
     """Draw the chosen card, of which the run is the right side."""
     side = Side(run.checkpoint, run.trace.query)
-    card = _choose(run.slot, next((one for one in CARDS if mistake_runs.why_not(one, side) is None), CARDS[0]))
+    first = None if run.view.mistake != View.mistake else attempt(lambda: mistake_runs.opening(side))
+    card = _choose(run.slot, first or CARDS[0], _changes(side))
     st.markdown(card.said.about)
     why = mistake_runs.why_not(card, side)
     if why is not None:
@@ -41,21 +48,41 @@ def draw(run: OpenRun) -> None:
         return
     found = attempt(lambda: mistake_runs.look(card, side))
     if found is not None:
-        drawing.beside(partial(_told, card, found, run), partial(_charts, card, found, run), widths=(1, 2))
+        _told(card, found, run)
+        _charts(card, found, run)
     _code(card, run)
 
 
-def _choose(slot: Slot, first: Card) -> Card:
+def _changes(side: Side) -> Sequence[bool]:
+    """Whether each mistake changes the output; until that is known all may, and then the page is drawn again."""
+    key, visitor = ("mistakes", side.query), loading.visitor()
+    with suppress(BusyError):
+        studies().ask(key, partial(mistake_runs.effects, side), visitor=visitor)
+    seen = studies().look(key, visitor, patience=PATIENCE_SECONDS)
+    if seen is not None and seen.is_under_way:
+        st.fragment(_follow, run_every=LOOK_SECONDS)(key)
+    return [True] * len(CARDS) if seen is None or seen.result is None else list(seen.result)
+
+
+def _follow(key: Hashable) -> None:
+    """Draw nothing until all is known."""
+    seen = studies().look(key, loading.visitor())
+    if seen is None or not seen.is_under_way:
+        st.rerun()
+
+
+def _choose(slot: Slot, first: Card, changes: Sequence[bool]) -> Card:
     """Draw the menu, and the mistakes before and after the one that is shown; as long as none was chosen, `first`."""
-    titles: dict[Mistake, str] = {
-        card.mistake: say("{n} of {count}: {title}", n=place, count=len(CARDS), title=card.said.title)
-        for place, card in enumerate(CARDS, start=1)
-    }
+    titles: dict[Mistake, str] = {}
+    for place, (card, changed) in enumerate(zip(CARDS, changes, strict=True), start=1):
+        named = say("{n} of {count}: {title}", n=place, count=len(CARDS), title=card.said.title)
+        nothing = say("{mistake} – changes nothing in this sentence", mistake=named)
+        titles[card.mistake] = named if changed else nothing
     kept = choices.field(slot, "mistake")
     if kept.value == View.mistake:
         kept = replace(kept, value=first.mistake)
     with choices.bar(slot):
-        name = choices.menu(kept, say("Mistake"), titles, bare=True, width=430)
+        name = choices.menu(kept, say("Mistake"), titles, bare=True, width=540)
         place = list(titles).index(name)
         for key, label, icon, other in (
             ("mistake_before", say("Previous mistake"), ":material/chevron_left:", place - 1),
@@ -80,8 +107,8 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
             st.caption(label)
             st.markdown(say("“{output}”", output=NOTHING) if trace is None else output(trace, found.first))
             if not of.model:
-                st.caption(of.name)
-                _number(of, number)
+                both = partial(_number, of, number), partial(st.caption, of.name)
+                drawing.beside(*both, widths=(2, 5), gap="medium")
     if of.model:  # both numbers are of one of the two models: they stand apart from what each writes
         with st.container(border=True, key=run.key(LOSSES)):
             st.caption(say("Both losses were computed with “{model}”", model=of.model))

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from transformer.analysis.at_once import AtOnce, read_at_once
 from transformer.errors import NotFiniteError, QueryError
 from transformer.model.anatomy import anatomy
-from transformer.runs.query import Query
+from transformer.runs.query import Beam, Query
+from transformer.runs.running import write
 from transformer.runs.trace import Trace
 from ui.runs import loading
+from ui.server.jobs import Job
 from ui.wrong.card import LEAK, Card, Found, Outcome, Side, Sides
+from ui.wrong.deck import CARDS
 from words import Sentence, say
 from words.sentence import Template
 
@@ -25,11 +30,7 @@ def look(card: Card, side: Side) -> Found:
         QueryError: The right side cannot be run, or what the card needs besides is not there.
         BusyError: The model has too much to do.
     """
-    if card.sides is None:
-        wrong_side = side.changed(card.change(side.checkpoint.config))
-        sides = Sides(side, wrong_side, side, wrong_side)
-    else:
-        sides = card.sides(side)
+    sides = _sides(card, side)
     right = _trace(sides.right)
     try:
         wrong = _trace(sides.wrong)
@@ -41,6 +42,41 @@ def look(card: Card, side: Side) -> Found:
         found = Found(sides, right, wrong, outcome_of(right, wrong))
     readings = [_read(card, one, right) for one in (sides.read_right, sides.read_wrong)]
     return replace(found, read_right=readings[0], read_wrong=readings[1])
+
+
+def _sides(card: Card, side: Side) -> Sides:
+    if card.sides is not None:
+        return card.sides(side)
+    wrong_side = side.changed(card.change(side.checkpoint.config))
+    return Sides(side, wrong_side, side, wrong_side)
+
+
+def changes(card: Card, side: Side) -> bool:
+    """Whether a mistake changes the output, which takes no more steps than that has; errors as of `look`."""
+    sides = _sides(card, side)
+    right, model, query = _trace(sides.right), sides.wrong.checkpoint, sides.wrong.query
+    if not isinstance(query.decoding, Beam):  # a beam of which less may be written is another search
+        query = replace(query, max_new=min(query.max_new, max(right.n_steps, 1)))
+    key = ("changes", query, right.tgt_ids)
+    try:
+        return loading.compute(key, lambda: write(model, [query])[0] != right.tgt_ids, nbytes=lambda _: 100)
+    except QueryError:
+        return True  # there is no output any more
+
+
+def effects(side: Side, job: Job) -> np.ndarray:
+    """Whether each mistake changes the output, bool [card]: the work of a job; True where it cannot be made."""
+    found = []
+    for card in CARDS:
+        job.pause()
+        found.append(why_not(card, side) is not None or changes(card, side))
+    return np.array(found)
+
+
+def opening(side: Side) -> Card:
+    """The first mistake that changes the output; if none does, the first that can be made; errors as of `look`."""
+    there = [card for card in CARDS if why_not(card, side) is None]
+    return next((card for card in there if changes(card, side)), (*there, CARDS[0])[0])
 
 
 def outcome_of(right: Trace, wrong: Trace) -> Outcome:

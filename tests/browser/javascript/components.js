@@ -142,7 +142,7 @@ const listeners = {};
 /** Stands for Plotly: keeps what it shall draw, twenty pixels a place. */
 const FAKE = {
   react: async (/** @type {any} */ plot, /** @type {any[]} */ data, /** @type {any} */ layout) => {
-    const axis = { l2p: (/** @type {number} */ at) => 20 * at, _offset: 0 };
+    const axis = { l2p: (/** @type {number} */ at) => 20 * at, _offset: 0, _length: 200, ticklabelstandoff: 50 };
     const on = (/** @type {string} */ name, /** @type {(event: any) => void} */ act) => { listeners[name] = act; };
     Object.assign(plot, { data, layout, on, _fullLayout: { ...layout, xaxis: axis, yaxis: axis } });
   },
@@ -283,16 +283,20 @@ test("a logarithmic map is coloured by powers of ten, and says its numbers", asy
   await leave();
 });
 
-test("names along a tile are its queries at the left and its keys on top", async () => {
+test("names beside tiles are their queries at the left and their keys below, at those of the cell pointed at", async () => {
   const grid = { codes: base64(new Uint8Array(12)), tops: [1], least: 0, layers: ["1"], heads: ["1", "2"],
     queries: ["q1", "q2"], keys: ["k1", "k2", "k3"] };
   const { parent, leave } = await drawn([{ meta: "grid" }], { meta: { grid } });
   const names = () => ["query", "key"].map((kind) => found(parent, `.gf-edge-${kind}`).map((name) => name.textContent));
+  const at = () => found(parent, ".gf-edge-at").map((name) => name.textContent);
+  const every = [["q1", "q2"], ["k1", "k2", "k3", "k1", "k2", "k3"]];
+  equal([names(), at()], [every, []]);
   listeners.plotly_hover({ points: [{ pointNumber: [1, 4] }] });
-  equal(names(), [["q1", "q2"], ["k1", "k2", "k3"]]);
-  equal(found(parent, ".gf-edge-at").map((name) => name.textContent), ["q2", "k2"]);
+  equal([names(), at()], [every, ["q2", "k2"]]);
+  const left = found(parent, ".gf-edge").map((name) => /** @type {HTMLElement} */ (name).style.left);
+  equal(left, ["-8px", "-8px", "0px", "20px", "40px", "60px", "80px", "100px"]);
   listeners.plotly_unhover({});
-  equal(names(), [[], []]);
+  equal([names(), at()], [every, []]);
   await leave();
 });
 

@@ -1,5 +1,6 @@
 // @ts-check
 
+import { leaveRoom, namedInTiles } from "../../../ui/components/plotly/edges.js";
 import { fitHeads, fitTicks, fitTitle, wrapped } from "../../../ui/components/plotly/fit.js";
 import { stepMarks } from "../../../ui/components/plotly/follow.js";
 import { gridNumber, restoreGrid } from "../../../ui/components/plotly/grid.js";
@@ -160,6 +161,45 @@ test("the head of a band is broken where it is wider than the chart, other notes
   const bare = {};
   fitHeads(bare, 300);
   equal(bare, {});
+});
+
+test("tiles are all named where there is room, else one of them, and never without the place that is pointed at", () => {
+  equal(namedInTiles(3, 2, 13, undefined), [0, 1, 2, 3, 4, 5]);
+  equal(namedInTiles(3, 2, 13, 4), [0, 1, 2, 3, 4, 5]);
+  equal(namedInTiles(4, 3, 6, undefined), [0, 3]);
+  equal(namedInTiles(4, 3, 6, 9), [9]);
+  equal(namedInTiles(4, 3, 7, 10), [8, 10]);
+  for (let at = 0; at < 40; at += 1) {
+    const places = namedInTiles(20, 2, 3, at);
+    equal(places.includes(at) && places.every((place, i) => !i || (place - places[i - 1]) * 3 >= 13), true);
+    equal(new Set(places.map((place) => Math.floor(place / 20))).size, 1);
+  }
+});
+
+test("names of tiles have room of their own, but not more than a fifth, as a whole number", () => {
+  const grid = { queries: ["1: <b>ab</b>"], keys: ["1: <b>我喜欢</b>"] };
+  const layout = /** @type {any} */ ({ width: 500, height: 400, meta: { grid } });
+  leaveRoom(layout);
+  const [left, below] = [layout.yaxis, layout.xaxis].map((axis) => axis.ticklabelstandoff);
+  equal([left, below].map(Number.isInteger), [true, true]);
+  equal(left >= 5 * 6.8 && left < 60 && below > 6 * 6.8 && below < 80, true);
+  grid.queries.push("x".repeat(90));
+  leaveRoom(layout);
+  equal(layout.yaxis.ticklabelstandoff, 114);
+  const other = /** @type {any} */ ({ width: 500, height: 400, meta: {} });
+  leaveRoom(other);
+  equal(other.yaxis, undefined);
+});
+
+test("a title of several lines leaves its legend room", () => {
+  const tops = [true, false].map((showlegend) => {
+    const layout = /** @type {any} */ (
+      { showlegend, margin: { t: 96 }, title: { text: "one two three four five six", font: { size: 20 } } });
+    fitTitle(layout, 150, false);
+    return layout.margin.t;
+  });
+  equal(tops[0] > 96 + 20, true);
+  equal(tops[1] < tops[0], true);
 });
 
 test("as many pieces are named as fit, and the axis says which", () => {

@@ -42,7 +42,7 @@ def parsed(words, monkeypatch):
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_is_a_command_of_the_trainer(name, monkeypatch):
-    chosen = PRESETS[name][1]
+    chosen = PRESETS[name][2]
     task, train = plan(chosen).commands
     assert task == ("task", "reverse", "--out", "data")
     options = parsed(train, monkeypatch)

@@ -11,6 +11,7 @@ from transformer.checkpoint.load import load
 from transformer.errors import NotFiniteError
 from transformer.model.masks import padding_mask
 from transformer.runs.interventions import KINDS, parse, write
+from transformer.runs.query import Beam, Sampling
 from transformer.runs.running import run
 from ui.runs import loading
 from ui.state.view import Mistake
@@ -119,6 +120,32 @@ def test_what_became_of_an_output_is_computed(sides):
     assert mistake_runs.outcome_of(right, cut) == "endless"
     nothing = replace(right, tgt_ids=right.tgt_ids[-1:], tgt_pieces=right.tgt_pieces[-1:], texts=("",), **ended)
     assert mistake_runs.outcome_of(right, nothing) == "nothing"
+
+
+def test_what_changes_an_output_is_known_without_the_whole_run(sides, looks):
+    for (name, where), found in looks.items():
+        assert mistake_runs.changes(BY_NAME[name], sides[where]) == (found.outcome != "same"), (name, where)
+
+
+@pytest.mark.parametrize("decoding", [Sampling(temperature=1.5, seed=3), Beam(size=2)])
+@pytest.mark.parametrize("most", [None, 3])
+def test_what_changes_an_output_does_not_hang_on_how_pieces_are_chosen(sides, decoding, most):
+    side = sides["reverse"]
+    side = replace(side, query=replace(side.query, decoding=decoding, max_new=most or side.query.max_new))
+    for card in CARDS:
+        changed = mistake_runs.look(card, side).outcome != "same"
+        assert mistake_runs.changes(card, side) == changed, card.mistake
+
+
+def test_the_page_opens_on_the_first_mistake_that_changes_the_output(sides, looks, monkeypatch):
+    there = [card for card in CARDS if (card.mistake, "zh-en") in looks]
+    first = next(card for card in there if looks[card.mistake, "zh-en"].outcome != "same")
+    assert first is not there[0]
+    assert mistake_runs.opening(sides["zh-en"]) is first
+    monkeypatch.setattr(mistake_runs, "changes", lambda *_: False)
+    assert mistake_runs.opening(sides["zh-en"]) is there[0]
+    monkeypatch.setattr(mistake_runs, "why_not", lambda *_: "no")
+    assert mistake_runs.opening(sides["zh-en"]) is CARDS[0]
 
 
 def test_the_first_difference_is_that_of_the_pieces(looks):

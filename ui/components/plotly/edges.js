@@ -1,35 +1,56 @@
 // @ts-check
-// A map of maps by mouse: along the edges of the tile that is pointed at stand its pieces, queries at the left and keys
-// on top. Where they are too close, some are left out; the two of the cell that is pointed at never are.
+// A map of maps: beside its tiles stand the queries, under them the keys, all where there is room for each. Else those
+// of the first tile do, or of the one that is pointed at; where they are too close there too, some are left out, but
+// never the two of the cell that is pointed at.
 
 import { make } from "../common/dom.js";
+import { lengthOf } from "./fit.js";
 import { rawText } from "./numbers.js";
 
-/** @import { Plot, View } from "./types.js" */
+/** @import { Layout, Plot, View } from "./types.js" */
 
 const ROOM = 13;  // pixels that a name takes along its edge
+const LETTER = 6.8;
+const GAP = 6;
+const MARK = 8;  // of a step, at the left of a row
+const SHARE = 0.2;  // of a chart's width or height, that names take at most
 
 /**
- * Which of some places have a name: the one that is pointed at, and others as far as there is room.
- * @param {number} count
+ * Which places of tiles in a row have a name: all if there is room; else, as far as there is, those of the tile with the
+ * place that is pointed at, which always has one.
+ * @param {number} count of a tile
+ * @param {number} tiles
  * @param {number} size pixels of a place
- * @param {number} at
+ * @param {number | undefined} at a place of all; the first if there is none
  */
-export function named(count, size, at) {
-  const apart = Math.max(1, Math.ceil(ROOM / size));
-  return Array.from({ length: count }, (_, place) => place).filter((place) => (place - at) % apart === 0);
+export function namedInTiles(count, tiles, size, at = 0) {
+  const apart = Math.ceil(ROOM / size), every = Array.from({ length: count * tiles }, (_, place) => place);
+  if (apart <= 1) return every;
+  return every.slice(at - (at % count), at - (at % count) + count).filter((place) => (place - at) % apart === 0);
 }
 
 /**
- * Give a chart the names at the edges of its tiles.
+ * Leave room for the names: numbers of layers and heads stand off the plot.
+ * @param {Layout} layout
+ */
+export function leaveRoom(layout) {
+  const grid = layout.meta?.grid;
+  if (!grid) return;
+  const room = (/** @type {string[]} */ names, /** @type {number} */ whole) =>
+    Math.round(GAP + Math.min(LETTER * Math.max(...names.map((name) => lengthOf(rawText(name)))), SHARE * whole));
+  (layout.yaxis ??= {}).ticklabelstandoff = room(grid.queries, layout.width) + MARK;
+  (layout.xaxis ??= {}).ticklabelstandoff = room(grid.keys, layout.height);
+}
+
+/**
+ * Give a chart the names beside its tiles.
  * @param {View} view
- * @returns {{ point: (place: unknown) => void, leave: () => void }} a place that is not a cell's has no edges
+ * @returns {{ point: (place?: unknown) => void }} a place that is not a cell's is none
  */
 export function makeEdges(view) {
   const names = make("div", "gf-edges", "", { "aria-hidden": true });  // the numbers are read as a table
   view.root.append(names);
-  const leave = () => names.replaceChildren();
-  return { leave, point: (place) => names.replaceChildren(...(Array.isArray(place) ? around(view, place) : [])) };
+  return { point: (place) => names.replaceChildren(...beside(view, Array.isArray(place) ? place : [])) };
 }
 
 /**
@@ -44,35 +65,37 @@ export function pixelsOf({ _fullLayout: { xaxis, yaxis } = {} }) {
 }
 
 /**
- * The names around the tile of a cell.
+ * The names beside the tiles that are in sight.
  * @param {View} view
- * @param {number[]} place
+ * @param {number[]} place the cell that is pointed at
  */
-function around({ plot }, [row, column]) {
+function beside({ plot }, [row, column]) {
   const grid = plot.layout?.meta?.grid;
   const pixels = pixelsOf(plot);
-  if (!grid || !pixels) return [];
-  const { x, y } = pixels;
-  const [rows, columns] = [grid.queries.length, grid.keys.length];
-  const top = row - (row % rows), left = column - (column % columns);
-  const edge = { x: x(left - 0.5), y: Math.min(y(top - 0.5), y(top + rows - 0.5)) };
-  const queries = named(rows, Math.abs(y(1) - y(0)), row - top).map((one) =>
-    name("gf-edge-query", grid.queries[one], one === row - top, edge.x, y(top + one)));
-  const keys = named(columns, Math.abs(x(1) - x(0)), column - left).map((one) =>
-    name("gf-edge-key", grid.keys[one], one === column - left, x(left + one), edge.y));
-  return [...queries, ...keys];
-}
-
-/**
- * @param {string} kind
- * @param {string} piece
- * @param {boolean} isAt
- * @param {number} x
- * @param {number} y
- */
-function name(kind, piece, isAt, x, y) {
-  const made = make("span", `gf-edge ${kind}`, rawText(piece));
-  made.classList.toggle("gf-edge-at", isAt);
-  Object.assign(made.style, { left: `${x}px`, top: `${y}px` });
-  return made;
+  if (!grid || !pixels || plot.style.display === "none") return [];
+  const { xaxis, yaxis } = plot._fullLayout ?? {};
+  /**
+   * @param {string} kind
+   * @param {any} axis
+   * @param {(at: number) => number} where
+   * @param {number | undefined} at
+   * @param {string[]} names
+   * @param {number} tiles
+   * @param {(along: number) => Record<string, string>} style
+   */
+  const along = (kind, axis, where, at, names, tiles, style) =>
+    namedInTiles(names.length, tiles, Math.abs(where(1) - where(0)), at).flatMap((place) => {
+      const pixel = where(place);
+      if (pixel < axis._offset || pixel > axis._offset + axis._length) return [];  // the chart is zoomed
+      const made = make("span", `gf-edge gf-edge-${kind} gf-quoted`, rawText(names[place % names.length]));
+      made.classList.toggle("gf-edge-at", place === at);
+      Object.assign(made.style, style(pixel));
+      return [made];
+    });
+  return [
+    ...along("query", yaxis, pixels.y, row, grid.queries, grid.layers.length, (top) => ({
+      top: `${top}px`, left: `${xaxis._offset - MARK}px`, maxWidth: `${yaxis.ticklabelstandoff - MARK}px` })),
+    ...along("key", xaxis, pixels.x, column, grid.keys, grid.heads.length, (left) => ({
+      left: `${left}px`, top: `${yaxis._offset + yaxis._length}px`, maxHeight: `${xaxis.ticklabelstandoff}px` })),
+  ];
 }

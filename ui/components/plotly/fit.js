@@ -25,7 +25,7 @@ const [WIDE_ONE, LETTER_WIDTH] = [new RegExp(`[${WIDE}]`, "g"), 0.52];
  * How many letters a text is long; a Chinese character is as wide as two, a space beside it half.
  * @param {string} text
  */
-function lengthOf(text) {
+export function lengthOf(text) {
   const shown = text.replace(/&#?\w+;/g, "x");
   const [wide, narrow] = [WIDE_ONE, BESIDE_WIDE].map((pattern) => shown.match(pattern)?.length ?? 0);
   return shown.length + (1 / LETTER_WIDTH - 1) * wide - narrow / 2;
@@ -81,7 +81,8 @@ export function fitTitle(layout, width, isLarge, scale = 1) {
   // Plotly 4.1 places the first of several lines a cap height too high.
   if (lines.length > 1) title.pad = { ...title.pad, t: (title.pad?.t ?? 0) + 0.7 * size };
   const top = (26 + below.length * 18) * scale + lines.length * size * 1.3;
-  layout.margin = { ...layout.margin, t: Math.max(layout.margin?.t ?? 0, top) };
+  const own = (layout.margin?.t ?? 0) + (layout.showlegend ? (lines.length - 1) * size * 1.3 : 0);  // a legend is under it
+  layout.margin = { ...layout.margin, t: Math.max(own, top) };
 }
 
 /**

@@ -98,7 +98,7 @@ export interface View {
   listening: boolean;
   /** Follows what was drawn with the grid that the keyboard moves over. */
   mapByKeyboard: () => void;
-  edges: { point: (place: number[] | undefined) => void; leave: () => void };
+  edges: { point: (place?: number[]) => void };
   ranges: Record<string, number[] | null>;
   ticks?: Ticks;
   /** `layout.meta.links`: marks that lead to another page, by what they carry. */

@@ -9,7 +9,7 @@ import { fittedHeight, whatMakesRoom } from "../common/room.js";
 import { DARK_COLORS } from "../common/served.js";
 import { ask } from "../common/step.js";
 import { say } from "../common/words.js";
-import { makeEdges } from "./edges.js";
+import { leaveRoom, makeEdges } from "./edges.js";
 import { enlarge } from "./enlarge.js";
 import { placeInFilm, planned, wrapFilm } from "./film.js";
 import { fitAllTicks, fitHeads, fitTitle } from "./fit.js";
@@ -42,6 +42,7 @@ function note(view, sentence) {
   view.note.hidden = false;
   delete view.root.dataset.waits;
   view.plot.style.display = "none";
+  view.edges.point();
   refreshTools(view, false);
 }
 
@@ -87,6 +88,7 @@ function prepared(view, { data, layout }) {
   if (layout.meta?.film) wrapFilm(figure, filmPlan(view, layout.meta.film), height, scale);
   fitTitle(figure.layout, width, view.under.isLarge(), scale);
   fitHeads(figure.layout, width);
+  leaveRoom(figure.layout);
   steady(view, figure.layout);
   // A finger that drags means to scroll the page, not to zoom the chart.
   if (matchMedia("(pointer: coarse)").matches) figure.layout.dragmode = false;
@@ -184,15 +186,17 @@ async function react(view, plotly, figure) {
   view.plot.classList.toggle("gf-grounded", Boolean(layout.meta?.grounded));
   refreshTools(view, true);
   view.mapByKeyboard();
+  view.edges.point();
   // A label that was open when the data changed would stay for good.
   if (!view.plot.matches(":hover")) plotly.Fx.unhover(view.plot);
   if (view.listening) return;
   view.listening = true;
   view.plot.on("plotly_click", (event) => report(view, event));
   view.plot.on("plotly_hover", (event) => view.edges.point(event.points?.[0]?.pointNumber));
-  view.plot.on("plotly_unhover", () => view.edges.leave());
+  view.plot.on("plotly_unhover", () => view.edges.point());
   view.plot.on("plotly_relayout", () => {
     if (view.drawing) return;
+    view.edges.point();
     refreshTools(view, true);
     if (labelsChanged(view)) draw(view);
   });
