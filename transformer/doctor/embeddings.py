@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.spectra import effective_number
+from transformer.doctor.calibrated import at_least, at_most
 from transformer.doctor.findings import Measured, NotTested, Shown
 from transformer.doctor.patient import Patient, Test
 from transformer.model.linear import widened
@@ -93,9 +94,11 @@ def directions(rows: Tensor) -> float:
     "feed_forward",
     say("Embeddings point in many directions"),
     why=say(
-        "In the shipped checkpoints, the mean cosine is at most 0.23, and at least 94 % of the directions are "
-        "used. If the mean cosine is above {cosine:g}, or less than {share:.0%} of the directions are used, the "
+        "In the shipped checkpoints, the mean cosine is at most {most:g}, and at least {least:.0%} of the directions "
+        "are used. If the mean cosine is above {cosine:g}, or less than {share:.0%} of the directions are used, the "
         "rows can hardly be distinguished.",
+        most=at_most("collapsed_embeddings"),
+        least=at_least("collapsed_embeddings.beside"),
         cosine=NARROW,
         share=FEW_DIRECTIONS,
     ),
@@ -125,6 +128,7 @@ def collapsed_embeddings(patient: Patient) -> Measured:
         verdict="broken" if bad else "well",
         number=cosine if by_cosine else share,
         threshold=NARROW if by_cosine else FEW_DIRECTIONS,
+        beside=share if by_cosine else cosine,
         said=say("The mean cosine between two rows of {table} is {cosine:.2f}.", table=narrow, cosine=cosine)
         if by_cosine
         else say("{table} uses {share:.1%} of its possible directions.", table=flat, share=share),
