@@ -75,9 +75,9 @@ def answers_of(given: Iterable[str]) -> dict[str, Any]:
 
 def _run(options: argparse.Namespace) -> None:
     from transformer.checkpoint.save import save
-    from transformer.importers import pickles
+    from transformer.importers import kept_answers, pickles
     from transformer.importers.handed_pieces import Given
-    from transformer.importers.opening import preview
+    from transformer.importers.opening import kind_of, preview
 
     answers = answers_of(options.answers)
     if options.out.exists() and (not options.out.is_dir() or any(options.out.iterdir())):
@@ -93,6 +93,8 @@ def _run(options: argparse.Namespace) -> None:
         if imported.parts is None:
             raise _unwritten(imported.report)
         save(imported.parts, options.out)
+        if said := kept_answers.keep(kind_of(options.source)[1], answers):
+            print(said)
     finally:
         pickles.keep(0)
     print(f"written: {options.out}")

@@ -29,14 +29,16 @@ def record() -> dict[str, Any]:
 
 def at_most(*tests: str) -> float:
     """No shipped checkpoint has a larger number in these tests, in two digits; NaN if none was measured."""
-    numbers = [number for test in tests for number in record()["numbers"].get(test, {}).values()]
-    return _rounded(max(numbers, default=math.nan), 1)
+    return _rounded(max(_numbers(tests), default=math.nan), 1)
 
 
 def at_least(*tests: str) -> float:
     """No shipped checkpoint has a smaller number in these tests, in two digits; NaN if none was measured."""
-    numbers = [number for test in tests for number in record()["numbers"].get(test, {}).values()]
-    return _rounded(min(numbers, default=math.nan), -1)
+    return _rounded(min(_numbers(tests), default=math.nan), -1)
+
+
+def _numbers(tests: tuple[str, ...]) -> list[float]:
+    return [number for test in tests for number in record()["numbers"].get(test, {}).values()]
 
 
 def _rounded(number: float, way: int) -> float:
