@@ -53,19 +53,17 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     import torch
 
-    from transformer.commands.import_model import answers_of
+    from transformer.commands.import_model import answers_of, keep_answers
     from transformer.doctor.examination import examine
-    from transformer.importers import kept_answers
     from transformer.importers.handed_pieces import Given
-    from transformer.importers.opening import kind_of, load
+    from transformer.importers.opening import load
     from transformer.trying.samples import read_samples
 
     pairs = None if options.pairs is None else read_samples(options.pairs)
     given = Given(options.source_pieces, options.target_pieces, options.pieces)
     answers = answers_of(options.answers)
     checkpoint = load(options.checkpoint, answers=answers, given=given, device=options.device)
-    kind, place = kind_of(options.checkpoint)
-    if kind != "native" and (said := kept_answers.keep(place, answers)):
+    if said := keep_answers(options.checkpoint, answers):
         print(said, file=sys.stderr)
     if checkpoint.config.count_parameters() <= SMALL:
         torch.set_num_threads(1)

@@ -42,8 +42,7 @@ from words import Sentence, say, say_n
 LARGE = 256  # values that a matrix has at least for its statistics to say something
 WORK = 1e11  # multiplications of singular values, about 20 seconds of a core
 UNIFORM = 1.8
-"""Largest value over root mean square. Uniform values give 1.73 at most (the root of 3), but for the chance in their
-mean; `calibrated` has what the shipped models have."""
+"""Largest value over root mean square. Uniform values give 1.73 at most (the root of 3), but for chance."""
 ALIKE = 0.9
 """Length of the mean of rows of length 1: about the root of 1 / rows where they were drawn, 1 where all are alike."""
 DIRECTIONS = 2.0  # effective rank
@@ -274,9 +273,10 @@ def initial(patient: Patient) -> Measured:
     ),
 )
 def rank(patient: Patient) -> Measured:
-    """Spread of the singular values of what is multiplied by."""
-    # In a table rows are looked up: of embeddings, positions or token types.
+    """Spread of the singular values of what is multiplied by: in a table, rows are looked up."""
     matrices = [pair for pair in _matrices(patient) if not pair[0].endswith("table") and bool(pair[1].any())]
+    if not matrices:
+        raise NotTested(_TOO_SMALL)
     found, work = dict[str, float](), 0
     for name, one in sorted(matrices, key=lambda pair: work_of(tuple(pair[1].shape))):  # the smaller first
         patient.pause()
@@ -284,7 +284,7 @@ def rank(patient: Patient) -> Measured:
         if work <= WORK and (values := spectrum(one)) is not None:
             found[name] = values.effective_rank
     if not found:
-        raise NotTested("All matrices of this model are too large for this test." if matrices else _TOO_SMALL)
+        raise NotTested("All matrices of this model are too large for this test.")
     bad = [name for name, value in found.items() if value < DIRECTIONS]
     least = min(found.values())
     said = say_n(

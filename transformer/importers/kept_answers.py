@@ -4,7 +4,6 @@
 says so. An answer that is given anew counts more.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,15 +55,3 @@ def read(source: Path, *, inside: Path | None = None) -> Kept:
             label=files.label(path.name), example='{"n_heads": 4}',
         )  # fmt: skip
     return Kept(path.name, answers)
-
-
-def keep(source: Path, answers: Mapping[str, Any]) -> str:
-    """Keep answers that opened a model, with those that are kept already; what became of that, for a terminal."""
-    path, kept = path_of(source), read(source)
-    if not answers or {**kept.answers, **answers} == kept.answers:
-        return f"answers read from {path}" if kept.answers else ""
-    try:
-        path.write_text(json.dumps({**kept.answers, **answers}, indent=1) + "\n", encoding="utf-8")
-    except OSError as error:
-        return f"the answers could not be kept in {path}: {error.strerror}"
-    return f"answers kept in {path}, and read from there the next time"
