@@ -75,6 +75,8 @@ def _run(options: argparse.Namespace) -> None:
     corpus = _corpus(checkpoint, options)
     run = plan(checkpoint, options.checkpoint.resolve(), corpus, wanted, out=options.out, most=options.max_pairs)
     with claimed(run):
+        for name in run.damaged():
+            print(f"{name} is damaged; its lines are measured again.")
         there = sum(run.counts[number] for number in run.done())
         if there:
             print(f"{there:,} of {run.about['lines']:,} lines are there already.")

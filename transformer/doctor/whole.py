@@ -13,7 +13,7 @@ import math
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from transformer.doctor.calibration import COLUMNS as COLUMNS_OF_PAIRS
 from transformer.doctor.calibration import Pair, pairs_of
@@ -181,7 +181,7 @@ def told_once(findings: Sequence[Finding]) -> Iterator[Finding]:
     """Findings in which a text that an earlier one says is left out; for causes, the earlier one is named."""
     told: dict[str, Finding] = {}
     for one in findings:
-        found, again = one.measured, dict[str, Sentence | Literal[""]]()
+        found, again = one.measured, dict[str, Any]()
         for name in ("meaning", "causes", "why") if _is_wrong(one) else ():
             first = told.setdefault(getattr(found, name), one)
             if first is not one:

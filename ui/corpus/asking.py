@@ -62,7 +62,8 @@ def line(run: Run, number: int) -> Whole | None:
 def scores_of(run: Run) -> CorpusScores:
     """As `scores.scores`."""
     with _reading(run):
-        folder.check(run, "sentences")
+        for table in ("sentences", "heads"):
+            folder.check(run, table)
         return scores.scores(run.folder)
 
 
@@ -84,6 +85,8 @@ def most_different(first: Run, second: Run, name: Name, head: Head, n: int) -> S
 def score_differences(first: Run, second: Run) -> tuple[Mapping[str, PairedScore], tuple[Difference | None, bool]]:
     """As `scores.paired`, and `paired.of_log_prob`."""
     with _reading(first, second):
+        for run in (first, second):
+            folder.check(run, "sentences")
         return scores.paired(first.folder, second.folder), paired.of_log_prob(first, second)
 
 
