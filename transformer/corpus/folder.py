@@ -288,18 +288,21 @@ def _opened(files: FolderFiles, name: str, run: Run, table: Table) -> Iterator[p
             shard = int(name.rpartition("-")[2].partition(".")[0])
             if files.has(sums_name(shard)) and damaged_files(run.folder, shard, only=name):
                 raise DataError(
-                    "{label}: its content is not what was written, by its checksum. {remedy}", label=label,
+                    "{label}: its content is not what was written, by its checksum. {remedy}",
+                    label=label,
                     remedy=_REMEASURE,
-                )  # fmt: skip
+                )
             yield parquet
     except CheckpointError as error:
         raise DataError(error.sentence) from None
     except (pa.ArrowException, OSError) as error:  # an OSError is a page that cannot be unpacked
         reason = shown(str(error))
         raise DataError(
-            "{label}: is not a complete Parquet file ({reason}). {remedy}", label=label, reason=reason,
+            "{label}: is not a complete Parquet file ({reason}). {remedy}",
+            label=label,
+            reason=reason,
             remedy=_REMEASURE,
-        ) from None  # fmt: skip
+        ) from None
 
 
 def _problem(parquet: pq.ParquetFile, size: int, lines: int, table: Table) -> Sentence | None:

@@ -123,8 +123,9 @@ def paired(first: Path, second: Path, *, n_draws: int = N_DRAWS, seed: int = 0) 
         raise DataError(
             "{first} and {second} cannot be compared: one of them measured the model's own output (--decode), the "
             "other the reference. Measure both in the same way.",
-            first=first.name, second=second.name,
-        )  # fmt: skip
+            first=first.name,
+            second=second.name,
+        )
     (lines, one), (others, other) = _by_line(first), _by_line(second)
     _, here, there = np.intersect1d(lines, others, return_indices=True)
     both = np.hstack([one[here], other[there]])

@@ -52,6 +52,7 @@ def read(source: Path, *, inside: Path | None = None) -> Kept:
     if not isinstance(answers, dict):
         raise CheckpointError(
             "{label}: expected answers by the names of fields, such as {example}; delete the file to answer anew.",
-            label=files.label(path.name), example='{"n_heads": 4}',
-        )  # fmt: skip
+            label=files.label(path.name),
+            example='{"n_heads": 4}',
+        )
     return Kept(path.name, answers)
