@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -53,6 +54,35 @@ def test_what_the_page_of_the_library_says_of_its_results_is_so(monkeypatch, cap
     assert len(recorder.values) == found["checkpoint"].config.n_decoder_layers
     assert "ssalg → saslgg" in capsys.readouterr().out
     assert logits.shape == (1, trace.n_steps, len(trace.vocabulary))
+
+
+def scores_of(name: str) -> dict[tuple[str, str], dict[str, object]]:
+    """What a card says of each file and way of decoding; the latest counts."""
+    card = json.loads((ROOT / "checkpoints" / name / "card.json").read_text(encoding="utf-8"))
+    named = {"greedy": "greedy", "beam": "beam 5", "": ""}
+    return {(one["file"].removesuffix(".tsv"), named[one.get("decoding", "")]): one for one in card["scores"]}
+
+
+def test_the_scores_of_the_shipped_checkpoints_are_those_of_their_cards():
+    page, name, checked = (FOLDER / "training.md").read_text(encoding="utf-8"), "", 0
+    table = page.split("## The shipped checkpoints")[1].split("\n\n")[1]
+    for row in table.splitlines()[2:]:
+        first, _, parameters, file, *cells = (cell.strip() for cell in row.strip("|").split("|"))
+        name = first.strip("`") or name
+        card = json.loads((ROOT / "checkpoints" / name / "card.json").read_text(encoding="utf-8"))
+        if parameters:
+            assert parameters == f"{card['parameters'] / 1e6:.2g} M"
+        for cell, decoding in zip(cells, ("greedy", "beam 5"), strict=True):
+            found = scores_of(name).get((file.split(",")[0], decoding)) or scores_of(name).get(
+                (file.split(",")[0], "")
+            )
+            for measure, said in re.findall(r"(BLEU|chrF) ([\d.]+)", cell):
+                assert float(said) == pytest.approx(found[measure.lower()], abs=0.0501), (name, file, decoding)
+                checked += 1
+            for said in re.findall(r"([\d.]+) %", cell):
+                assert float(said) == pytest.approx(100 * found["exact"]), (name, file)
+                checked += 1
+    assert checked >= 20
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -51,17 +51,15 @@ class Spectrum:
 
     @property
     def effective_rank(self) -> float:
-        """How many directions the matrix uses (`effective_number`), 1 to min(M, N); NaN for a matrix of zeros."""
-        return effective_number(self.values)
+        """How many directions the matrix uses, 1 to min(M, N): e to the entropy of the values' shares of their sum.
 
-
-def effective_number(sizes: np.ndarray) -> float:
-    """How many equal sizes these sizes of 0 or more count as: e to the entropy of their shares; NaN if all are 0."""
-    if not sizes.sum() > 0:
-        return math.nan
-    shares = sizes / sizes.sum()
-    shares = shares[shares > 0]
-    return math.exp(-float((shares * np.log(shares)).sum()))
+        NaN for a matrix of zeros. Everything that speaks of an effective rank means this one.
+        """
+        if not self.largest > 0:
+            return math.nan
+        shares = self.values / self.values.sum()
+        shares = shares[shares > 0]
+        return math.exp(-float((shares * np.log(shares)).sum()))
 
 
 def work_of(shape: tuple[int, ...]) -> int:

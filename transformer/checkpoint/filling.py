@@ -53,6 +53,7 @@ class Filled:
 
     model: Transformer  # the model, frozen, in evaluation mode
     warnings: tuple[Sentence, ...]  # sentences about what is odd with it
+    narrow: float  # share of the values that are stored in 16 bits
 
 
 def silent(done: int, whole: int) -> None:
@@ -79,7 +80,9 @@ def fill(
     odd = {name: count for name, count in odd.items() if count}
     if device != CPU:
         model.load_state_dict(on(device, places), assign=True)
-    return Filled(ready(model), (*_odd_values(odd, values.shapes), *_in_16_bits(halves, whole)))
+    narrow = 4 * sum(places[name].numel() for name in values.narrow if name in places)
+    warnings = (*_odd_values(odd, values.shapes), *_in_16_bits(halves, whole))
+    return Filled(ready(model), warnings, narrow / max(1, whole))
 
 
 def parts_of(tensor: Tensor) -> Sequence[Tensor]:

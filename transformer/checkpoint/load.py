@@ -83,6 +83,7 @@ class Checkpoint:
     content_hash: str  # SHA-256 of config, parameters and tokenizers, hexadecimal; not of the card
     warnings: tuple[str, ...] = ()  # sentences about what was odd but could be loaded
     inside: Path | None = None  # the folder that loading could not leave; None for no limit
+    narrow: float | None = None  # share of the values that the file has in 16 bits; None if there is no file
 
     def __post_init__(self) -> None:
         _IN_MEMORY.append(ref(self, _IN_MEMORY.remove))
@@ -229,6 +230,7 @@ def _loaded(
             *_odd_hashes(card, hashes),
             *_odd_ids(config, tokenizers),
         ),
+        narrow=filled.narrow,
     )
 
 
@@ -293,6 +295,7 @@ def assembled(
         content_hash=_hash_of_values({CONFIG: config.to_json().encode(), **files}, filled.model),
         warnings=(*card_warnings, *filled.warnings, *_odd_ids(config, opened)),
         inside=inside,
+        narrow=filled.narrow,
     )
 
 

@@ -75,6 +75,8 @@ def _run(options: argparse.Namespace) -> None:
     corpus = _corpus(checkpoint, options)
     run = plan(checkpoint, options.checkpoint.resolve(), corpus, wanted, out=options.out, most=options.max_pairs)
     with claimed(run):
+        for name in run.damaged():
+            print(f"{name} is damaged; its lines are measured again.")
         there = sum(run.counts[number] for number in run.done())
         if there:
             print(f"{there:,} of {run.about['lines']:,} lines are there already.")
@@ -179,7 +181,7 @@ def _bar(total: int, there: int) -> Any:
 
 
 def _report(run: Plan, out: Path) -> None:
-    from transformer.corpus.scores import scores
+    from transformer.corpus.scores import diagonal, scores
 
     found = scores(run.folder)
     print(f"{run.about['checkpoint']} over {', '.join(run.about['files'])}: {found.n_lines:,} lines, 95 % intervals")
@@ -197,6 +199,8 @@ def _report(run: Plan, out: Path) -> None:
         print(
             f"    layer {head.layer}, head {head.head:<3}  {_said(head.predicts, '.1%')};  {_said(head.reads, '.1%')}"
         )
+    if found.heads and run.corpus.gold:
+        print(f"    without a model, by the same relative place  {diagonal(run.folder, run.corpus.gold):.1%}")
     for reason, n in list(found.left_out.items())[:MOST_REASONS]:
         print(f"  {n:,} left out: {reason}")
     others = list(found.left_out.values())[MOST_REASONS:]

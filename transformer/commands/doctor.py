@@ -33,6 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     add_device(parser)
     form = parser.add_mutually_exclusive_group()
+    form.add_argument("--brief", action="store_true", help="print the headline and one line for each finding")
     form.add_argument("--json", action="store_true", help="print the report as JSON")
     form.add_argument("--markdown", action="store_true", help="print the report as Markdown, to paste into a thread")
     foreign = parser.add_argument_group("models of other programs")
@@ -52,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     import torch
 
-    from transformer.commands.import_model import answers_of
+    from transformer.commands.import_model import answers_of, keep_answers
     from transformer.doctor.examination import examine
     from transformer.importers.handed_pieces import Given
     from transformer.importers.opening import load
@@ -60,7 +61,10 @@ def _run(options: argparse.Namespace) -> int:
 
     pairs = None if options.pairs is None else read_samples(options.pairs)
     given = Given(options.source_pieces, options.target_pieces, options.pieces)
-    checkpoint = load(options.checkpoint, answers=answers_of(options.answers), given=given, device=options.device)
+    answers = answers_of(options.answers)
+    checkpoint = load(options.checkpoint, answers=answers, given=given, device=options.device)
+    if said := keep_answers(options.checkpoint, answers):
+        print(said, file=sys.stderr)
     if checkpoint.config.count_parameters() <= SMALL:
         torch.set_num_threads(1)
     report = examine(checkpoint, pairs=pairs, seed=options.seed, reported=options.reported, progress=_told)
@@ -69,7 +73,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.json:
         print(report.to_json(), end="")
     else:
-        print(report.to_markdown() if options.markdown else report)
+        print(report.to_markdown() if options.markdown else report.brief() if options.brief else report)
     return {"broken": BROKEN, "not_tested": NOT_TESTED}.get(report.health, 0)
 
 

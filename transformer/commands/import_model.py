@@ -4,7 +4,8 @@ Nothing is written while questions are open: the report lists them, and with `--
 """
 
 import argparse
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,22 @@ def answers_of(given: Iterable[str]) -> dict[str, Any]:
     return answers
 
 
+def keep_answers(source: Path, answers: Mapping[str, Any]) -> str:
+    """Keep answers that opened a model, with those that are kept already; what became of that, to be printed."""
+    from transformer.importers.kept_answers import path_of, read
+    from transformer.importers.opening import kind_of
+
+    place = kind_of(source)[1]
+    path, kept = path_of(place), read(place).answers
+    if {**kept, **answers} == kept:
+        return f"answers read from {path}" if kept else ""
+    try:
+        path.write_text(json.dumps({**kept, **answers}, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        return f"the answers could not be kept in {path}: {error.strerror}"
+    return f"answers kept in {path}, and read from there the next time"
+
+
 def _run(options: argparse.Namespace) -> None:
     from transformer.checkpoint.save import save
     from transformer.importers import pickles
@@ -93,6 +110,8 @@ def _run(options: argparse.Namespace) -> None:
         if imported.parts is None:
             raise _unwritten(imported.report)
         save(imported.parts, options.out)
+        if said := keep_answers(options.source, answers):
+            print(said)
     finally:
         pickles.keep(0)
     print(f"written: {options.out}")

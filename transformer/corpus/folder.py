@@ -2,13 +2,15 @@
 
 A run is a folder of its own, `OUT/<key>/`: `about.json` says what was measured; of each shard that is done there are
 `sentences-000000.parquet`, `heads-000000.parquet`, for some `vectors-000000.parquet`, and, written last,
-`rollup-000000.parquet`. Nothing here is believed: only regular files inside the run's folder are opened, JSON and the
-footers of Parquet files are read within limits, and columns have to be those of `tables`. What cannot be used is
-refused in one sentence. It knows nothing of DuckDB (`queries`) and of how runs are made.
+`rollup-000000.parquet`; `sums-000000.json` has the SHA-256 of each. Nothing here is believed: files are compared with
+these sums when they are read (runs of earlier versions have none). Only regular files inside the run's folder are
+opened, JSON and the footers of Parquet files are read within limits, and columns have to be those of `tables`. What
+cannot be used is refused in one sentence. It knows nothing of DuckDB (`queries`) and of how runs are made.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -35,6 +37,7 @@ MOST_ABOUT, MOST_FOOTER = 100_000, 50_000_000  # bytes
 MOST_PACKED = 1_000  # bytes that one byte of a file may become
 FORMAT: Final = 1  # of about.json
 NEEDED: Final[tuple[Table, ...]] = ("sentences", "heads", "rollup")  # files of a shard that is there
+_REMEASURE: Final = say("Run the same command again: it measures what is damaged anew.")
 T = TypeVar("T")
 _KEY = re.compile(r"[0-9a-f]{16}")
 _FILE = re.compile(r"(sentences|heads|vectors|rollup)-(\d{6,9})\.parquet")
@@ -83,6 +86,38 @@ class Run:
 def file_name(table: Table, shard: int) -> str:
     """The name of a shard's table (the shard from 0)."""
     return f"{table}-{shard:06d}.parquet"
+
+
+def sums_name(shard: int) -> str:
+    """The name of the checksums of a shard's files."""
+    return f"sums-{shard:06d}.json"
+
+
+def damaged_files(folder: Path, shard: int, *, only: str = "") -> list[str]:
+    """Names of a shard's files that are not as they were written, or of one alone; of its checksums, if they are not.
+
+    A file is read through once, and again when it changes.
+    """
+    try:
+        sums = FolderFiles(folder).json(sums_name(shard), limit=MOST_ABOUT)
+        names = [only] if only else {*sums, *(file_name(table, shard) for table in NEEDED)}
+        return sorted(name for name in names if _sha256(folder / name) != sums.get(name))
+    except (CheckpointError, AttributeError, TypeError):
+        return [sums_name(shard)]
+
+
+def _sha256(path: Path) -> str:
+    try:
+        found = path.stat()
+        return _digest(path, (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+    except OSError:
+        return ""
+
+
+@lru_cache(maxsize=10_000)
+def _digest(path: Path, version: tuple[int, ...]) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def runs(folders: Iterable[Path]) -> tuple[list[Run], list[Sentence]]:
@@ -212,7 +247,9 @@ def _summaries(run: Run) -> rollups.Summaries:
 def damaged(*runs: Run, kind: str) -> DataError:
     """What is to be raised where a file that was looked into is not what it was; `kind` says how that showed."""
     names = ", ".join(run.key for run in runs)
-    return DataError("{runs}: a file is damaged or was replaced ({kind}).", runs=names, kind=kind)
+    return DataError(
+        "{runs}: a file is damaged or was replaced ({kind}). {remedy}", runs=names, kind=kind, remedy=_REMEASURE
+    )
 
 
 def check(run: Run, table: Table) -> list[Path]:
@@ -248,12 +285,24 @@ def _opened(files: FolderFiles, name: str, run: Run, table: Table) -> Iterator[p
             problem = _problem(parquet, size, run.about.options.shard, table)
             if problem:
                 raise DataError("{label}: {problem}.", label=label, problem=problem)
+            shard = int(name.rpartition("-")[2].partition(".")[0])
+            if files.has(sums_name(shard)) and damaged_files(run.folder, shard, only=name):
+                raise DataError(
+                    "{label}: its content is not what was written, by its checksum. {remedy}",
+                    label=label,
+                    remedy=_REMEASURE,
+                )
             yield parquet
     except CheckpointError as error:
         raise DataError(error.sentence) from None
     except (pa.ArrowException, OSError) as error:  # an OSError is a page that cannot be unpacked
         reason = shown(str(error))
-        raise DataError("{label}: is not a complete Parquet file ({reason}).", label=label, reason=reason) from None
+        raise DataError(
+            "{label}: is not a complete Parquet file ({reason}). {remedy}",
+            label=label,
+            reason=reason,
+            remedy=_REMEASURE,
+        ) from None
 
 
 def _problem(parquet: pq.ParquetFile, size: int, lines: int, table: Table) -> Sentence | None:

@@ -5,15 +5,19 @@ statistics of lines are added up, which gives exactly what sacrebleu gives for t
 percentile bootstrap: as many lines as there are, drawn from them with replacement, give a score, a thousand times.
 The draws are seeded, and made shard by shard.
 
+A share of lines, as of exact ones, needs no draws: its interval is Wilson's, and that of a difference is made of two
+of these. They have a width also where all lines are right, or none, and every draw says the same.
+
 Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (2004), section 3, for the
-bootstrap; Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the statistics.
+bootstrap; Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the statistics; Newcombe, "Improved
+Confidence Intervals for the Difference between Binomial Proportions Based on Paired Data" (1998), method 10.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,8 +27,12 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from transformer.analysis.alignment import Floats
+from transformer.analysis.alignment import Floats, count_links, diagonal_sources
+from transformer.analysis.draws import interval
+from transformer.analysis.gold import GoldPair
+from transformer.corpus.folder import open_run
 from transformer.corpus.found import LINKS
+from transformer.errors import DataError
 
 N_DRAWS: Final = 1_000
 _LEVEL: Final = (2.5, 97.5)  # percentiles
@@ -98,7 +106,7 @@ def scores(folder: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> CorpusScor
         n_lines=int(n),
         left_out=dict(left_out.most_common()),
         loss=figure(_score("loss")) if n_pieces else None,
-        exact=figure(_score("exact")) if n_exact else None,
+        exact=Figure(sums[3] / n_exact, *interval(int(sums[3]), int(n_exact))) if n_exact else None,
         bleu=figure(_score("bleu")) if n_bleu else None,
         chrf=figure(_score("chrf")) if n_chrf else None,
         heads=tuple(_aer(folder, n_draws=n_draws, seed=seed)),
@@ -108,8 +116,16 @@ def scores(folder: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> CorpusScor
 def paired(first: Path, second: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> dict[str, PairedScore]:
     """The scores that two runs over the same lines have both, on the lines that both have measured.
 
-    Both are scored on the same draws, so what makes a draw easy for both is not in the difference.
+    Both are scored on the same draws, so what makes a draw easy for both is not in the difference. A `DataError` says
+    that one measured its own output and the other the reference: these are scores of different texts.
     """
+    if len({open_run(one).about.options.decode for one in (first, second)}) > 1:
+        raise DataError(
+            "{first} and {second} cannot be compared: one of them measured the model's own output (--decode), the "
+            "other the reference. Measure both in the same way.",
+            first=first.name,
+            second=second.name,
+        )
     (lines, one), (others, other) = _by_line(first), _by_line(second)
     _, here, there = np.intersect1d(lines, others, return_indices=True)
     both = np.hstack([one[here], other[there]])
@@ -120,8 +136,39 @@ def paired(first: Path, second: Path, *, n_draws: int = N_DRAWS, seed: int = 0) 
         if sums[n_lines] and sums[width + n_lines]:
             score = _score(name)
             gap = _figure(lambda both, of=score: of(both[width:]) - of(both[:width]), sums, drawn)  # type: ignore[misc]
+            if name == "exact":
+                known = (one[here, 4] > 0) & (other[there, 4] > 0)
+                gap = _difference_of_shares(one[here, 3][known] > 0, other[there, 3][known] > 0)
             found[name] = PairedScore(float(score(sums[:width])), float(score(sums[width:])), gap)
     return found
+
+
+def _difference_of_shares(first: np.ndarray, second: np.ndarray) -> Figure:
+    """Second minus first share of the same lines, from the interval of each and how far they go together (phi)."""
+    n, p, q = len(first), float(first.mean()), float(second.mean())
+    (p_low, p_high), (q_low, q_high) = interval(int(first.sum()), n), interval(int(second.sum()), n)
+    product = float(
+        (first & second).sum() * (~first & ~second).sum() - (first & ~second).sum() * (~first & second).sum()
+    )
+    size = n * n * math.sqrt(p * (1 - p) * q * (1 - q))
+    phi = (max(product - n / 2, 0.0) if product > 0 else product) / size if size else 0.0
+
+    def reach(a: float, b: float) -> float:
+        return math.sqrt(max(0.0, a * a - 2 * phi * a * b + b * b))
+
+    return Figure(q - p, q - p - reach(q - q_low, p_high - p), q - p + reach(q_high - q, p - p_low))
+
+
+def diagonal(folder: Path, gold: Mapping[int, GoldPair]) -> float | None:
+    """The error rate without a model, of the lines that heads are scored on; None if there are none.
+
+    Each target word is linked with the source word at the same relative place.
+    """
+    tables = (pq.read_table(path, columns=_GOLD, use_threads=False).drop_null() for path in _sentences(folder))
+    pairs = [gold[line] for table in tables for line in table["line"].to_pylist()]
+    sizes = [(one, len(one.target), len(one.source)) for one in pairs]
+    found = [count_links(diagonal_sources(j, i), one.links, n_source=i) for one, j, i in sizes]
+    return float(sum(found[1:], start=found[0]).aer()) if found else None
 
 
 def _by_line(folder: Path) -> tuple[np.ndarray, Floats]:

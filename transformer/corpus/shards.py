@@ -3,10 +3,12 @@
     OUT/<key>/about.json                   what was measured, with what
     OUT/<key>/sentences-000000.parquet     the tables of shard 0 (see `tables`): also heads, rollup, and where a shard
                                            has some, vectors
+    OUT/<key>/sums-000000.json             the SHA-256 of these files
 
 The key is a hash of the checkpoint's content, the code that measures, the options and the file. So the files of a
-folder always belong together, and a run that was killed only measures the shards that are missing. A file gets its
-name when it is complete, the roll-up last. The same shard has the same bytes, whichever process measured it and when.
+folder always belong together, and a run that was killed only measures the shards that are missing, or are not as they
+were written. A file gets its name when it is complete, the roll-up last. The same shard has the same bytes, whichever
+process measured it and when.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ import torch
 
 from transformer.checkpoint.load import Checkpoint, in_memory
 from transformer.corpus import lines, measuring, rollups
-from transformer.corpus.folder import ABOUT, FORMAT, NEEDED, file_name
+from transformer.corpus.folder import ABOUT, FORMAT, NEEDED, damaged_files, file_name, sums_name
 from transformer.corpus.lines import Corpus, Shard
 from transformer.corpus.tables import SCHEMAS, TABLES, Options, Table
 from transformer.errors import CheckpointError, DataError
@@ -124,7 +126,14 @@ class Plan:
     counts: Mapping[int, int]  # their lines
 
     def done(self) -> set[int]:
-        """The shards that are there."""
+        """The shards that are there, as they were written."""
+        return {number for number in self._there() if not damaged_files(self.folder, number)}
+
+    def damaged(self) -> list[str]:
+        """The files that are there, and not as they were written; their shards are measured again."""
+        return [name for number in sorted(self._there()) for name in damaged_files(self.folder, number)]
+
+    def _there(self) -> set[int]:
         there = set(os.listdir(self.folder)) if self.folder.is_dir() else set()
         return {number for number in self.digests if all(file_name(table, number) in there for table in NEEDED)}
 
@@ -139,6 +148,8 @@ class Plan:
 
     def write(self, number: int, files: Files) -> None:
         """Write a shard's files, the roll-up last; an `OSError` where there is no room or no right to."""
+        sums = {file_name(table, number): hashlib.sha256(content).hexdigest() for table, content in files.items()}
+        _write(self.folder / sums_name(number), json.dumps(sums, indent=1).encode())
         for table in (name for name in TABLES if name in files):
             _write(self.folder / file_name(table, number), files[table])
 

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer.doctor.calibrated import at_least, at_most
 from transformer.doctor.findings import Measured, NotTested
 from transformer.doctor.head_measures import (
     SURE,
@@ -53,8 +54,9 @@ of_attention = partial(Test, "attention")
     threshold=UNHEARD,
     why=say(
         "If the vector that a head adds has only {share:g} times the stream's length, it is nearly lost in 32-bit "
-        "rounding. In the shipped checkpoints, this vector has at least 0.1 times that length for every head.",
+        "rounding. In the shipped checkpoints, every head's vector has at least {least:g} times that length.",
         share=UNHEARD,
+        least=at_least("dead_heads"),
     ),
     meaning=say(
         "These heads do not affect any output: without them, the model would write exactly the same text. The "
@@ -104,7 +106,8 @@ def dead_heads(patient: Patient) -> Measured:
     why=say(
         "This is the distance between W_Q^T W_K of two heads: 0 if the heads are equal, 1 if they have nothing in "
         "common. Heads start from random values, at a distance of about 1, and training does not bring them closer "
-        "together. In the shipped checkpoints, no two heads are closer than 0.77."
+        "together. In the shipped checkpoints, no two heads are closer than {least:g}.",
+        least=at_least("equal_heads"),
     ),
     meaning=say(
         "The two heads of each pair look at the same tokens in every sentence, so one of their attention maps is "
@@ -185,8 +188,9 @@ def _of_flat(patient: Patient, flat: list[Head], least: float, said: Sentence) -
 
 _WHY_FLAT = say(
     "Scores that differ by {flat:g} give weights that differ by 1 %. In the shipped checkpoints, the largest "
-    "difference in each head is at least 0.6.",
+    "difference in each head is at least {least:g}.",
     flat=FLAT,
+    least=at_least("uniform_heads", "collapsed_heads"),
 )
 _CAUSES_FLAT = say(
     "The head's W_Q or W_K is 0 or nearly 0 (pruned, not filled in by an import, or shrunk by weight decay), all "
@@ -258,7 +262,8 @@ def collapsed_heads(patient: Patient) -> Measured:
     threshold=MANY_SATURATED,
     why=say(
         "In a trained model, some heads put nearly all their weight on one key, but most do not: in the shipped "
-        "checkpoints, this happens in at most 2 % of the rows."
+        "checkpoints, this happens in at most {most:.1%} of the rows.",
+        most=at_most("saturated_softmax"),
     ),
     meaning=say(
         "The softmax is saturated: attention copies single tokens instead of mixing several. In training, no "

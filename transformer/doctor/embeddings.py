@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer.analysis.spectra import effective_number
+from transformer.analysis.spectra import spectrum
+from transformer.doctor.calibrated import at_least, at_most
 from transformer.doctor.findings import Measured, NotTested, Shown
 from transformer.doctor.patient import Patient, Test
 from transformer.model.linear import widened
@@ -31,8 +32,6 @@ MOST_ROWS = 4096
 """Of larger tables as many rows are drawn to count directions: the share changes in the third digit."""
 MOST_DIRECTIONS = 1024
 """Wider tables are projected on as many random directions."""
-STILL = 1e-6
-"""Share of the longest direction that is rounding."""
 MOST_VALUES = 2**26
 """Of still larger ones as many values are looked at, 256 MB."""
 
@@ -81,21 +80,19 @@ def directions(rows: Tensor) -> float:
     if centred.size(1) > MOST_DIRECTIONS:
         drawn = torch.randn(centred.size(1), MOST_DIRECTIONS, generator=torch.Generator().manual_seed(0))
         centred = centred @ drawn.double()
-    most = min(len(rows) - 1, centred.size(1))
-    squares = torch.linalg.eigvalsh(centred.T @ centred).clamp_min(0)
-    sizes = squares.sqrt()
-    if most < 1 or not float(sizes.sum()) > 0:
-        return 0.0
-    return effective_number(sizes[sizes > STILL * sizes.max()].numpy()) / most
+    most, found = min(len(rows) - 1, centred.size(1)), spectrum(centred)
+    return found.effective_rank / most if most > 0 and found is not None and found.largest > 0 else 0.0
 
 
 @Test(
     "feed_forward",
     say("Embeddings point in many directions"),
     why=say(
-        "In the shipped checkpoints, the mean cosine is at most 0.23, and at least 94 % of the directions are "
-        "used. If the mean cosine is above {cosine:g}, or less than {share:.0%} of the directions are used, the "
+        "In the shipped checkpoints, the mean cosine is at most {most:g}, and at least {least:.0%} of the directions "
+        "are used. If the mean cosine is above {cosine:g}, or less than {share:.0%} of the directions are used, the "
         "rows can hardly be distinguished.",
+        most=at_most("collapsed_embeddings"),
+        least=at_least("collapsed_embeddings.beside"),
         cosine=NARROW,
         share=FEW_DIRECTIONS,
     ),
@@ -125,6 +122,7 @@ def collapsed_embeddings(patient: Patient) -> Measured:
         verdict="broken" if bad else "well",
         number=cosine if by_cosine else share,
         threshold=NARROW if by_cosine else FEW_DIRECTIONS,
+        beside=share if by_cosine else cosine,
         said=say("The mean cosine between two rows of {table} is {cosine:.2f}.", table=narrow, cosine=cosine)
         if by_cosine
         else say("{table} uses {share:.1%} of its possible directions.", table=flat, share=share),

@@ -19,7 +19,8 @@ import torch
 from torch import Tensor
 
 from transformer.analysis.neurons import NEAR_ZERO, site
-from transformer.doctor.findings import Measured, NotTested, Shown
+from transformer.doctor.calibrated import at_most
+from transformer.doctor.findings import MOST_PLACES, Measured, NotTested, Shown
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.rereading import own_texts, random_texts, read_again
 from transformer.model.anatomy import StackName
@@ -131,13 +132,13 @@ def dead_neurons(patient: Patient) -> Measured:
     why = say(
         "A neuron counts as dead if it does not fire at any of {n:,} tokens, most of them random, and its mean "
         "input is at least {far:g} standard deviations below the point where it would fire. In the shipped "
-        "checkpoints, no neuron is more than 4.3 standard deviations below that point. A few neurons die in many "
-        "training runs, so the threshold is {share:.0%} of a layer.",
-        n=next(iter(visitor.seen.values())).n, far=FAR, share=MANY_DEAD,
+        "checkpoints, no neuron is more than {most:g} standard deviations below that point. A few neurons die in "
+        "many training runs, so the threshold is {share:.0%} of a layer.",
+        n=next(iter(visitor.seen.values())).n, far=FAR, share=MANY_DEAD, most=at_most("dead_neurons.beside"),
     )  # fmt: skip
     if share <= MANY_DEAD or int(neurons.sum()) < FEW_DEAD:
         said = say_n("{n:,} neuron is dead.", "{n:,} neurons are dead.", n_dead)
-        return Measured(verdict="well", number=share, said=said, why=why)
+        return Measured(verdict="well", number=share, beside=_farthest(visitor.seen), said=said, why=why)
     whole = bool(neurons.all())
     return Measured(
         verdict="broken" if whole else "look",
@@ -163,6 +164,12 @@ def _dead(patient: Patient, stack: StackName, layer: int, seen: dict[str, Spread
     layers: Any = patient.model.stack(stack).layers
     written = widened(layers[layer].ffn.down_proj.weight.detach()).norm(dim=0).cpu().double()  # [F]
     return blind | cut & ~far | (written <= STILL * written.median())
+
+
+def _farthest(seen: dict[str, Spread]) -> float:
+    """How many of its standard deviations a neuron's mean input is below 0, that of the farthest neuron."""
+    read = (one for name, one in seen.items() if name.endswith("pre_activation"))
+    return max(float((-one.mean / one.deviation)[one.deviation > 0].max()) for one in read)
 
 
 def _where(stack: StackName, layer: int, n_dead: int, share: float) -> Sentence:

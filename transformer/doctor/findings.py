@@ -62,6 +62,7 @@ class Measured:
     said: Sentence  # the number in a sentence, with its unit: what was measured, and how much it was
     number: float | None = None  # the deciding number; None if nothing was measured
     threshold: float | None = None  # what the number is compared with; None if there is none
+    beside: float | None = None  # a second number that `why` speaks of; None if there is none
     why: Sentence | Literal[""] = ""  # why the threshold is where it is; empty without one
     # What is wrong, in one sentence that names it; empty where the title says it.
     headline: Sentence | Literal[""] = ""

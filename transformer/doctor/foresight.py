@@ -117,12 +117,16 @@ _AGAIN: Sentence = say(
 )
 _WHY_DRAWN: Sentence = say(
     "This is the loss without the causal mask divided by the loss with it. Random text cannot be predicted, so in "
-    "a healthy model both losses are high. The ratio was 0.8 to 1.9 in all healthy models tested, and below 0.1 in "
-    "one trained with a leak."
+    "a healthy model both losses are high. A model trained with a leak copies the piece that it sees, so one of them "
+    "is far lower."
 )
 _NO_PAIRS: Sentence = say(
     "This was not tested. Random texts show no leak, but that proves nothing: a model trained with a leak may "
     "never have seen such texts. Provide a few pairs to find out."
+)
+_BUT_LAST: Sentence = say(
+    "These losses leave out the last piece of each text, because no piece comes after it that could be seen; the "
+    "losses of other tests include it."
 )
 _NOT_FINITE: Sentence = say("This model computes NaN or infinite values, so no loss can be computed.")
 
@@ -158,7 +162,8 @@ def leak(patient: Patient) -> Measured:
         if drawn is None:
             raise
         return drawn
-    return (_on_drawn(patient) if found.verdict == "well" else None) or found
+    drawn = _on_drawn(patient) if found.verdict == "well" else None
+    return drawn or replace(found, said=joined(" ", [found.said, _BUT_LAST]))
 
 
 def readable(patient: Patient) -> list[Row]:

@@ -22,6 +22,7 @@ from statistics import fmean
 import torch
 from torch import Tensor
 
+from transformer.doctor.calibrated import at_least
 from transformer.doctor.findings import Measured, NotTested, Shown
 from transformer.doctor.patient import BELOW, Patient, Test
 from transformer.doctor.read_rows import Drawing, Row, result
@@ -34,9 +35,9 @@ from words import say
 TOKENS = 8  # that change places
 TRIES = 3
 ORDER_SEEN = 1e-4
-"""Of the length of what attention gives. Rounding moves it by at most 2e-6, positions by 0.01 and more."""
+"""Of the length of what attention gives: more than rounding moves it, less than positions do (`calibrated`)."""
 SOURCE_SEEN = 0.01
-"""Nats a piece. A cross-attention that is cut moves nothing at all; the shipped models move by 1 nat and more."""
+"""Nats a piece. A cross-attention that is cut moves nothing at all; `calibrated` has what the shipped models do."""
 
 
 @Test(
@@ -44,8 +45,9 @@ SOURCE_SEEN = 0.01
     say("Token order matters"),
     threshold=ORDER_SEEN,
     why=say(
-        "When tokens are reordered, rounding alone changes the attention output by at most 0.000002 of its length. "
-        "In trained models, positions change it by at least 0.01 of its length."
+        "Without positions, reordering the tokens changes the attention output only by rounding, which is far below "
+        "the threshold. In the shipped checkpoints, it changes by at least {least:g} times its length.",
+        least=at_least("positions"),
     ),
     meaning=say("The order of the tokens is lost: to this model, every sentence is an unordered bag of pieces."),
     causes=say(
@@ -139,8 +141,10 @@ def _turned(patient: Patient, stack: Stack, seed: int) -> float:
     say("The output depends on the source"),
     threshold=SOURCE_SEEN,
     why=say(
-        "If the model does not use the source, a different source changes nothing (0 nats). In trained models, a "
-        "different source changes the next piece's probabilities by more than 1 nat on average."
+        "If the model does not use the source, a different source changes nothing (0 nats). In the shipped "
+        "checkpoints, a different source changes the next piece's probabilities by at least {least:g} nats on "
+        "average.",
+        least=at_least("source"),
     ),
     meaning=say("The output does not depend on the source: the decoder writes whatever is likely without it."),
     causes=say(

@@ -30,7 +30,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from transformer.analysis.spectra import effective_number
+from transformer.analysis.spectra import spectrum, work_of
+from transformer.doctor.calibrated import at_least, at_most
 from transformer.doctor.findings import MOST_PLACES, Measured, NotTested, Shown, Verdict
 from transformer.doctor.patient import BELOW, Patient, Test
 from transformer.doctor.read_rows import Row
@@ -39,14 +40,12 @@ from transformer.runs.finite import first_site
 from words import Sentence, say, say_n
 
 LARGE = 256  # values that a matrix has at least for its statistics to say something
-SAMPLE = 512  # rows and columns of which singular values are computed
+WORK = 1e11  # multiplications of singular values, about 20 seconds of a core
 UNIFORM = 1.8
-"""Largest value over root mean square. Uniform values give 1.73 at most (the root of 3), but for the chance in their
-mean; the matrices of nine healthy models from 2.10 up."""
+"""Largest value over root mean square. Uniform values give 1.73 at most (the root of 3), but for chance."""
 ALIKE = 0.9
 """Length of the mean of rows of length 1: about the root of 1 / rows where they were drawn, 1 where all are alike."""
-DIRECTIONS = 2.0
-"""Effective rank. The matrices of nine healthy models: from 10 of 32 up."""
+DIRECTIONS = 2.0  # effective rank
 HALF_MAX = 65_504.0
 NO_GAIN = 1e-3  # of the median
 MOST = 0.5  # of a norm's dimensions
@@ -54,11 +53,9 @@ DRAWN = 4096  # values of a matrix, whose deviation chance then moves by 1.1 %
 FEWEST = 4  # matrices of a layer
 USUAL = (0.01, 0.02)  # deviations that programs draw with; the root of 1 / d_model is another
 ONE = 3.0
-"""How far a layer's deviations are from a usual one, in units of chance: 1 as drawn, in healthy models 30 or more."""
-APART = 1.4
-"""In all healthy models that were tried deviations of W_K and W_Q are 0.97 to 1.02 times each other."""
-COPY = 0.9
-"""Mean cosine of the rows of two tables. Tables that were trained apart: -0.3 to 0.1; copies: above 0.99."""
+"""How far a layer's deviations are from a usual one, in units of chance: about 1 as drawn."""
+APART = 1.4  # how many times each other the deviations of W_K and W_Q may be
+COPY = 0.9  # mean cosine of the rows of two tables: about 0 of those that have nothing in common, 1 of copies
 TABLES = ("src_table", "tgt_table", "output_table")
 
 _TOO_SMALL: Final = say("All matrices of this model are too small for this test.")
@@ -165,22 +162,20 @@ def _found(bad: list[str], number: float, *, said: Sentence, well: Sentence, fau
     ),
 )
 def precision(patient: Patient) -> Measured:
-    """Whether the values fit into 16 bits, in which checkpoints are saved, and how many are kept so."""
-    most, where, n, narrow = 0.0, "", 0, 0
+    """Whether the values fit into 16 bits, in which checkpoints are saved, and how many of the file have them."""
+    most, where, narrow = 0.0, "", patient.checkpoint.narrow
     for name, one in each(patient):
-        n += one.numel()
-        narrow += one.numel() * (one.element_size() < 4)
         largest = float(one.abs().max())
         most, where = max((most, where), (largest, name))
     too_large = most > HALF_MAX
     said = (
         say("The largest value is {most:.3g}, in {where}.", most=most, where=where)
-        if too_large
+        if too_large or narrow is None
         else say(
-            "The largest value is {most:.3g}, in {where}; {share:.0%} of all values are stored in 16 bits.",
+            "The largest value is {most:.3g}, in {where}; in the file, {share:.0%} of all values have 16 bits.",
             most=most,
             where=where,
-            share=narrow / max(1, n),
+            share=narrow,
         )
     )
     return Measured(
@@ -224,8 +219,9 @@ def constant(patient: Patient) -> Measured:
     threshold=UNIFORM,
     why=say(
         "In a matrix freshly initialised by `nn.Linear`, no value is above 1.73 times the root mean square. In "
-        "trained matrices, the largest value is at least 2.1 times the root mean square. (Matrices initialised "
-        "from a normal distribution look like trained ones in this test.)"
+        "the shipped checkpoints, the largest value of every matrix is at least {least:g} times that. "
+        "(Matrices initialised from a normal distribution look like trained ones in this test.)",
+        least=at_least("initial"),
     ),
     meaning=say("These matrices are random noise, and so is everything computed with them."),
     causes=say(
@@ -262,9 +258,10 @@ def initial(patient: Patient) -> Measured:
     say("Singular values are spread out"),
     threshold=DIRECTIONS,
     why=say(
-        "Divide each squared singular value by the sum of all squares: the effective rank is e to the power of the "
-        "entropy of these shares. If n singular values are equal and the rest are 0, the effective rank is n. In "
-        "healthy models, it is at least a third of the width."
+        "Divide each singular value by the sum of all: the effective rank is e to the power of the entropy of these "
+        "shares (Roy and Vetterli, 2007). If n singular values are equal and the rest are 0, the effective rank is "
+        "n. In the shipped checkpoints, it is at least {least:g}.",
+        least=at_least("rank"),
     ),
     meaning=say(
         "Whatever vector is multiplied by one of these matrices, the result lies almost on one line, so it carries "
@@ -276,12 +273,18 @@ def initial(patient: Patient) -> Measured:
     ),
 )
 def rank(patient: Patient) -> Measured:
-    """Spread of the singular values of what is multiplied by."""
-    # In a table rows are looked up: of embeddings, positions or token types.
-    found = {name: _effective_rank(one) for name, one in _matrices(patient) if not name.endswith("table")}
-    found = {name: value for name, value in found.items() if value > 0}
-    if not found:
+    """Spread of the singular values of what is multiplied by: in a table, rows are looked up."""
+    matrices = [pair for pair in _matrices(patient) if not pair[0].endswith("table") and bool(pair[1].any())]
+    if not matrices:
         raise NotTested(_TOO_SMALL)
+    found, work = dict[str, float](), 0
+    for name, one in sorted(matrices, key=lambda pair: work_of(tuple(pair[1].shape))):  # the smaller first
+        patient.pause()
+        work += work_of(tuple(one.shape))
+        if work <= WORK and (values := spectrum(one)) is not None:
+            found[name] = values.effective_rank
+    if not found:
+        raise NotTested("All matrices of this model are too large for this test.")
     bad = [name for name, value in found.items() if value < DIRECTIONS]
     least = min(found.values())
     said = say_n(
@@ -291,19 +294,13 @@ def rank(patient: Patient) -> Measured:
         first=next(iter(bad), ""),
     )
     well = say(
-        "The singular values are spread out: every matrix has an effective rank of at least {least:.3g}.", least=least
+        "The singular values are spread out: {n} of {all} matrices were decomposed, and each has an effective rank "
+        "of at least {least:.3g}.",
+        n=len(found),
+        all=len(matrices),
+        least=least,
     )
     return _found(bad, least, said=said, well=well, fault="look")
-
-
-@torch.inference_mode()
-def _effective_rank(matrix: Tensor) -> float:
-    """Of evenly spaced rows and columns, 1 to as many as there are; 0 for a matrix of zeros."""
-    rows, columns = (torch.arange(min(n, SAMPLE)) * n // min(n, SAMPLE) for n in matrix.shape)
-    part = matrix[rows][:, columns].double()
-    part = part if part.size(0) <= part.size(1) else part.T
-    energy = torch.linalg.eigvalsh(part @ part.T).clamp_min(0)  # squares of the singular values
-    return effective_number(energy.numpy(force=True)) if float(energy.sum()) > 0 else 0.0
 
 
 @of_weights(
@@ -343,7 +340,8 @@ def norm_gains(patient: Patient) -> Measured:
     why=say(
         "This number is how far the standard deviations of a layer's matrices are from a typical initial value "
         "(0.01, 0.02 or 1/√d_model), in units of the variation expected by chance. It is about 1 in a newly "
-        "initialised layer and at least 30 in healthy models."
+        "initialised layer and at least {least:g} in the shipped checkpoints.",
+        least=at_least("drawn_layers"),
     ),
     meaning=say("The layer still has its initial values, so it computes only noise."),
     causes=say(
@@ -389,7 +387,9 @@ def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
     threshold=APART,
     why=say(
         "This compares the standard deviations of W_K and W_Q. Both matrices are initialised in the same way and "
-        "change by similar amounts in training: in all healthy models tested, W_K ÷ W_Q was 0.97 to 1.02."
+        "change by similar amounts in training: in the shipped checkpoints, neither is more than {most:g} times the "
+        "other.",
+        most=at_most("balance"),
     ),
     meaning=say(
         "W_Q or W_K was scaled, or something was added to it, so the attention scores differ from those in training."
@@ -464,8 +464,8 @@ def copies(patient: Patient) -> Measured:
 
 
 _WHY_COPIES: Final = say(
-    "In tables that were trained separately, the mean cosine similarity of corresponding rows is −0.3 to 0.1; in "
-    "copies, it is above 0.99."
+    "Corresponding rows of tables that were trained separately have no direction in common, so their mean cosine "
+    "similarity is nearer to 0 than to 1; in copies, it is nearly 1."
 )
 
 

@@ -23,7 +23,7 @@ from transformer.model.anatomy import Anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.trace import Trace
-from transformer.trying.losses import Loss
+from transformer.trying.losses import MASKS, Loss
 from transformer.trying.samples import Samples
 from transformer.trying.variants import Variants
 from words import Sentence
@@ -80,7 +80,7 @@ class Patient:
         """Where the sentences come from."""
         if self.given is not None:
             return "given"
-        return "examples" if self.checkpoint.card.tried() else "none"
+        return "examples" if len(_of_card(self.checkpoint)) else "none"
 
     @cached_property
     def samples(self) -> Samples:
@@ -142,10 +142,14 @@ class Patient:
 
 
 def _of_card(checkpoint: Checkpoint) -> Samples:
-    """The examples of the card, with what should come out where the card says it of each."""
-    card = checkpoint.card
-    targets = [card.reference_of(one) for one in card.tried()]
-    return Samples(tuple(card.tried()), tuple(one for one in targets if one) if all(targets) else ())
+    """The examples of the card, with what should come out where the card says it of each.
+
+    Where pieces are hidden to be guessed, one with a gap of its own is left out: nobody says what belongs there.
+    """
+    card, gaps = checkpoint.card, MASKS if checkpoint.model.anatomy.fills else ()
+    tried = [one for one in card.tried() if not any(gap in one for gap in gaps)]
+    targets = [card.reference_of(one) for one in tried]
+    return Samples(tuple(tried), tuple(one for one in targets if one) if all(targets) else ())
 
 
 LEAK, BELOW = 1, 2

@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer.doctor.calibrated import at_most
 from transformer.doctor.findings import Measured, NotTested, PageName, Shown
 from transformer.doctor.patient import BELOW, Patient, Test
 from transformer.errors import ConfigError, DataError, QueryError
@@ -36,8 +37,7 @@ from transformer.trying.verdicts import surely_better
 from words import Sentence, say, say_n
 
 GAIN = 0.05
-"""Nats a piece by which a neighbour has to be better. The shipped and foreign healthy models: at most 0.016 on twelve
-of a hundred texts. Wrong numbers of heads: 0.06 to 4."""
+"""Nats a piece by which a neighbour has to be better; `calibrated` has by how much it is in the shipped models."""
 EASY = 1.0
 """Nats a piece up to which a model plainly works. Above, it is wrong in some way, and any change may be better by
 chance: there a neighbour counts only if it explains half of the rest."""
@@ -161,9 +161,11 @@ of_setting = partial(
     Test,
     "wiring",
     why=say(
-        "In healthy models, changing a setting lowers the loss by at most 0.016 nats per piece; a wrong setting "
-        "raises it by 0.06 to 10. A different value counts as better only if the loss falls by more than chance "
-        "explains, or if it falls on every text and by more than 0.1 on average."
+        "In the shipped checkpoints, changing a setting lowers the loss by at most {most:g} nats per piece; most "
+        "changes raise it. A different value counts as better only if the loss falls by more than chance "
+        "explains, or if it falls on every text and by more than {plain:g} on average.",
+        most=max(0.0, at_most("score_scale", "n_heads", "scale_embedding", "norm", "activation", "position_shift")),
+        plain=PLAIN,
     ),
 )
 
@@ -207,11 +209,11 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
     beyond_chance = surely_better(after, before)
     seen = beyond_chance or (gain > PLAIN and _better_on_each(after, before))
     if gain <= needed or not seen or _another_explains_more(patient, gain, values):
-        said = say_n("{n} other value was tried: with {best}, the loss is {after:.3g} nats per piece; with the "
-                     "model's own value, it is {before:.3g}.",
-                     "{n} other values were tried: with the best, {best}, the loss is {after:.3g} nats per piece; "
-                     "with the model's own value, it is {before:.3g}.", len(losses), best=best.name,
-                     after=after.mean, before=before.mean)  # fmt: skip
+        said = say_n("{n} other value was tried on {texts}: with {best}, the loss is {after:.3g} nats per piece; "
+                     "with the model's own value, it is {before:.3g}.",
+                     "{n} other values were tried on {texts}: with the best, {best}, the loss is {after:.3g} nats "
+                     "per piece; with the model's own value, it is {before:.3g}.", len(losses), best=best.name,
+                     texts=_texts(before), after=after.mean, before=before.mean)  # fmt: skip
         return Measured(verdict="well", number=gain, threshold=needed, said=said, shown=shown)
     parts = patient.anatomy
     judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
@@ -222,8 +224,10 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
         number=gain,
         threshold=needed,
         said=say(
-            "With {best}, the loss is {after:.3g} nats per piece; with the model's own value, it is {before:.3g}.",
+            "With {best}, the loss on {texts} is {after:.3g} nats per piece; with the model's own value, it is "
+            "{before:.3g}.",
             best=best.name,
+            texts=_texts(before),
             before=before.mean,
             after=after.mean,
         ),
@@ -239,6 +243,11 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
         places=(best.name,),
         shown=shown,
     )
+
+
+def _texts(loss: Loss) -> Sentence:
+    """How many texts a loss is of: more than other tests take (`SCORED`)."""
+    return say_n("{n} text", "{n} texts", len(loss.totals))
 
 
 def _another_explains_more(patient: Patient, gain: float, values: Values) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from transformer.doctor.calibrated import at_most
 from transformer.doctor.findings import Measured, NotTested
 from transformer.doctor.patient import BELOW, Patient, Test
 from transformer.errors import GlassformerError, TokenizerError
@@ -277,8 +278,9 @@ def _bare(text: str) -> str:
     threshold=MANY_UNKNOWN,
     why=say(
         "If the texts are in the tokenizer's language, at most a few percent of their pieces are unknown, for "
-        "example in names and rare symbols. With the shipped checkpoints, less than 1 % are unknown in texts that "
-        "they were not trained on."
+        "example in names and rare symbols. In the example texts of the shipped checkpoints, at most {most:.1%} are "
+        "unknown.",
+        most=at_most("unknown_pieces"),
     ),
     meaning=say(
         "The model reads the same unknown piece for all these parts of the texts, so it cannot distinguish them."

@@ -12,7 +12,7 @@ import json
 import math
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from transformer.doctor.calibration import COLUMNS as COLUMNS_OF_PAIRS
@@ -130,7 +130,7 @@ class Report:
     def _parts(self) -> Iterator[str]:
         yield say("## Doctor: {summary}", summary=_quoted(self.summary()))
         yield say("Checkpoint `{hash}`, {origin}.", hash=self.content_hash[:12], origin=self._read())
-        for finding in (*self.only("broken"), *self.only("look")):
+        for finding in filter(_is_wrong, told_once(self.worst_first)):
             yield from _in_full(finding)
         if self.pairs:
             yield say("### Pairs ({n})", n=len(self.pairs))
@@ -155,11 +155,38 @@ class Report:
     def __str__(self) -> str:
         """The report for a terminal, in English."""
         lines = [str(self.summary()), f"({self._read()})"]
-        for finding in self.worst_first:
+        for finding in told_once(self.worst_first):
             lines += _lines(finding)
         if self.pairs:
             lines += ["", *(_pair(one) for one in self.pairs)]
         return "\n".join(lines)
+
+    def brief(self) -> str:
+        """The same in a few lines: the headline, a line for each finding, and how many others there are."""
+        wrong = [
+            f"{VERDICTS[one.verdict].upper():<15}{one.title} [{one.test}]: {' '.join(one.measured.said.split())}"
+            + f" {say('This follows from another finding.')}" * bool(one.follows)
+            for one in filter(_is_wrong, self.worst_first)
+        ]
+        well, silent = len(self.only("well")), len(self.only("not_applicable"))
+        others = f"({VERDICTS['well']}: {well}, {VERDICTS['not_applicable']}: {silent})"
+        return "\n".join([str(self.summary()), f"({self._read()})", *wrong, others])
+
+
+def _is_wrong(one: Finding) -> bool:
+    return one.verdict in ("broken", "look")
+
+
+def told_once(findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Findings in which a text that an earlier one says is left out; for causes, the earlier one is named."""
+    told: dict[str, Finding] = {}
+    for one in findings:
+        found, again = one.measured, dict[str, Any]()
+        for name in ("meaning", "causes", "why") if _is_wrong(one) else ():
+            first = told.setdefault(getattr(found, name), one)
+            if first is not one:
+                again[name] = say("As for “{title}”.", title=first.title) if name == "causes" and found.causes else ""
+        yield replace(one, measured=replace(found, **again))
 
 
 def follows(cause: str) -> Sentence:

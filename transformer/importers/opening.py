@@ -19,6 +19,7 @@ from transformer.checkpoint.load import Checkpoint, assembled
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError
 from transformer.files.files import FolderFiles
+from transformer.importers import kept_answers
 from transformer.importers.answers import as_said, check_names
 from transformer.importers.candidates import scored
 from transformer.importers.handed_pieces import NOTHING, Given
@@ -121,7 +122,7 @@ def preview(
         CheckpointError: It is damaged, unknown or a checkpoint of this program, or an answer is refused.
         DataError: The pairs cannot be read.
     """
-    imported = _understood(source, answers, given, inside)
+    imported = _with_kept(source, answers, given, inside)
     if given.pairs is None or not imported.report.asked:
         return imported
     without_pairs = replace(given, pairs=None)
@@ -149,10 +150,22 @@ def ranked(
     """
 
     def build(more: Mapping[str, Any]) -> Checkpoint | None:
-        content = _understood(source, {**answers, **more}, given, inside).content
+        content = _with_kept(source, {**answers, **more}, given, inside).content
         return None if content is None else made(content, Path(source), inside, silent)
 
     return scored(report, build, samples, progress=progress)
+
+
+def _with_kept(source: Path | str, answers: Mapping[str, Any], given: Given, inside: Path | None) -> Imported:
+    """What is understood with the answers that are kept beside the model, too."""
+    kept = kept_answers.read(kind_of(Path(source), inside=inside)[1], inside=inside)
+    try:
+        found = _understood(source, {**kept.answers, **answers}, given, inside)
+    except CheckpointError as error:
+        _understood(source, answers, given, inside)  # raises, too, where what is kept is not at fault
+        hint = say("That answer was read from {file}; change it there, or delete the file.", file=kept.file)
+        raise CheckpointError(joined(" ", [error.sentence, hint])) from error
+    return replace(found, report=kept.told(found.report, answers))
 
 
 def _understood(source: Path | str, answers: Mapping[str, Any], given: Given, inside: Path | None) -> Imported:

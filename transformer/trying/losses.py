@@ -248,7 +248,10 @@ def _hidden_alone(tried: Scorable, samples: Samples) -> Loss:
     for text in samples.sources:
         ids = text_ids(text, tried.src_tokenizer, config.normalisation)
         whole = torch.tensor((*config.source_start, *ids, *config.source_end))  # [S]
-        places = torch.arange(len(ids))[:: -(-len(ids) // MOST_HIDDEN) or 1] + len(config.source_start)  # [N]
+        known = torch.tensor(
+            [i for i, one in enumerate(ids) if one != mask], dtype=torch.long
+        )  # not the text's own gaps
+        places = known[:: -(-len(known) // MOST_HIDDEN) or 1] + len(config.source_start)  # [N]
         rows = whole.repeat(len(places), 1)
         rows[torch.arange(len(places)), places] = mask
         hidden = model.encode(rows)[torch.arange(len(places)), places]  # [N, D]

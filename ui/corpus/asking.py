@@ -24,8 +24,6 @@ from transformer.errors import GlassformerError
 from transformer.model.anatomy import Kind
 from ui.server.turns import DRAWING
 
-DRAWS = 200  # of lines, for the interval of a score: few enough that nobody waits
-
 
 @contextmanager
 def _reading(*runs: Run) -> Iterator[None]:
@@ -64,8 +62,9 @@ def line(run: Run, number: int) -> Whole | None:
 def scores_of(run: Run) -> CorpusScores:
     """As `scores.scores`."""
     with _reading(run):
-        folder.check(run, "sentences")
-        return scores.scores(run.folder, n_draws=DRAWS)
+        for table in ("sentences", "heads"):
+            folder.check(run, table)
+        return scores.scores(run.folder)
 
 
 @lru_cache(maxsize=32)
@@ -86,7 +85,9 @@ def most_different(first: Run, second: Run, name: Name, head: Head, n: int) -> S
 def score_differences(first: Run, second: Run) -> tuple[Mapping[str, PairedScore], tuple[Difference | None, bool]]:
     """As `scores.paired`, and `paired.of_log_prob`."""
     with _reading(first, second):
-        return scores.paired(first.folder, second.folder, n_draws=DRAWS), paired.of_log_prob(first, second)
+        for run in (first, second):
+            folder.check(run, "sentences")
+        return scores.paired(first.folder, second.folder), paired.of_log_prob(first, second)
 
 
 @lru_cache(maxsize=4)

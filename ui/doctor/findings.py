@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from transformer.doctor.calibration import COLUMNS
 from transformer.doctor.checklist import ordered
 from transformer.doctor.findings import AREAS, MOST_PLACES, VERDICTS, Finding, PageName, Shown, Verdict
-from transformer.doctor.whole import Report, follows
+from transformer.doctor.whole import Report, follows, told_once
 from ui.shared import drawing, menu
 from ui.shared.door import here, st, table
 from ui.shared.numbers import digits
@@ -35,7 +35,7 @@ _COUNTED: Final[dict[Verdict, Callable[[int], Sentence]]] = {
 def wrong(findings: Sequence[Finding], link: Link) -> None:
     """Draw what is broken, then what is worth a look; the links keep the checkpoint of `link`."""
     for verdict in WRONG:
-        found = [one for one in ordered(findings) if one.verdict == verdict]
+        found = [one for one in told_once(ordered(findings)) if one.verdict == verdict]
         if found:
             st.subheader(joined(" ", [ICONS[verdict], _COUNTED[verdict](len(found))]), anchor=False)
             for one in found:

@@ -19,6 +19,7 @@ from transformer.files.files import FolderFiles
 from transformer.importers import candidates, opening, pickles
 from transformer.importers.handed_pieces import Given
 from transformer.importers.imported import Imported
+from transformer.importers.kept_answers import ENDING, path_of
 from transformer.importers.opening import QuestionsError, kind_of
 from transformer.importers.report import ImportReport
 from transformer.importers.weights import OUTLINE
@@ -150,7 +151,7 @@ def beside(entry: Entry) -> list[str]:
         return []
     names = [file.relative_to(entry.root).as_posix() for file in found[:MOST_FILES]]
     shown = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
-    return [name for name in shown if not name.endswith(OUTLINE)]  # which is this program's own
+    return [name for name in shown if not name.endswith((OUTLINE, ENDING))]  # which are this program's own
 
 
 _Which = tuple[str, str, Signature, str]
@@ -162,7 +163,8 @@ def _which(entry: Entry, given: Answers) -> _Which:
     if entry.folder.is_dir():
         names += sorted(file.name for file in entry.folder.iterdir())[:MOST_FILES]
     tokenizers = [str(value) for name, value in given if name in TOKENIZERS]
-    sign = (*signature(entry.folder, names), *signature(entry.root, tokenizers))
+    kept = signature(path_of(entry.folder), [""])
+    sign = (*signature(entry.folder, names), *signature(entry.root, tokenizers), *kept)
     return str(entry.folder), str(entry.root), sign, addresses.write(given)
 
 

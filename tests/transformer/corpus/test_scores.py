@@ -1,5 +1,7 @@
 """Scores of a corpus run: exactly those of the whole corpus at once, and intervals that cover what they should."""
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,6 +10,7 @@ import sacrebleu
 
 from tests.conftest import SOURCES, TARGETS
 from transformer.analysis.alignment_scores import score_alignment
+from transformer.analysis.draws import interval
 from transformer.analysis.gold import read_gold
 from transformer.corpus import lines, scores, shards
 from transformer.corpus.tables import SENTENCES, Options
@@ -54,10 +57,49 @@ def test_an_interval_is_that_of_the_plain_bootstrap_and_repeats(outputs, tmp_pat
     write(tmp_path, [row(*pair) for pair in zip(*outputs, strict=True)], size=7)
     found, (written, references) = scores.scores(tmp_path, n_draws=4000), outputs
     assert found == scores.scores(tmp_path, n_draws=4000)
-    assert found.exact != scores.scores(tmp_path, n_draws=4000, seed=1).exact
+    assert found.chrf != scores.scores(tmp_path, n_draws=4000, seed=1).chrf
     exact = np.array([a == b for a, b in zip(written, references, strict=True)])
+    assert (found.exact.low, found.exact.high) == interval(int(exact.sum()), 60)
     plain = exact[np.random.default_rng(5).integers(60, size=(20_000, 60))].mean(axis=1)
-    assert [found.exact.low, found.exact.high] == pytest.approx(np.percentile(plain, [2.5, 97.5]), abs=0.02)
+    assert [found.exact.low, found.exact.high] == pytest.approx(np.percentile(plain, [2.5, 97.5]), abs=0.04)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_where_all_lines_are_right_or_none_the_share_has_an_interval(tmp_path, right):
+    write(tmp_path, [row("the fox", "the fox" if right else "a lake")] * 50, size=20)
+    exact = scores.scores(tmp_path).exact
+    assert (exact.low, exact.high) == interval(50 * right, 50)
+    assert exact.high - exact.low == pytest.approx(0.0713, abs=1e-3)  # 1.96^2 / (50 + 1.96^2)
+
+
+def test_the_interval_of_a_rare_share_covers_it_as_often_as_it_says():
+    """Exactly, over all counts: at p = 0.02 and 50 lines the percentile bootstrap covers it in 64 of 100."""
+    p, n = 0.02, 50
+    chances = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+    covers = [low <= p <= high for low, high in (interval(k, n) for k in range(n + 1))]
+    assert sum(chance for chance, one in zip(chances, covers, strict=True) if one) > 0.9
+
+
+@pytest.mark.parametrize(
+    "cells", [(36, 12, 2, 0), (54, 0, 0, 0), (0, 0, 0, 40), (1, 97, 1, 1), (20, 5, 9, 6), (0, 30, 0, 0)]
+)
+def test_a_difference_of_shares_is_symmetric_and_never_without_width(cells):
+    _, first, second, _ = cells
+    one = np.repeat([True, True, False, False], cells)
+    other = np.repeat([True, False, True, False], cells)
+    gap, back = scores._difference_of_shares(one, other), scores._difference_of_shares(other, one)
+    assert gap.value == pytest.approx((second - first) / sum(cells))
+    assert (back.low, back.high) == pytest.approx((-gap.high, -gap.low))
+    assert -1 <= gap.low < gap.value + 1e-12
+    assert gap.value - 1e-12 < gap.high <= 1
+    assert gap.high - gap.low > 0.01
+
+
+def test_newcombes_own_example():
+    """Table II of the paper, the first row: 36, 12, 2, 0 gives 0.0569 to 0.3404."""
+    one, other = (np.repeat(pattern, (36, 12, 2, 0)) for pattern in ([1, 1, 0, 0], [1, 0, 1, 0]))
+    gap = scores._difference_of_shares(other > 0, one > 0)
+    assert (gap.low, gap.high) == pytest.approx((0.0569, 0.3404), abs=2e-4)
 
 
 def test_the_draws_of_shards_together_are_draws_from_all_lines():
@@ -129,7 +171,10 @@ def test_error_rates_are_those_of_evaluate(checkpoint, checkpoint_folder, tmp_pa
         path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     corpus = lines.aligned(files, source_text="spaced", target_text="spaced")
     found = measured(checkpoint, checkpoint_folder, corpus, Options(shard=4), tmp_path)
-    expected = score_alignment(checkpoint, read_gold(*files), source_text="spaced", target_text="spaced").heads
+    whole = score_alignment(checkpoint, read_gold(*files), source_text="spaced", target_text="spaced")
+    (run,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert scores.diagonal(run, corpus.gold) == whole.diagonal
+    expected = whole.heads
     assert len(found.heads) == expected[0].size
     for one in found.heads:
         predicts, reads = expected[:, one.layer - 1, one.head - 1]

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,7 +15,7 @@ import pytest
 from tests.conftest import SOURCES, TARGETS
 from transformer.analysis.spacing import SPACINGS
 from transformer.corpus import lines, shards
-from transformer.corpus.folder import open_run
+from transformer.corpus.folder import check, open_run
 from transformer.corpus.tables import HEADS, SCHEMAS, Line, Options
 from transformer.errors import CheckpointError, DataError
 
@@ -205,7 +206,9 @@ def test_a_full_disk_costs_nothing_that_is_there(plan, monkeypatch):
         write_both()
     assert sorted(path.name for path in run.folder.iterdir()) == [
         "about.json",
-        *(f"{table}-000000.parquet" for table in ("heads", "rollup", "sentences", "vectors")),
+        *(f"{table}-000000.parquet" for table in ("heads", "rollup", "sentences")),
+        "sums-000000.json",
+        "vectors-000000.parquet",
     ]
     assert not json.loads((run.folder / "about.json").read_text())["complete"]
     assert run.done() == {0}
@@ -238,3 +241,61 @@ def test_a_checkpoint_that_changed_meanwhile_is_noticed(plan):
         job.files(shard)
     with pytest.raises(DataError, match="the program was changed during the run"):
         replace(job, code="another").files(shard)
+
+
+def flipped(path, place):
+    content = bytearray(path.read_bytes())
+    content[place % len(content)] ^= 1 << place % 8
+    path.write_bytes(content)
+
+
+DAMAGE = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "empty": lambda path: path.write_bytes(b""),
+    **{f"bit {place}": partial(flipped, place=place) for place in (0, 5, 97, 400, 1111, -1, -9, -50)},
+}
+
+
+def test_damage_is_named_refused_and_measured_again(plan):
+    run = plan()
+    measure(run)
+    before = contents(run.folder)
+    for table in ("sentences", "heads", "rollup", "vectors"):
+        path = run.folder / f"{table}-000000.parquet"
+        for name, damage in DAMAGE.items():
+            damage(path)
+            with pytest.raises(DataError, match=rf"{path.name}.* Run the same command again"):
+                check(open_run(run.folder), table)
+            assert run.damaged() == [path.name], name
+            assert [shard.number for shard in run.missing()] == [0]
+            path.write_bytes(before[path.name])
+            assert run.damaged() == []
+    for path in run.folder.glob("*-000000.parquet"):
+        DAMAGE["bit 400"](path)
+    assert len(run.damaged()) == 4
+    measure(run)
+    assert contents(run.folder) == before
+    check(open_run(run.folder), "heads")
+
+
+def test_a_table_that_was_exchanged_for_that_of_another_shard_is_noticed(plan):
+    run = plan()
+    measure(run)
+    shutil.copy(run.folder / "sentences-000001.parquet", run.folder / "sentences-000000.parquet")
+    assert run.damaged() == ["sentences-000000.parquet"]
+
+
+def test_without_its_checksums_a_shard_is_measured_again_and_can_be_read_if_there_are_none(plan):
+    run = plan()
+    measure(run)
+    before, path = contents(run.folder), run.folder / "sums-000001.json"
+    path.unlink()
+    check(open_run(run.folder), "heads")  # as those of earlier versions
+    assert run.damaged() == [path.name]
+    for content in (b"", b"[]", b"{", b"{}"):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="Run the same command again"):
+            check(open_run(run.folder), "heads")
+        assert run.damaged()
+    measure(run)
+    assert contents(run.folder) == before

@@ -1,9 +1,17 @@
 """What is wrong with parameters by themselves."""
 
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 
 from tests.transformer.doctor.changed import changed, found
+from tests.transformer.doctor.healthy import healthy
+from transformer.checkpoint.load import load
+from transformer.doctor import parameter_tests
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -106,3 +114,40 @@ def test_a_damaged_tensor_is_the_business_of_one_test(reverse):
     damaged = spoilt(reverse, lambda model: model.decoder.layers[1].ffn.up_proj.weight[3].fill_(torch.nan))
     tests = ("precision", "constant", "initial", "rank", "norm_gains", "copies", "zero_rows")
     assert {found(damaged, test).verdict for test in tests} == {"well"}
+
+
+def test_the_effective_rank_is_roy_and_vetterlis_of_whole_matrices():
+    """As the page of parameters has it: the entropy of the shares of the singular values, by NumPy."""
+    checkpoint = load("checkpoints/zh-en")  # its widest matrices have 1,024 rows
+    least = np.inf
+    for name, one in checkpoint.model.named_parameters():
+        if one.dim() == 2 and not name.endswith("table"):
+            sizes = np.linalg.svd(one.detach().double().numpy(), compute_uv=False)
+            shares = sizes / sizes.sum()
+            least = min(least, np.exp(-(shares * np.log(shares)).sum()))
+    measured = found(checkpoint, "rank").measured
+    assert measured.number == pytest.approx(least, rel=1e-6)
+    assert "Roy and Vetterli" in measured.why
+
+
+def test_matrices_that_take_too_long_are_left_out_and_counted(reverse, monkeypatch):
+    whole = int(re.search(r"(\d+) of \1 matrices", found(reverse, "rank").measured.said).group(1))
+    for most, said in (
+        (1.5e6, rf"(?!{whole} )\d+ of {whole} matrices were decomposed"),
+        (1, "are too large for this test"),
+    ):
+        monkeypatch.setattr(parameter_tests, "WORK", most)
+        assert re.search(said, found(reverse, "rank").measured.said)
+
+
+@pytest.mark.parametrize("name", ["reverse", "zh-en", "s4", "torch", "gpt2"])
+def test_the_share_of_16_bits_is_that_of_the_file(name):
+    """The model itself is computed with in 32 bits, whatever its file has."""
+    checkpoint = healthy(name)
+    content = (checkpoint.folder / "model.safetensors").read_bytes()
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    kinds = {one["dtype"] for key, one in header.items() if key != "__metadata__"}
+    share = {"F16": "100%", "F32": "0%"}[kinds.pop()]
+    assert {one.dtype for one in checkpoint.model.parameters()} == {torch.float32}
+    assert f"in the file, {share} of all values have 16 bits" in found(checkpoint, "precision").measured.said
+    assert "16 bits" not in found(replace(checkpoint, narrow=None), "precision").measured.said

@@ -8,7 +8,7 @@ import pytest
 
 from transformer.doctor.findings import MOST_PLACES, Finding, Measured, Shown
 from transformer.doctor.patient import Test
-from transformer.doctor.whole import SCHEMA_VERSION, Report
+from transformer.doctor.whole import SCHEMA_VERSION, Report, told_once
 from words import PSEUDO, said, say
 
 WRONG = Finding(
@@ -107,3 +107,29 @@ def test_a_report_without_findings_can_be_saved():
     empty = Report("mine", "0" * 64, "none", 0, ())
     assert json.loads(empty.to_json())["verdict"] == "not_applicable"
     assert "without sentences" in empty.to_markdown()
+
+
+TWIN = replace(WRONG, test="cache", title=say("The cache changes nothing"), follows=WRONG.title)
+
+
+def test_a_brief_report_has_one_line_for_each_finding(report):
+    lines = replace(report, findings=(RIGHT, TWIN, OPEN, WRONG)).brief().splitlines()
+    assert lines[:2] == ["mine is broken: 2 tests failed.", "(with 2 sentences that you provided)"]
+    assert [line.split("[")[1].split("]")[0] for line in lines[2:4]] == ["causality", "cache"]
+    assert all(line.startswith("BROKEN ") and "moves by 2." in line for line in lines[2:4])
+    assert lines[4:] == ["(well: 1, not applicable: 1)"]
+
+
+@pytest.mark.parametrize("form", [str, Report.to_markdown])
+def test_equal_causes_are_printed_once(report, form):
+    text = form(replace(report, findings=(WRONG, TWIN, replace(TWIN, test="batch"))))
+    for once in ("The mask is missing: `mask=None`.", "It reads what it should predict.", "Nothing may move."):
+        assert text.count(once) == 1
+    assert text.count("As for “No token sees a later one”.") == 2
+    assert "As for" not in form(report)
+    assert json.loads(report.to_json())["findings"][0]["causes"]  # programs get them all
+
+
+def test_findings_without_causes_are_like_none(report):
+    bare = [replace(one, measured=replace(one.measured, causes="", why="", meaning="")) for one in (WRONG, TWIN)]
+    assert list(told_once(bare)) == bare

@@ -1,0 +1,118 @@
+"""Answers that are kept beside a model: written by the commands, read by whatever opens it, and said."""
+
+import json
+
+import pytest
+from safetensors.torch import save_file
+
+import transformer
+from tests.ui.runs.test_foreign import ANSWERS, state
+from transformer.__main__ import main
+from transformer.errors import CheckpointError
+from transformer.importers.kept_answers import path_of
+from transformer.importers.opening import QuestionsError
+
+SAID = dict(ANSWERS)
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "lesson.v2.safetensors"
+    save_file(state(), path)
+    return path
+
+
+@pytest.fixture
+def kept(model):
+    path = model.with_name("lesson.v2.answers.json")
+    path.write_text(json.dumps(SAID))
+    return path
+
+
+def as_arguments(answers):
+    return [
+        part for name, value in answers.items() for part in ("--set", f"{name}={json.dumps(value).strip(chr(34))}")
+    ]
+
+
+@pytest.mark.parametrize("command", ["import", "doctor"])
+def test_what_opened_a_model_once_need_not_be_said_again(model, tmp_path, command, capsys):
+    def run(*more, out):
+        rest = ["--out", str(tmp_path / out)] if command == "import" else ["--brief"]
+        return main([command, str(model), *rest, *more])
+
+    path = model.with_name("lesson.v2.answers.json")
+    assert run(out="none") == 2
+    assert not path.exists()
+    assert run(*as_arguments(dict(ANSWERS[1:])), out="half") == 2  # a question is open
+    assert not path.exists()
+    assert run(*as_arguments(SAID), out="one") != 2
+    printed = capsys.readouterr()
+    assert f"answers kept in {path}" in printed.out + printed.err
+    assert json.loads(path.read_text()) == SAID
+    assert run(out="two") != 2
+    printed = capsys.readouterr()
+    assert path.name in printed.out + printed.err
+    assert run("--set", "n_heads=2", out="three") != 2  # what is said anew counts, and is kept
+    assert json.loads(path.read_text()) == SAID | {"n_heads": 2}
+    assert transformer.load(model).config.n_heads == 2
+
+
+def test_the_report_says_which_answers_were_kept(model, kept):
+    report = transformer.preview(model, answers={"norm": "pre"}).report
+    told = {one.name: one.evidence for one in report.fields if one.how == "answered"}
+    assert told.pop("norm") == "Your answer."
+    assert set(told.values()) == {f"Your answer, kept in {kept.name}."}
+    kept.unlink()
+    with pytest.raises(QuestionsError):
+        transformer.load(model)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", "expected answers by the names of fields"),
+        ("{", "lesson.v2.answers.json"),
+        ('{"colour": 3}', "no question named 'colour'.*read from lesson.v2.answers.json; change it there, or delete"),
+        ('{"n_heads": 5}', "n_heads: found 5.*read from lesson.v2.answers.json"),
+    ],
+)
+def test_a_damaged_file_or_an_impossible_answer_names_the_file(model, kept, content, message):
+    kept.write_text(content)
+    with pytest.raises(CheckpointError, match=message):
+        transformer.preview(model)
+
+
+def test_where_answers_are_not_at_fault_nothing_is_said_of_them(model, kept):
+    model.write_bytes(b"no tensors")
+    with pytest.raises(CheckpointError) as found:
+        transformer.preview(model)
+    assert "was read from" not in str(found.value)
+
+
+def test_a_folder_that_cannot_be_written_is_said_and_the_model_examined(model, monkeypatch, capsys):
+    def refused(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("pathlib.Path.write_text", refused)
+    assert main(["doctor", str(model), "--brief", *as_arguments(SAID)]) != 2
+    assert "could not be kept" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("model.pt", "model.answers.json"), ("model.pt.safetensors", "model.answers.json"),
+        ("my.model.tar", "my.model.answers.json"), ("weights", "weights.answers.json"),
+    ],
+)  # fmt: skip
+def test_the_file_is_called_as_the_model(tmp_path, name, expected):
+    assert path_of(tmp_path / name) == tmp_path / expected
+
+
+def test_in_a_folder_the_one_that_is_there_counts(model, kept):
+    folder = model.parent
+    assert path_of(folder) == kept
+    assert transformer.load(folder).config.n_heads == SAID["n_heads"]
+    kept.unlink()
+    assert path_of(folder) == folder / "model.answers.json"
