@@ -9,6 +9,7 @@ from typing import Any
 
 from transformer.analysis import costs
 from transformer.analysis.costs import Holding, Part
+from transformer.analysis.stand_ins import said as stand_in_words
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from ui.inside import model_pictures as pictures
@@ -108,7 +109,9 @@ def sums(o: OpenModel) -> str:
     """All parameters, what is kept but not learned, and all multiply-adds of this sentence."""
     total = sum(one.parameters for one in o.held.values())
     said = [say("{n:,} parameters in all; a table that two components share is counted once.", n=total)]
-    kept = contents(o.run.checkpoint.model).buffers
+    held = contents(o.run.checkpoint.model)
+    kept = held.buffers
+    said += stand_in_words(held.absent)
     if kept:
         shapes = [say("{rows:,} × {columns:,}", rows=rows, columns=columns) for rows, columns in kept.values()]
         said.append(

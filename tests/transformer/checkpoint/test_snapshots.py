@@ -73,7 +73,7 @@ def test_a_folder_of_that_very_name_comes_first(grown):
     os.rename(grown, grown.with_name("spoilt@219"))
     assert load(grown.with_name("spoilt@219")).folder == grown.with_name("spoilt@219")
     assert load(str(grown.with_name("spoilt@219"))).name == "spoilt@219"
-    assert "no such folder" in refused(grown, "spoilt@10")
+    assert "no such file or folder" in refused(grown, "spoilt@10")
 
 
 def test_a_step_that_is_not_there_names_the_nearest(grown):
