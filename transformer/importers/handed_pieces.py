@@ -28,6 +28,7 @@ _BOTH = (
     "spm.model", "vocab.json", "vocab.txt", "pieces.txt",
 )  # fmt: skip
 _NOT = ("config.json", "merges.txt", "generation_config.json", "tokenizer_config.json", "special_tokens_map.json")
+_PADDING = 128  # rows that a table may have beyond its pieces
 _MOST = 12  # files beside the weights that are tried
 _WITH_MODEL = re.compile(rb'"model"\s*:\s*\{')  # in a list of pieces a number follows
 _LINES_OF_BERT = (rb"^\[UNK\]\r?$", rb"^\[CLS\]\r?$", rb"^\[SEP\]\r?$")
@@ -128,17 +129,28 @@ def _usual(folder: Path) -> Given:
 
 
 def _taken(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path | None) -> Tokenizers:
+    """Those that nobody gave; a list is only taken if it is as long as the table."""
+    sides = zip((given.source_pieces or given.pieces, given.target_pieces or given.pieces), sizes, strict=True)
+    for path, rows in sides:
+        if path is not None and path.suffix in (".txt", ".json") and not _fits(path, rows, inside):
+            raise CheckpointError(
+                "{file}: does not have one piece for each of the {rows:,} rows of the embedding table.",
+                file=path.name,
+                rows=rows,
+            )
     found = opened(given, sizes, shared=shared, inside=inside)
     note = say("Tokenizer next to the weights: {names}.", names=", ".join(found.files))
     return replace(found, notes=(*found.notes, note))
 
 
 def _fits(path: Path, rows: int, inside: Path | None) -> bool:
+    """Whether a file has about as many pieces as a table has rows; a list has exactly as many."""
     try:
-        opened(Given(pieces=path), (rows, rows), shared=True, inside=inside)
+        file = _file(path, inside)
+        n = _made(file, file, (None, None), shared=True).source.size
     except GlassformerError:
         return False
-    return True
+    return n == rows or (file.kind != LIST and rows - _PADDING < n < rows)
 
 
 def _side(path: Path) -> int | None:
@@ -218,7 +230,7 @@ def _by_ids(content: bytes) -> bytes:
     return content
 
 
-def _made(source: _File, target: _File, sizes: tuple[int, int], *, shared: bool) -> Tokenizers:
+def _made(source: _File, target: _File, sizes: tuple[int | None, int | None], *, shared: bool) -> Tokenizers:
     if {source.kind, target.kind} == {SENTENCEPIECE}:
         models = [sentencepiece({file.name: file.files[""]}, file.name) for file in (source, target)]
         stored = (source.files[""],) if shared else (source.files[""], target.files[""])

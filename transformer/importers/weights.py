@@ -4,9 +4,9 @@
         for name in weights.tensors:
             weights.read(name)
 
-A source is a file or a folder: safetensors, whole or in several files, a file of `torch.save`, or an `.npz`. What is
-not needed is not read, and what is read is converted to float32 where it will stay, so that a model is in memory once.
-A file's first bytes say what it is.
+A source is a file or a folder: safetensors, whole or in several files, a file of `torch.save`, or an `.npz`. A file's
+first bytes say what it is. What is not needed is not read, and what is read is converted to float32 where it will
+stay, so that a model is in memory once.
 
 Source: the files that Hugging Face's `save_pretrained` writes above a size: `model.safetensors.index.json` with
 `weight_map`, tensor -> file.

@@ -104,7 +104,7 @@ def _check(entries: Sequence[zipfile.ZipInfo], label: str, limits: Limits) -> No
 def _too_many(found: int, label: str, limits: Limits) -> CheckpointError:
     if found == _MOST_ENTRIES:  # larger archives say their number elsewhere
         return CheckpointError(
-            "{label}: contains {found:,} files or more; the limit is {most}. Pack only the model's files.",
+            "{label}: contains {found:,} or more files; the limit is {most}. Pack only the model's files.",
             label=label,
             found=found,
             most=limits.files,

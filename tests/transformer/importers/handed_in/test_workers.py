@@ -119,7 +119,7 @@ def test_a_pickle_becomes_tensors_and_keeps_what_was_around_them(read, tmp_path)
         "letters.model",
     ]
     assert not result.native
-    expected, found = opening.preview(folder / "lesson.pt").report, opening.preview(there).report
+    expected, found = opening.preview(folder).report, opening.preview(there).report
     assert found.fields == expected.fields
     assert [str(note) for note in found.notes] == [str(note) for note in expected.notes]
     assert "model_state_dict" in str(found)
