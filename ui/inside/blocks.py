@@ -201,7 +201,7 @@ def _embedding(one: Sized, stack: StackName, name: str) -> Block:
         )
     text, inside = say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model), f"{stack}.embedding."
     if absent := said(one.absent, TABLE):
-        text, role = say("Unit vectors {rows:,} × {width}", rows=rows, width=c.d_model), joined(" ", [role, *absent])
+        text, role = say("Unit vectors {rows:,} × {width} *", rows=rows, width=c.d_model), joined(" ", [role, *absent])
     if one.held(f"{inside}norm.", f"{inside}types."):
         role = joined(
             " ",
@@ -237,7 +237,7 @@ def _sublayer(
     place, beginning, part = f"{stack.name}.{layer}.{sub}", f"{stack.name}.layers.{layer}.{sub}", _SUBLAYERS[sub]
     text, role, shape = _feed_forward(one, stack.name) if sub == "ffn" else _attention(one, stack.name, sub)
     if absent := said(one.absent, f"{beginning}."):
-        text, role = say("{block} (one part missing)", block=text), joined(" ", [role, *absent])
+        text, role = say("{block} *", block=text), joined(" ", [role, *absent])
     block = Block(
         place=place, text=text, role=role, shape=shape, parameters=one.held(f"{beginning}."),
         name=say("{layers}: {part} each", layers=called, part=part) if each

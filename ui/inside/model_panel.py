@@ -40,6 +40,8 @@ def draw(run: OpenRun, row: Any) -> None:
     o = OpenModel(run)
     _diagram(run, o, row)
     left_out = not_drawn(o.config)
+    if absent := stand_in_words(contents(o.run.checkpoint.model).absent):
+        left_out.append(say("* {reason}", reason=joined(" ", absent)))
     if left_out:
         st.caption(drawing.plain(joined(" ", left_out)))
     st.markdown(drawing.plain(in_words(o.config)))
@@ -109,9 +111,7 @@ def sums(o: OpenModel) -> str:
     """All parameters, what is kept but not learned, and all multiply-adds of this sentence."""
     total = sum(one.parameters for one in o.held.values())
     said = [say("{n:,} parameters in all; a table that two components share is counted once.", n=total)]
-    held = contents(o.run.checkpoint.model)
-    kept = held.buffers
-    said += stand_in_words(held.absent)
+    kept = contents(o.run.checkpoint.model).buffers
     if kept:
         shapes = [say("{rows:,} × {columns:,}", rows=rows, columns=columns) for rows, columns in kept.values()]
         said.append(
