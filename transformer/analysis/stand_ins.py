@@ -15,12 +15,12 @@ from words import Sentence, say
 
 PROJECTION, MAP, TABLE = ".out_proj.weight", ".ffn.down_proj.weight", "src_table"
 SAID: dict[str, Sentence] = {
-    PROJECTION: say("The model has no output projection; an identity matrix stands in for it and is not counted."),
+    PROJECTION: say("The model has no output projection; an identity matrix takes its place and is not counted."),
     MAP: say(
-        "The feed-forward network is a single linear map; an identity matrix stands in for the second one and is not "
-        "counted."
+        "The feed-forward network is a single linear map; an identity matrix takes the place of the second one and "
+        "is not counted."
     ),
-    TABLE: say("The model has no embeddings; unit vectors stand in for them and are not counted."),
+    TABLE: say("The model has no embeddings; unit vectors take their place and are not counted."),
 }
 _FOUND: WeakKeyDictionary[Transformer, frozenset[str]] = WeakKeyDictionary()
 

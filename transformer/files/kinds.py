@@ -67,15 +67,13 @@ _OTHERS: tuple[tuple[int, bytes, Sentence], ...] = (  # where it stands, what st
      say("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")),
     (0, b"\x80", _PICKLE),
 )  # fmt: skip
-_BY_NAME = {
-    ".onnx": _ONNX, ".pb": _TENSORFLOW, ".tflite": _TENSORFLOW, ".index": _TENSORFLOW, ".keras": _KERAS,
-    ".h5": _KERAS, ".hdf5": _KERAS, ".msgpack": _FLAX, ".pkl": _PICKLE, ".pickle": _PICKLE, ".joblib": _PICKLE,
-}  # fmt: skip
+_BY_NAME = {".onnx": _ONNX, ".msgpack": _FLAX, **dict.fromkeys((".pb", ".tflite", ".index"), _TENSORFLOW)}
+_BY_NAME |= dict.fromkeys((".keras", ".h5", ".hdf5"), _KERAS) | dict.fromkeys((".pkl", ".pickle", ".joblib"), _PICKLE)
 # What lies beside models and is never one, so that a list need not look into it.
-BESIDE = (
-    ".json", ".jsonl", ".txt", ".md", ".csv", ".tsv", ".yml", ".yaml", ".toml", ".py", ".ipynb", ".log", ".model",
-    ".spm", ".vocab", ".svg", ".png", ".jpg", ".pdf", ".html", ".sh", ".training", ".snapshots",
-)  # fmt: skip
+_ENDINGS = (
+    "json jsonl txt md csv tsv yml yaml toml py ipynb log model spm vocab svg png jpg pdf html sh training snapshots"
+)
+BESIDE = [f".{ending}" for ending in _ENDINGS.split()]
 _OF_TORCH = re.compile(rb"[^/]+/(data\.pkl$|archive_format$|version$|data/)")  # first records of its archives
 _ONNX_FIELDS = b"\x12\x1a\x22\x28\x3a\x42"  # of a `ModelProto`, behind its version
 

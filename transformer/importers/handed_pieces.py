@@ -23,10 +23,8 @@ from words import Sentence, say
 
 SENTENCEPIECE, LIST = "SentencePiece", "list"
 _SIDES = (("source", "src"), ("target", "tgt", "trg"))
-_BOTH = (
-    "pieces.model", "pieces.json", library.FILE, "tokenizer.model", "spiece.model", "sentencepiece.bpe.model",
-    "spm.model", "vocab.json", "vocab.txt", "pieces.txt",
-)  # fmt: skip
+_BOTH = ("pieces.model", "pieces.json", library.FILE, "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
+_BOTH = (*_BOTH, "spm.model", "vocab.json", "vocab.txt", "pieces.txt")
 _NOT = ("config.json", "merges.txt", "generation_config.json", "tokenizer_config.json", "special_tokens_map.json")
 _PADDING = 128  # rows that a table may have beyond its pieces
 _MOST = 12  # files beside the weights that are tried
@@ -111,8 +109,11 @@ def beside(source: Path, sizes: tuple[int, int], *, shared: bool, inside: Path |
         return _taken(Given(sources[0], targets[0]), sizes, shared=shared, inside=inside)
     if sources or targets:
         names = ", ".join(path.name for path in dict.fromkeys((*sources, *targets)))
-        notes = (*notes, say("Of the files next to the weights, several fit as tokenizers or only one side has one: "
-                             "{names}. Give the ones that the model was trained with.", names=names))  # fmt: skip
+        said = say(
+            "Several files next to the weights could be the tokenizer, or one side has none: {names}. Give them.",
+            names=names,
+        )
+        notes = (*notes, said)
     return replace(raw, notes=notes)
 
 
@@ -125,7 +126,8 @@ def _usual(folder: Path) -> Given:
     sides = (
         first(*(side + end for side in names for end in (".model", ".spm", ".json", ".txt"))) for names in _SIDES
     )
-    return Given(*sides, first(*_BOTH))
+    source, target = sides
+    return Given(source, target, first(*_BOTH))
 
 
 def _taken(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path | None) -> Tokenizers:

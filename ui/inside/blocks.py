@@ -201,7 +201,10 @@ def _embedding(one: Sized, stack: StackName, name: str) -> Block:
         )
     text, inside = say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model), f"{stack}.embedding."
     if absent := said(one.absent, TABLE):
-        text, role = say("Unit vectors {rows:,} × {width} *", rows=rows, width=c.d_model), joined(" ", [role, *absent])
+        text, role = (
+            say("Unit vectors {rows:,} × {width} *", rows=rows, width=c.d_model),
+            joined(" ", [role, *absent]),
+        )
     if one.held(f"{inside}norm.", f"{inside}types."):
         role = joined(
             " ",

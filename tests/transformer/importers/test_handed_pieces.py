@@ -139,7 +139,7 @@ def test_files_of_any_name_are_taken_from_a_folder_if_only_they_fit(tmp_path):
     (folder / "again.txt").write_text("\n".join(LETTERS))
     report = preview(folder, answers=ANSWERS).report
     assert report.pieces == ()
-    assert "again.txt, letters-in.txt, letters-out.txt. Give the ones" in str(report)
+    assert "again.txt, letters-in.txt, letters-out.txt. Give them" in str(report)
 
 
 def test_of_two_that_fit_both_sides_the_names_say_which_is_whose(tmp_path):
