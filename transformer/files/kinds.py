@@ -70,10 +70,8 @@ _OTHERS: tuple[tuple[int, bytes, Sentence], ...] = (  # where it stands, what st
 _BY_NAME = {".onnx": _ONNX, ".msgpack": _FLAX, **dict.fromkeys((".pb", ".tflite", ".index"), _TENSORFLOW)}
 _BY_NAME |= dict.fromkeys((".keras", ".h5", ".hdf5"), _KERAS) | dict.fromkeys((".pkl", ".pickle", ".joblib"), _PICKLE)
 # What lies beside models and is never one, so that a list need not look into it.
-_ENDINGS = (
-    "json jsonl txt md csv tsv yml yaml toml py ipynb log model spm vocab svg png jpg pdf html sh training snapshots"
-)
-BESIDE = [f".{ending}" for ending in _ENDINGS.split()]
+_ENDINGS = ".json.jsonl.txt.md.csv.tsv.yml.yaml.toml.py.ipynb.log.model.spm.vocab.svg.png.jpg.pdf.html.sh.training"
+BESIDE = [f".{ending}" for ending in _ENDINGS.split(".")[1:]]
 _OF_TORCH = re.compile(rb"[^/]+/(data\.pkl$|archive_format$|version$|data/)")  # first records of its archives
 _ONNX_FIELDS = b"\x12\x1a\x22\x28\x3a\x42"  # of a `ModelProto`, behind its version
 
