@@ -23,8 +23,8 @@ from words import Sentence, say
 
 SENTENCEPIECE, LIST = "SentencePiece", "list"
 _SIDES = (("source", "src"), ("target", "tgt", "trg"))
-_BOTH = ("pieces.model", "pieces.json", library.FILE, "tokenizer.model", "spiece.model", "sentencepiece.bpe.model")
-_BOTH = (*_BOTH, "spm.model", "vocab.json", "vocab.txt", "pieces.txt")
+_MODELS = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model")
+_BOTH = ("pieces.model", "pieces.json", library.FILE, *_MODELS, "vocab.json", "vocab.txt", "pieces.txt")
 _NOT = ("config.json", "merges.txt", "generation_config.json", "tokenizer_config.json", "special_tokens_map.json")
 _PADDING = 128  # rows that a table may have beyond its pieces
 _MOST = 12  # files beside the weights that are tried
