@@ -17,6 +17,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from words import ENGLISH, joined, said_throughout, say, through
+from words.sentence import Joined, Passed, Sentence, Template
 
 SOURCE_COLOR = "#0072B2"
 TARGET_COLOR = "#D55E00"
@@ -100,6 +101,7 @@ logarithm of the numbers from there on. The browser does what `_with_cells` does
 
 _ARROW = " → "
 _BEGINS_WITH_A_LETTER = re.compile(r"[\W_]*[^\W\d_]")
+_BEGINS_WITH_A_VALUE = re.compile(r"\W*\{(\w+)")
 _TRANSPARENT = "rgba(0,0,0,0)"
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
@@ -126,11 +128,29 @@ def literal(text: str) -> str:
     return seen
 
 
-@through
 def capitalised(text: str) -> str:
-    """A text with a capital first letter, if its script has capitals."""
+    """A text with a capital first letter, if its script has capitals; a sentence that begins with data stays."""
+    return text if _begins_with_data(text) else _capitalised(text)
+
+
+@through
+def _capitalised(text: str) -> str:
     found = _BEGINS_WITH_A_LETTER.match(text)
     return found.group().upper() + text[found.end() :] if found else text
+
+
+def _begins_with_data(text: object) -> bool:
+    """Whether the first words of a sentence are data, such as the path or the name of a file."""
+    match text:
+        case Template(made_of=(one, _, _, values)) if found := _BEGINS_WITH_A_VALUE.match(one):
+            first = values[found[1]]
+        case Joined(made_of=(_, parts)):
+            first = next(filter(None, parts), "")
+        case Passed(made_of=(_, first, _, _)):
+            pass
+        case _:
+            return False
+    return _begins_with_data(first) if isinstance(first, Sentence) else True
 
 
 @through

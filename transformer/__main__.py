@@ -47,19 +47,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status: int | None = options.run(options)
     except ModuleNotFoundError as error:
-        print(f"error: {error.name} is missing; pip install 'glassformer[train]' brings it.", file=sys.stderr)
+        print(
+            f"{_fresh_line()}error: {error.name} is missing; pip install 'glassformer[train]' brings it.",
+            file=sys.stderr,
+        )
         return 2
     except GlassformerError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"{_fresh_line()}error: {error}", file=sys.stderr)
         return 2
     except OSError as error:  # such as a full disk; what a command foresees it says itself
         where = f"{error.filename}: " if error.filename else ""
-        print(f"error: {where}{error.strerror or error}.", file=sys.stderr)
+        print(f"{_fresh_line()}error: {where}{error.strerror or error}.", file=sys.stderr)
         return 2
     except KeyboardInterrupt as error:
         print(f"\ninterrupted. {error}".rstrip(), file=sys.stderr)
         return INTERRUPTED
     return status or 0
+
+
+def _fresh_line() -> str:
+    """What clears a line of progress that a command may have left on a terminal."""
+    return "\r\x1b[K" if sys.stderr.isatty() else ""
 
 
 if __name__ == "__main__":

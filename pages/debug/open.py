@@ -32,7 +32,7 @@ if entry.holds == "model":  # a checkpoint of this program, handed in: nothing i
     st.stop()
 found = report.examined(entry)
 if found is not None:
-    report.steps(found, has_pieces=questions.has_pieces(entry))
+    report.steps(found, has_pieces=questions.has_pieces(entry, found))
     report.summary(found)
     questions.questions(entry, found)
     if found.can_be_written and trying.trying(entry) is not None:

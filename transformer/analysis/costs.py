@@ -20,6 +20,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Final, Literal, get_args
 
+from transformer.analysis.stand_ins import stand_ins
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -100,10 +101,16 @@ def parts_of(config: ModelConfig) -> tuple[Part, ...]:
 
 
 def holdings(model: Transformer) -> dict[Part, Holding]:
-    """The parameters of each component of `PARTS`, counted in the model; their sum is `config.count_parameters()`."""
+    """The parameters of each component of `PARTS`, counted in the model, but for what stands in for a missing part.
+
+    Where nothing does, their sum is `config.count_parameters()`.
+    """
     counted: dict[Part, dict[tuple[str, tuple[int, ...]], int]] = {part: {} for part in PARTS}
     totals = dict.fromkeys(PARTS, 0)
+    absent = stand_ins(model)
     for name, tensor in model.named_parameters():
+        if name in absent:
+            continue
         part, kind = part_of(name), (_without_layer(name), tuple(tensor.shape))
         counted[part][kind] = counted[part].get(kind, 0) + 1
         totals[part] += tensor.numel()

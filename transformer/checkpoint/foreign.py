@@ -1,6 +1,6 @@
-"""Whether a file or folder is another program's model: decided by names and config.json alone.
+"""Whether a file or folder is another program's model: decided by names, first bytes and config.json alone.
 
-Nothing else is opened here, except the end of a file of arrays, and never a pickle: listing must cost nothing and run
+Nothing else is read here, except the end of a file of arrays, and never a pickle: listing must cost nothing and run
 nothing. `transformer.importers.opening` finds out what such a file really holds.
 """
 
@@ -9,8 +9,9 @@ from typing import BinaryIO
 
 from transformer.checkpoint.load import CARD, CONFIG
 from transformer.errors import CheckpointError, ClauseError
-from transformer.files import strictjson
+from transformer.files import kinds, strictjson
 from transformer.files.files import FolderFiles
+from words import Sentence
 
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz")
 MOST_CONFIG = 4_000_000  # label maps can be long
@@ -22,9 +23,16 @@ _OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "archite
 
 
 def is_foreign_file(file: Path) -> bool:
-    """Whether a file has a name of weights; a hidden one is not listed."""
-    known = file.suffix in SUFFIXES and (file.suffix != ARRAYS or any(file.parent.glob(f"*{SETTINGS}")))
+    """Whether a file has a name of weights, or begins like them; a hidden one is not listed."""
+    if file.suffix not in SUFFIXES:
+        return kinds.looked_at(file)[0] is not None
+    known = file.suffix != ARRAYS or any(file.parent.glob(f"*{SETTINGS}"))
     return known and not file.name.startswith(".") and file.name.isprintable() and file.is_file()
+
+
+def why_unopened(file: Path) -> Sentence | None:
+    """What is said of a model in a format that does not open here; None of any other file."""
+    return kinds.looked_at(file)[1] if file.suffix not in SUFFIXES else None
 
 
 def is_marians(file: BinaryIO, size: int) -> bool:

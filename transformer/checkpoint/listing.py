@@ -17,14 +17,16 @@ from transformer.checkpoint import snapshots
 from transformer.checkpoint.agreement import check_tensors, expected_shapes, most_bytes
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
-from transformer.checkpoint.foreign import is_foreign_file, is_foreign_folder, is_marians
+from transformer.checkpoint.foreign import is_foreign_file, is_foreign_folder, is_marians, why_unopened
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, tokenizer_files
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.files import hidden, tensorfile
-from transformer.files.files import FolderFiles
+from transformer.files.files import FolderFiles, as_typed
+from transformer.files.kinds import UNPACK
 from transformer.maps.npzfile import SUFFIX, check_maps
 from transformer.text.vocabularies import FILE_NAMES, VOCABULARY
+from words import say
 
 Signature = tuple[tuple[int, ...], ...]
 MOST_EXAMPLES = 4  # of each folder, as a list may have thousands
@@ -133,9 +135,11 @@ def _is_of_a_checkpoint(folder: Path, inside: Path, lost: Collection[Path]) -> b
 
 
 def _is_foreign(file: Path, inside: Path) -> bool:
-    """Whether a file is called as weights are, and stays in its folder."""
+    """Whether a file is called as weights are, or is another model, and stays in its folder."""
     try:
-        return is_foreign_file(file) and inside in file.resolve(strict=True).parents
+        return (is_foreign_file(file) or why_unopened(file) not in (None, UNPACK)) and inside in file.resolve(
+            strict=True
+        ).parents
     except (OSError, RuntimeError):
         return False
 
@@ -157,6 +161,9 @@ def _look(folder: Path, name: str, root: Path) -> Entry:
         return _look_at_arrays(folder, name, root)
     if not folder.is_dir() and is_foreign_file(folder):
         return Entry(name, folder, None, name, root, holds="foreign")
+    if (problem := why_unopened(folder)) is not None:
+        said = say("{label}: {problem}", label=as_typed(folder, root), problem=problem)
+        return Entry(name, folder, said, name, root, holds="foreign")
     try:
         files = FolderFiles(folder, inside=root)
         card = card_of(files)

@@ -47,6 +47,7 @@ from transformer.checkpoint.tokenizer_files import Named, open_tokenizers, store
 from transformer.errors import CheckpointError, ClauseError, ConfigError, shown
 from transformer.files import strictjson, tensorfile
 from transformer.files.files import FolderFiles
+from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig, unknown_keys
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
@@ -326,6 +327,8 @@ def _odd_ids(config: ModelConfig, tokenizers: Sequence[Named]) -> list[str]:
     for file, tokenizer in tokenizers:
         for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
             i = getattr(config, name)
+            if name == "eos_id" and not (anatomy(config).writes or config.append_source_eos):
+                continue  # nothing is ended, so the number says nothing
             if i is not None and not tokenizer.is_special(i):
                 odd.append(
                     say(

@@ -118,7 +118,7 @@ def file_sha256(path: Path) -> str:
 
 
 def _card(parts: Parts, hashes: Mapping[str, str]) -> bytes:
-    card = {**parts.card, "parameters": parts.config.count_parameters(), "sha256": hashes}
+    card = {"parameters": parts.config.count_parameters(), **parts.card, "sha256": hashes}
     return (json.dumps(card, indent=2, ensure_ascii=False) + "\n").encode()
 
 

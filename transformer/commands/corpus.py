@@ -133,6 +133,9 @@ def _corpus(checkpoint: Checkpoint, options: argparse.Namespace) -> Corpus:
     from transformer.corpus import lines
 
     if options.pairs:
+        empty = 0 if options.max_pairs else lines.n_empty(options.pairs)
+        if empty:
+            print(f"{empty:,} of the lines of {options.pairs} are empty and left out.")
         return lines.pairs(options.pairs, most=options.max_pairs)
     card = checkpoint.card
     return lines.aligned(

@@ -25,8 +25,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
         type=Path,
-        help="folder of Hugging Face's transformers with its config.json, or a file of weights (.pt, .pth, .bin, "
-        ".ckpt, .safetensors), or a folder with one",
+        help="folder of Hugging Face's transformers with its config.json, or a file of weights (safetensors, "
+        "torch.save or numpy.savez, under any name), or a folder with one and its tokenizer",
     )
     parser.add_argument("--out", type=Path, required=True, help="checkpoint folder to write, new or empty")
     parser.add_argument(

@@ -34,7 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     form = options.out.suffix.lower().removeprefix(".")
     if form not in ("svg", "png", "html"):
-        raise DataError("{file}: a picture must be .svg, .png or .html.", file=shown(options.out.name))
+        raise DataError("{file}: a picture must be .svg, .png or .html.", file=str(options.out))
     folder = options.checkpoint
     if not meant(folder)[0].exists() and meant(SHIPPED / folder)[0].is_dir():
         folder = SHIPPED / folder

@@ -154,7 +154,7 @@ def open_run(folder: Path) -> Run:
     into them.
     """
     try:
-        files = FolderFiles(folder)
+        files = FolderFiles(folder, called=folder.name)
         about = _about(files.label(ABOUT), files.json(ABOUT, limit=MOST_ABOUT))
         there = _shards(folder)
     except CheckpointError as error:
@@ -230,7 +230,7 @@ def summaries(run: Run) -> rollups.Summaries:
 
 @lru_cache(maxsize=8)
 def _summaries(run: Run) -> rollups.Summaries:
-    files = FolderFiles(run.folder)
+    files = FolderFiles(run.folder, called=run.folder.name)
 
     def tables_of_shards() -> Iterator[pa.Table]:
         for name in run.names("rollup"):
@@ -263,7 +263,7 @@ def check(run: Run, table: Table) -> list[Path]:
 
 
 def _footers(run: Run, table: Table) -> list[pq.FileMetaData]:
-    files = FolderFiles(run.folder)
+    files = FolderFiles(run.folder, called=run.folder.name)
     found = []
     for name in run.names(table):
         with _opened(files, name, run, table) as parquet:

@@ -53,6 +53,11 @@ def pairs(path: Path, *, most: int | None = None) -> Corpus:
     return Corpus((path.name,), file_sha256(path), lambda: islice(_lines(path), most))
 
 
+def n_empty(path: Path) -> int:
+    """How many lines of a file have no text, and so are not measured; its errors are those of `pairs`."""
+    return sum(not any(map(str.strip, columns)) for _, columns in read_lines([path]))
+
+
 def _check_most(most: int | None) -> None:
     if most is not None and most < 1:
         raise DataError("--max-pairs: found {found}, expected 1 or more.", found=most)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from transformer.analysis.neurons import NEAR_ZERO, site
 from transformer.doctor.calibrated import at_most
-from transformer.doctor.findings import MOST_PLACES, Measured, NotTested, Shown
+from transformer.doctor.findings import Measured, NotTested, Shown
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.rereading import own_texts, random_texts, read_again
 from transformer.model.anatomy import StackName

@@ -7,9 +7,10 @@ it is touched. Each file is read once, and `changed` tells whether any was repla
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from transformer.errors import CheckpointError, ClauseError, shown
@@ -26,25 +27,35 @@ class FolderFiles:
     """The files of one folder, which has to be there.
 
     `inside` is a real path that it and its files may not leave, not even by links that appeared since somebody
-    looked; None if any folder will do.
+    looked; None if any folder will do. Messages call the folder `called`; else by its path from `inside` on, or as it
+    was typed. `labels` are what they call single files.
     """
 
-    def __init__(self, folder: Path, *, inside: Path | None = None) -> None:
-        self.name = folder.name
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        inside: Path | None = None,
+        called: str | None = None,
+        labels: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self._before = as_typed(folder, inside) if called is None else called
+        self._labels = labels
+        self.name = self._before or folder.name or str(folder)
         self._inside_of = inside
         try:
             self._root = folder.resolve(strict=True)
             is_folder = stat.S_ISDIR(self._root.stat().st_mode)
         except (OSError, ValueError, RuntimeError) as error:  # a NUL in the name; links in a circle
-            raise _no_folder(folder) from error
+            raise _no_folder(folder, self.name) from error
         if not is_folder:
-            raise CheckpointError("{folder}: expected a folder, found a file.", folder=shown(folder.name))
+            raise CheckpointError("{folder}: expected a folder, found a file.", folder=self.name)
         self._check_inside(self._root)
         self._versions: dict[Path, Version] = {}
 
     def label(self, name: str) -> str:
         """How messages call a file."""
-        return f"{self.name}/{name}"
+        return self._labels.get(name) or os.path.join(self._before, name)
 
     def has(self, name: str) -> bool:
         """Whether there is anything of this name."""
@@ -100,7 +111,7 @@ class FolderFiles:
 
     def _inside(self, name: str) -> Path:
         path = (self._root / name).resolve(strict=True)
-        if not path.is_relative_to(self._root):
+        if not path.is_relative_to(self._root) and not _is_blob(path, self._root):
             raise CheckpointError(
                 "{label}: is a link that points outside the folder; put the file itself into the folder.",
                 label=self.label(name),
@@ -133,14 +144,28 @@ class FolderFiles:
             raise CheckpointError("{label}: is not a regular file.", label=self.label(name))
 
 
-def _no_folder(folder: Path) -> CheckpointError:
+def as_typed(path: Path, inside: Path | None) -> str:
+    """How messages call a path: from a folder that it may not leave on, empty for that folder itself; else whole."""
+    if inside is not None:
+        path = path.relative_to(inside) if path.is_relative_to(inside) else Path(path.name)
+    name = "" if path == Path() else str(path)
+    return name if name.isprintable() else shown(name)
+
+
+def _is_blob(path: Path, root: Path) -> bool:
+    """Whether a link from a snapshot in huggingface_hub's cache leads to where the same repository's files lie."""
+    repository = root.parents[1] if len(root.parents) > 2 and root.parent.name == "snapshots" else None
+    return repository is not None and repository.name.startswith("models--") and path.parent == repository / "blobs"
+
+
+def _no_folder(folder: Path, name: str) -> CheckpointError:
     copy = hidden.replaced(folder)
     if copy is None:
-        return CheckpointError("{folder}: there is no such folder.", folder=shown(folder.name))
+        return CheckpointError("{path}: there is no such file or folder.", path=name)
     return CheckpointError(
         "{folder}: a save was interrupted while it was replacing this folder; the previous files are in {copy}. "
         "Rename that folder to {folder}, or save again: the next save restores the previous files.",
-        folder=shown(folder.name),
+        folder=shown(name),
         copy=shown(copy.name),
     )
 

@@ -35,7 +35,7 @@ def account(
     `needed` are names that the model must have; a `*` stands for each layer of the stack before it. What one layer
     has all layers of its stack must have, too.
     """
-    sources = found.sources
+    sources, absent = found.sources, found.standing_in
     names = dict.fromkeys(
         (*sources, *_in_every_layer(found, [*needed, *(_LAYER.sub(r"\1.layers.*.\3", name) for name in sources)]))
     )
@@ -44,7 +44,10 @@ def account(
         recognised=found.table.name,
         file_tensors=tuple(_of_file(name, found, weights) for name in weights.tensors),
         model_tensors=tuple(
-            ModelTensor(name, shapes.get(name), (sources[name].source,) if name in sources else ()) for name in names
+            ModelTensor(name, shapes.get(name), filled=absent[name])
+            if name in absent
+            else ModelTensor(name, shapes.get(name), (sources[name].source,) if name in sources else ())
+            for name in names
         ),
         fields=tuple(fields),
         notes=(*weights.notes, *notes),
@@ -55,7 +58,7 @@ def _of_file(name: str, found: Match, weights: Weights) -> FileTensor:
     info = weights.tensors[name]
     taken = [one for one in found.taken if name == one.source]
     if taken:
-        targets = tuple(target for one in taken for target in one.targets)
+        targets = tuple(target for one in taken for target in one.targets if target not in found.standing_in)
         return FileTensor(name, info.dtype, info.shape, "renamed", targets, taken[0].reshape.said)
     if name in found.ignored:
         return FileTensor(name, info.dtype, info.shape, "ignored", why=found.ignored[name])

@@ -92,6 +92,11 @@ class Match:
         """For each tensor of the model, where it comes from."""
         return {target: one for one in self.taken for target in one.targets}
 
+    @property
+    def standing_in(self) -> dict[str, Sentence]:
+        """The tensors of the model that stand in for a part which the file does not have, and what they are."""
+        return {one.targets[-1]: one.reshape.stands_in for one in self.taken if one.reshape.stands_in is not None}
+
     def n_layers(self, stack: str) -> int:
         """How many layers a stack of the model has."""
         found = {int(m[2]) for name in self.sources if (m := _LAYER.match(name)) and m[1] == f"{stack}.layers"}

@@ -18,7 +18,7 @@ from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.load import Checkpoint, assembled
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError
-from transformer.files.files import FolderFiles
+from transformer.files.files import FolderFiles, as_typed
 from transformer.importers import kept_answers
 from transformer.importers.answers import as_said, check_names
 from transformer.importers.candidates import scored
@@ -172,16 +172,16 @@ def _understood(source: Path | str, answers: Mapping[str, Any], given: Given, in
     kind, place = kind_of(Path(source), inside=inside)
     if kind == "native":
         raise CheckpointError(
-            "{folder}: is already a checkpoint of this program; load it directly.", folder=place.name
+            "{folder}: is already a checkpoint of this program; load it directly.", folder=as_typed(place, inside)
         )
     if kind == "weights":
         return import_weights(place, answers=answers, also=given, inside=inside)
-    check_names(answers, OF_FOLDERS, label=place.name)
+    check_names(answers, OF_FOLDERS, label=as_typed(place, inside))
     if given.has_tokenizer:
         raise CheckpointError(
             "{folder}: a transformers folder uses its own tokenizer. Remove the tokenizer that you gave, or put "
             "that tokenizer's files into the folder.",
-            folder=place.name,
+            folder=as_typed(place, inside),
         )
     return import_folder(place, answers=answers, inside=inside)
 
@@ -214,7 +214,7 @@ def load(
             raise CheckpointError(
                 "{folder}: is already a checkpoint of this program, so there are no questions; remove the answers "
                 "and the tokenizers.",
-                folder=place.name,
+                folder=as_typed(place, inside),
             )
         return native.load(place, inside=inside, progress=progress, device=device)
     device = device_of(device)

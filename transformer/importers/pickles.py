@@ -1,4 +1,4 @@
-"""Open a file of `torch.save` (`.pt`, `.pth`, `.bin`) without ever unpickling it in this process.
+"""Open a file of `torch.save`, whatever it is called, without ever unpickling it in this process.
 
 A pickle can run code, so `pickle_child` opens it in a process of its own, under limits, and hands back a tensor file
 and an outline. Both are read here with the same suspicion as files from anywhere. What is refused is refused in one
@@ -22,8 +22,9 @@ from typing import Any, BinaryIO
 
 from transformer.checkpoint.room import check_disk
 from transformer.errors import CheckpointError, ClauseError, shown
-from transformer.files import strictjson
+from transformer.files import kinds, strictjson
 from transformer.files.files import FolderFiles
+from transformer.files.kinds import SAVE_AGAIN
 from words import Sentence, say
 
 CHILD = Path(__file__).with_name("pickle_child.py")
@@ -32,12 +33,6 @@ MAX_OUTLINE = 40_000_000
 MAX_DEPTH = 64  # brackets: three for each of the child's levels
 SECONDS, BYTES_A_SECOND = 90, 10_000_000  # what the child may take: to start, and for the file's bytes
 KEPT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "SYSTEMROOT")  # of the environment: no password among them
-
-ZIP, LEGACY = b"PK\x03\x04", b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
-SAVE_AGAIN = say(
-    "In the program that trained the model, save only the weights: `state = model.state_dict()`, then "
-    '`torch.save(state, "weights.pt")`.'
-)
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
     """
     label = files.label(name)
     with files.open(name) as (file, size):
-        check_kind(file.read(64), label=label)
+        check_kind(file.read(kinds.START), label=label)
         found = os.fstat(file.fileno())
         version = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
         converted = _kept.of(version) or _Converted()
@@ -129,27 +124,8 @@ _kept = _Kept()
 
 def check_kind(start: bytes, *, label: str) -> None:
     """Refuse a file whose first bytes say that it is something else than its name does."""
-    if start.startswith((ZIP, LEGACY)):
-        return
-    raise CheckpointError("{label}: {problem}", label=label, problem=_other(start))
-
-
-def _other(start: bytes) -> Sentence:
-    text = start.lstrip().lower()
-    if not start:
-        return say("is empty; copy or download it again.")
-    if start.startswith(b"version https://git-lfs"):
-        return say("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")
-    if text.startswith((b"<!doctype", b"<html", b"<?xml")):
-        return say("is a web page, not a weights file; download the file itself.")
-    if start[8:9] == b"{":
-        return say("looks like a safetensors file; give it a name that ends in .safetensors.")
-    if start[:1] == b"\x80":
-        return say(
-            "is a pickle file that torch.save did not write. Pickle files can run code; save the weights with "
-            "torch.save."
-        )
-    return say("was not written by torch.save: it begins with {found}.", found=shown(start[:8]))
+    if kinds.kind_of(start, 0, label) != "torch":
+        raise CheckpointError("{label}: {problem}", label=label, problem=kinds.refusal(start, label))
 
 
 def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:

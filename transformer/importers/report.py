@@ -87,6 +87,7 @@ class ImportReport:
     model_tensors: tuple[ModelTensor, ...]  # every tensor of the model
     fields: tuple[Field, ...]  # every field of the config that is not at its default
     notes: tuple[Sentence, ...] = ()  # sentences about the rest
+    pieces: tuple[str, ...] = ()  # the files of the tokenizers; none if texts are typed as ids
 
     @property
     def left_over(self) -> tuple[str, ...]:
@@ -133,6 +134,14 @@ class ImportReport:
             for name, one, targets in _together(self.file_tensors)
         ]
 
+    def filled_rows(self) -> list[tuple[str, Sentence]]:
+        """A row for each tensor of the model that the file does not have, layers together, and what it is instead."""
+        kinds: dict[tuple[str, Sentence], list[str]] = {}
+        for one in self.model_tensors:
+            if one.filled is not None:
+                kinds.setdefault((_NUMBER.sub("#", one.name, count=1), one.filled), []).append(one.name)
+        return [(collapsed(names), filled) for (_, filled), names in kinds.items()]
+
     def field_rows(self) -> list[tuple[str, str, str, str]]:
         """A row for each field: its name, its value or the choices, how it is known, and from what."""
         return [(one.name, _value(one), HOW[one.how], one.evidence) for one in self.fields]
@@ -143,6 +152,7 @@ class ImportReport:
             say("{source}: {recognised}", source=self.source, recognised=self.recognised),
             *self.notes,
             *_part(say("Tensors:"), (_row(row) for row in self.rows())),
+            *_part(say("Stands in for what the file does not have:"), map(_row, self.filled_rows())),
             *_part(say("Fields of config.json:"), (_row(row) for row in self.field_rows())),
             *_part(say("Missing:"), self.missing),
             *_part(say("Left over (meaning unknown):"), self.left_over),

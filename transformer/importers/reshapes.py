@@ -27,6 +27,7 @@ class Reshape:
     said: Sentence | None = None  # what it does, for the report; None if values stay as they are
     needs: tuple[str, ...] = ()  # the facts that it reads
     exact: bool = True  # values only move, so that those of 16 bits need no more
+    stands_in: Sentence | None = None  # what the last target is, if the file has no such part and it changes nothing
 
 
 AS_IS = Reshape(lambda tensor, _: (tensor,))
@@ -63,17 +64,18 @@ FLATTENED_FOR_BOTH = Reshape(
 FOR_BOTH = Reshape(lambda tensor, _: (tensor,) * 2, say("used for both sides"))
 
 ONE_MAP = Reshape(  # a map [F, D], or its bias, and behind it one [F, F] that changes nothing
-    lambda tensor, _: (tensor, _nothing_more(tensor)), say("followed by an identity matrix")
+    lambda tensor, _: (tensor, _nothing_more(tensor)),
+    stands_in=say("identity (weight 1 on the diagonal, bias 0), as the feed-forward network is a single map"),
 )
 
 WITH_NO_OUTPUT_MAP = Reshape(  # of values [D, D] -> [D, D]
     lambda tensor, _: (_unit_vectors(len(tensor), tensor),),
-    say("followed by an identity matrix as output projection"),
+    stands_in=say("identity matrix, as the heads have no output projection"),
 )
 
 UNIT_VECTORS = Reshape(  # of the first map of a feed-forward network [F, D] -> [D, D]
     lambda tensor, _: (_unit_vectors(tensor.size(1), tensor),),
-    say("used unchanged; its number of columns is also the number of unit vectors"),
+    stands_in=say("unit vectors, as there are no embeddings"),
 )
 
 

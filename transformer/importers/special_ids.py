@@ -45,7 +45,7 @@ def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers:
             ids["bos_id"], None, say("An encoder-only model generates no output, so it needs no start mark.")
         )
         pad = answers.get("pad_id", ids["pad_id"].value)
-        why = say("An encoder-only model generates no output, so it needs no end mark.")
+        why = say("Not used: an encoder-only model generates no output, so it needs no end mark.")
         ids["eos_id"] = _or_else(ids["eos_id"], int(pad == 0), why)
     known = {name: answers.get(name, one.value) for name, one in ids.items()}
     open_ids = {name for name, one in ids.items() if one.how == "asked" and name not in answers}

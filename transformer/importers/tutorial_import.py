@@ -5,6 +5,7 @@
 A model is given once nothing is asked, missing or left over. Names are those of `tutorials`.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -49,8 +50,7 @@ def import_weights(
             folder, name = (source, "") if source.is_dir() else (source.parent, source.name)
             place = Place(weights, folder, name, FolderFiles(folder, inside=inside))
             return import_toolkit(toolkit, place, answers=answers, also=also, open_again=open_again)
-        beside = handed_pieces.beside(source) if source.is_dir() else NOTHING
-        return import_opened(weights, open_again, answers=answers, also=also, beside=beside, inside=inside)
+        return import_opened(weights, open_again, answers=answers, also=also, beside=source, inside=inside)
 
 
 def import_opened(
@@ -59,10 +59,10 @@ def import_opened(
     *,
     answers: Mapping[str, Any],
     also: Given = NOTHING,
-    beside: Given = NOTHING,
+    beside: Path | None = None,
     inside: Path | None = None,
 ) -> Imported:
-    """Read weights that are open, of a file or of a model in memory; `beside` are tokenizers that nobody gave.
+    """Read weights that are open, of a file or folder, `beside` which tokenizers may lie, or of a model in memory.
 
     The rest is as `import_weights` has it.
     """
@@ -91,7 +91,7 @@ class _Import:
     understood: Understanding
     answers: Mapping[str, Any]
     also: Given
-    beside: Given
+    beside: Path | None
     inside: Path | None
     open_again: Callable[[], AbstractContextManager[Weights]]
 
@@ -104,7 +104,9 @@ class _Import:
         config = self._config(report)
         sizes = keys.shapes(found, self.weights, facts)
         check_agreement(found, self.weights, sizes, expected_shapes(config))
-        card = {"title": self.weights.label, "description": found.table.name}
+        absent = sum(math.prod(sizes[name]) for name in found.standing_in)
+        learned = config.count_parameters() - absent
+        card = {"title": self.weights.label, "description": found.table.name, "parameters": learned}
         return Imported(report, Content(config, tokenizers.stored, card, found, facts, self.open_again))
 
     def _report(self) -> tuple[ImportReport, Tokenizers | None]:
@@ -121,7 +123,9 @@ class _Import:
         rest = [one for one in by_name.values() if one.name not in CALLED]
         named = [Field(name, "answered", self.answers[name], say("Your answer.")) for name in sorted(said & {*NAMES})]
         notes = (*found.report.notes, *(tokenizers.notes if tokenizers else ()))
-        return answered(replace(found.report, fields=(*rest, *of_ids, *named), notes=notes), answers), tokenizers
+        pieces = tokenizers.files if tokenizers else ()
+        report = replace(found.report, fields=(*rest, *of_ids, *named), notes=notes, pieces=pieces)
+        return answered(report, answers), tokenizers
 
     def _tokenizers(self, fields: Mapping[str, Field], answers: Mapping[str, Any]) -> Tokenizers | None:
         if not {"src_vocab_size", "tgt_vocab_size", "shared_vocab"} <= fields.keys():
@@ -131,16 +135,12 @@ class _Import:
         sizes = fields["src_vocab_size"].value, fields["tgt_vocab_size"].value
         shared = fields["shared_vocab"].value
         if self.also.has_tokenizer:
-            return handed_pieces.opened(self.also, sizes, shared=shared)
+            return handed_pieces.opened(self.also, sizes, shared=shared, inside=self.inside)
         ids = [answers.get(name, fields[name].value) for name in CALLED]
         raw = handed_pieces.without(sizes, [i for i in ids if type(i) is int and i >= 0])
-        if not self.beside.has_tokenizer:
+        if self.beside is None or None in sizes:
             return raw
-        try:
-            return handed_pieces.opened(self.beside, sizes, shared=shared, inside=self.inside)
-        except CheckpointError as error:  # nobody asked for it
-            note = say("The tokenizer next to the weights is not used: {problem}", problem=error.sentence)
-            return replace(raw, notes=(*raw.notes, note))
+        return handed_pieces.beside(self.beside, sizes, shared=shared, inside=self.inside, raw=raw)
 
     def _config(self, report: ImportReport) -> ModelConfig:
         values = {one.name: one.value for one in report.fields if one.name in CONFIG_FIELDS}

@@ -162,6 +162,11 @@ TUTORIALS = Table(
     ),
 )
 
+ALONE = {
+    "encoder": say("An encoder whose tensors have names from tutorials."),
+    "decoder": say("A decoder whose tensors have names from tutorials."),
+}
+
 
 def alone(found: Match) -> Match:
     """The match of an encoder or a decoder alone, whose parts have other places than beside the other stack.
@@ -176,13 +181,14 @@ def alone(found: Match) -> Match:
     (stack,) = stacks
     two_norms = not any(".cross_attn." in name for name in found.sources)
     outputs = {"output_table", "output_bias"} if stack == "encoder" else set()
+    table = replace(found.table, name=ALONE[stack])
     left = [one.source for one in found.taken if set(one.targets) <= outputs]
     taken = tuple(
         _alone(one, stack, two_norms=two_norms, one_table="src_table" not in found.sources)
         for one in found.taken
         if not set(one.targets) <= outputs
     )
-    return replace(found, taken=taken, left_over=(*found.left_over, *left))
+    return replace(found, table=table, taken=taken, left_over=(*found.left_over, *left))
 
 
 def _alone(one: Taken, stack: str, *, two_norms: bool, one_table: bool) -> Taken:

@@ -4,9 +4,9 @@
         for name in weights.tensors:
             weights.read(name)
 
-A source is a file or a folder: safetensors, whole or in several files, a file of `torch.save`, or an `.npz`. What is
-not needed is not read, and what is read is converted to float32 where it will stay, so that a model is in memory
-once.
+A source is a file or a folder: safetensors, whole or in several files, a file of `torch.save`, or an `.npz`. A file's
+first bytes say what it is. What is not needed is not read, and what is read is converted to float32 where it will
+stay, so that a model is in memory once.
 
 Source: the files that Hugging Face's `save_pretrained` writes above a size: `model.safetensors.index.json` with
 `weight_map`, tensor -> file.
@@ -14,8 +14,8 @@ Source: the files that Hugging Face's `save_pretrained` writes above a size: `mo
 
 import io
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -26,13 +26,13 @@ from torch import Tensor
 
 from transformer.checkpoint.room import check_bytes
 from transformer.errors import CheckpointError, shown
-from transformer.files import tensorfile
-from transformer.files.files import FolderFiles
+from transformer.files import kinds, tensorfile
+from transformer.files.files import FolderFiles, as_typed
 from transformer.importers import npz, pickles
 from transformer.importers.wrapped import unwrapped, without_wrappers
 from words import Sentence, joined
 
-WHOLE, PICKLED = "model.safetensors", "pytorch_model.bin"
+WHOLE, PICKLED, TENSORS = "model.safetensors", "pytorch_model.bin", ".safetensors"
 PICKLES = (".pt", ".pth", ".bin", ".ckpt")
 OUTLINE = ".outline.json"  # beside a tensor file that a file of torch.save was written anew as
 INDEX = "model.safetensors.index.json"
@@ -93,18 +93,18 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
     Refuses what is not there, is damaged or would run code; and, when the block ends, a file that was replaced while
     it was read.
     """
-    folder, name = _located(source)
-    files = FolderFiles(folder, inside=inside)
+    folder, name = located(source)
+    files = FolderFiles(folder, inside=inside, labels={name: as_typed(source, inside)} if name else {})
     with ExitStack() as stack:
         name = name or _chosen(files, folder)
         if name == INDEX:
             yield _of_places(files.name, _sharded(files, stack))
-        elif name.endswith(PICKLES):
-            yield _pickled(files, name, stack)
-        elif name.endswith(npz.SUFFIX):
-            yield _arrays(files, name, stack)
         elif files.has(name + OUTLINE):
             yield _outlined(files, name, stack)
+        elif (kind := _kind(files, name)) == "torch":
+            yield _pickled(files, name, stack)
+        elif kind == "arrays":
+            yield _arrays(files, name, stack)
         else:
             yield _of_places(files.label(name), _places(files, name, stack))
     if files.changed():
@@ -125,13 +125,23 @@ def in_memory(state: Mapping[str, Tensor], *, label: str) -> Weights:
     return _of_places(label, {name: _Place(file, header, one, label) for name, one in own.items()})
 
 
-def _located(source: Path) -> tuple[Path, str]:
-    """The folder, and the file in it if one was named."""
+def located(source: Path) -> tuple[Path, str]:
+    """The folder, and the file in it if one was named: the one that a link leads to."""
     try:
-        real = source.resolve()
+        real = source.resolve() if source.is_symlink() else source
         return (real.parent, real.name) if real.is_file() else (source, "")
     except (OSError, ValueError, RuntimeError):
         return source, ""  # FolderFiles says what is wrong with it
+
+
+def _kind(files: FolderFiles, name: str) -> kinds.Kind:
+    """What a file is, by its first bytes; refuses what does not open."""
+    with files.open(name) as (file, size):
+        start = file.read(kinds.START)
+    kind = kinds.kind_of(start, size, name)
+    if kind is None and (not name.endswith(TENSORS) or (start and kinds.unopened(start, name))):
+        raise CheckpointError("{label}: {problem}", label=files.label(name), problem=kinds.refusal(start, name))
+    return kind or "tensors"  # one that is damaged says itself how
 
 
 def _chosen(files: FolderFiles, folder: Path) -> str:
@@ -145,19 +155,38 @@ def _chosen(files: FolderFiles, folder: Path) -> str:
             "them as safetensors.",
             folder=files.name,
         )
-    kinds = (".safetensors", *PICKLES, npz.SUFFIX)
-    found = sorted(path.name for path in folder.iterdir() if path.suffix in kinds and not path.name.startswith("."))
+    there = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    found = [path.name for path in there if path.suffix in (TENSORS, *PICKLES, npz.SUFFIX)]
+    found = found or [path.name for path in there if kinds.looked_at(path)[0]]
     if len(found) == 1:
         return found[0]
     if not found:
-        raise CheckpointError(
-            "{folder}: has no weights file; expected model.safetensors or another file that ends in {kinds}.",
-            folder=files.name,
-            kinds=", ".join(kinds),
-        )
+        raise _without_weights(files, there)
     names = joined(", ", [shown(name) for name in found[:5]])
     raise CheckpointError(
         "{folder}: has several weights files ({names}); name the one to open.", folder=files.name, names=names
+    )
+
+
+def _without_weights(files: FolderFiles, there: Sequence[Path]) -> CheckpointError:
+    """What a folder has in the place of weights: a file that does not open, or folders with weights in them."""
+    for path in there:
+        if (problem := kinds.looked_at(path)[1]) is not None:
+            return CheckpointError("{label}: {problem}", label=files.label(path.name), problem=problem)
+    one: Path | None = None
+    with suppress(OSError):
+        inside = (path for path in there if path.is_dir() and not path.is_symlink())
+        one = next((one for path in inside for one in sorted(path.iterdir()) if kinds.looked_at(one)[0]), None)
+    if one is not None:
+        return CheckpointError(
+            "{folder}: has no weights file itself, but {file} is one; open that.",
+            folder=files.name,
+            file=files.label(f"{one.parent.name}/{one.name}"),
+        )
+    return CheckpointError(
+        "{folder}: has no weights file; expected model.safetensors or another file of safetensors, torch.save or "
+        "numpy.savez.",
+        folder=files.name,
     )
 
 
@@ -203,7 +232,7 @@ def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
 
 def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     """What a file of `torch.save` was written anew as: its tensors, and the outline that says what they were in."""
-    label = files.label(name)
+    label = files.label(PICKLED if name == WHOLE else name.removesuffix(TENSORS))
     held = unwrapped(pickles.outline_of(files, name + OUTLINE, label=label), label=label)
     there = _places(files, name, stack)
     for tensor, own in held.tensors.items():

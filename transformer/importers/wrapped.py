@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer.errors import CheckpointError, shown
-from transformer.importers.pickles import SAVE_AGAIN, Odd, Tied
+from transformer.files.kinds import SAVE_AGAIN
+from transformer.importers.pickles import Odd, Tied
 from words import Sentence, say
 
 # Under which name a dictionary has the weights, most telling first.

@@ -50,7 +50,7 @@ def load_maps(path: str | Path) -> GivenMaps:
     path = Path(path)
     files = FolderFiles(path.parent)
     with files.open(path.name) as (file, size):
-        return read_maps(file, size, label=path.name)
+        return read_maps(file, size, label=str(path))
 
 
 def save_maps(maps: GivenMaps, path: str | Path) -> None:
@@ -65,7 +65,7 @@ def save_maps(maps: GivenMaps, path: str | Path) -> None:
     path = Path(path)
     if path.suffix != SUFFIX:
         raise MapsError(
-            "{name}: the name of a file of attention maps must end in {suffix}.", name=path.name, suffix=SUFFIX
+            "{name}: the name of a file of attention maps must end in {suffix}.", name=str(path), suffix=SUFFIX
         )
     half = path.with_name(f".{path.name}.new")
     try:

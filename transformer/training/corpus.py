@@ -61,9 +61,9 @@ def _aligned(first: Path, second: Path) -> Iterator[Line]:
             raise DataError(
                 "{shorter} has {n_shorter:,} lines, but {longer} has {n_lines:,}. Two files must correspond line "
                 "by line; if your pairs are separated by tabs, give one file.",
-                shorter=shorter.name,
+                shorter=str(shorter),
                 n_shorter=number - 1,
-                longer=longer.name,
+                longer=str(longer),
                 n_lines=n_lines,
             )
         yield Line(number, (source, target))
@@ -126,20 +126,20 @@ def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
             start = file.read(4)
             file.seek(0)
             if start[:2] == b"\x1f\x8b":
-                raise DataError("{file}: is compressed with gzip; decompress it first (gunzip).", file=path.name)
+                raise DataError("{file}: is compressed with gzip; decompress it first (gunzip).", file=str(path))
             if start != b"PK\x03\x04":
-                yield path.name, file
+                yield str(path), file
                 return
             with zipfile.ZipFile(file) as archive:
-                member = _pairs_in(archive, path.name)
+                member = _pairs_in(archive, str(path))
                 with _open_member(archive, member) as text:
-                    yield f"{path.name}/{Path(member.filename).name}", text
+                    yield f"{path}/{Path(member.filename).name}", text
     except OSError as error:
         raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror) from None
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
         raise DataError(
             "{file}: cannot be unpacked ({problem}); unpack it yourself and give the text file inside.",
-            file=path.name,
+            file=str(path),
             problem=str(error),
         ) from None
 

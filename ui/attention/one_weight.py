@@ -7,6 +7,8 @@ from functools import partial
 from typing import Final, Literal
 
 from transformer.analysis.one_weight import Walk, strongest
+from transformer.analysis.stand_ins import said as said_of
+from transformer.analysis.stand_ins import stand_ins
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.model.config import ModelConfig
 from ui.attention import one_weight_pictures as pictures
@@ -260,6 +262,10 @@ def _head_output(o: OpenWeight) -> Written:
 
 def _share(o: OpenWeight) -> Written:
     dimension, formula = text.share(o.walk)
+    place = anatomy(o.config).attention(o.walk.kind)
+    beginning = f"{place.stack}.layers.{o.walk.layer}.{place.sublayer}."
+    if absent := said_of(stand_ins(o.run.checkpoint.model), beginning):
+        return say("##### 6. No W_O: what this head adds"), absent[0], formula
     return (
         say("##### 6. · W_O: what this head adds"),
         say(

@@ -8,6 +8,7 @@ from dataclasses import asdict
 import pandas as pd
 
 from charts.theme import shortened
+from transformer.analysis.costs import holdings
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
@@ -39,7 +40,7 @@ def card(checkpoint: Checkpoint) -> None:
     rows = {
         say("Languages"): joined(" → ", filter(None, (about.source_language, about.target_language))),
         say("Model"): in_short(checkpoint.config),
-        say("Parameters"): say("{n:,}", n=checkpoint.config.count_parameters()),
+        say("Parameters"): say("{n:,}", n=_learned(checkpoint)),
         say("Trained for"): "" if cover.covered(TRAINED_FOR) else effort(about.training),
         say("Data and attribution"): about.data,
         say("Attribution"): about.attribution(),
@@ -49,6 +50,11 @@ def card(checkpoint: Checkpoint) -> None:
     }
     with st.container(key=page_style.CARD):
         st.table(table(rows), hide_header=True)
+
+
+def _learned(checkpoint: Checkpoint) -> int:
+    """Learned values, without those that stand in for parts which the model does not have."""
+    return sum(one.parameters for one in holdings(checkpoint.model).values())
 
 
 def in_short(config: ModelConfig) -> str:

@@ -20,6 +20,7 @@ from transformer.analysis.differences import Difference, Paired
 from transformer.analysis.parameters import Parameter
 from transformer.analysis.parameters import parameters as parameters_of
 from transformer.analysis.spectra import Spectrum
+from transformer.analysis.stand_ins import stand_ins
 from transformer.checkpoint.load import Checkpoint
 from ui.doctor.parameter_pictures import Known, spectrum_key, statistics, with_spectrum
 from ui.runs import loading
@@ -41,11 +42,13 @@ _Result = TypeVar("_Result")
 
 
 def known(checkpoint: Checkpoint, said: str) -> list[Known]:
-    """What is known of each parameter; the singular values of a small model are computed now.
+    """What is known of each parameter, but for those that stand in for a missing part.
+
+    The singular values of a small model are computed now.
 
     A bar says `said` while it takes long. Raises `BusyError`: the model has too much to do.
     """
-    tensors = parameters_of(checkpoint.model)
+    tensors = [one for one in parameters_of(checkpoint.model) if one.name not in stand_ins(checkpoint.model)]
     numbers = one_by_one([partial(statistics, loading, checkpoint, one) for one in tensors], said)
     kept: list[Spectrum | None] = [loading.runner().kept(spectrum_key(checkpoint, one)) for one in tensors]
     found = [Known(one, of_it, spectrum) for one, of_it, spectrum in zip(tensors, numbers, kept, strict=True)]

@@ -11,6 +11,8 @@ from functools import partial
 from typing import Final
 
 from transformer.analysis.parameters import Histogram, Statistics
+from transformer.analysis.stand_ins import said as said_of
+from transformer.analysis.stand_ins import stand_ins
 from transformer.checkpoint.load import Checkpoint
 from ui.doctor import parameter_pictures, parameter_tables
 from ui.doctor.parameter_pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
@@ -40,6 +42,8 @@ def draw(checkpoint: Checkpoint) -> None:
     chosen = _chosen(found)
     found = _spectra(checkpoint, found)
     parameter_tables.draw_all(found, chosen)
+    if absent := said_of(stand_ins(checkpoint.model)):
+        st.caption(joined(" ", absent))
     both = None if other is None else parameter_tables.draw_changes(checkpoint, other, chosen)
     _one(checkpoint, next(one for one in found if one.parameter.name == chosen), both, names_of(found))
 

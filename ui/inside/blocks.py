@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from charts.diagram import Block, Kind, Layer, Stack, Sublayer
 from transformer.analysis.costs import Holding, Part, buffers, holdings, multiply_adds
+from transformer.analysis.stand_ins import TABLE, said, stand_ins
 from transformer.model import anatomy as parts
 from transformer.model.anatomy import EVERY_PART, StackName, anatomy
 from transformer.model.config import ModelConfig
@@ -55,6 +56,7 @@ class Contents:
     parameters: tuple[tuple[str, int], ...]  # the full name of each tensor, and how many values are learned in it
     held: dict[Part, Holding]  # the parameters of each component
     buffers: dict[str, tuple[int, ...]]  # what is kept that is not learned: the shape of each by its name
+    absent: frozenset[str]  # names of tensors that stand in for parts which the model does not have
 
 
 # A walk through all modules takes longer than drawing a table, and a page is drawn at every step.
@@ -65,8 +67,9 @@ def contents(model: Transformer) -> Contents:
     """What a model holds, read off it once."""
     found = _READ.get(model)
     if found is None:
-        counts = tuple((name, tensor.numel()) for name, tensor in model.named_parameters())
-        _READ[model] = found = Contents(counts, holdings(model), buffers(model))
+        absent = stand_ins(model)
+        counts = tuple((name, one.numel()) for name, one in model.named_parameters() if name not in absent)
+        _READ[model] = found = Contents(counts, holdings(model), buffers(model), absent)
     return found
 
 
@@ -78,6 +81,7 @@ class Sized:
     parameters: tuple[tuple[str, int], ...]  # the full name of each tensor, and how many values are learned in it
     n_source: int  # tokens on each side
     n_target: int  # tokens on each side
+    absent: frozenset[str]  # names of tensors that stand in for parts which the model does not have
 
     def held(self, *beginnings: str) -> int:
         """Learned values of all tensors whose names begin so."""
@@ -99,7 +103,8 @@ class Sized:
 
 def sized(model: Transformer, *, n_source: int, n_target: int) -> Sized:
     """What the blocks are made from; lengths count tokens."""
-    return Sized(model.config, contents(model).parameters, n_source, n_target)
+    found = contents(model)
+    return Sized(model.config, found.parameters, n_source, n_target, found.absent)
 
 
 # ------------------------------------------------------------------------------------------------ stacks
@@ -194,14 +199,19 @@ def _embedding(one: Sized, stack: StackName, name: str) -> Block:
         role = joined(
             " ", [role, say("Uses the source's table; the table's parameters are counted with the source.")]
         )
-    inside = f"{stack}.embedding."
+    text, inside = say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model), f"{stack}.embedding."
+    if absent := said(one.absent, TABLE):
+        text, role = (
+            say("Unit vectors {rows:,} × {width} *", rows=rows, width=c.d_model),
+            joined(" ", [role, *absent]),
+        )
     if one.held(f"{inside}norm.", f"{inside}types."):
         role = joined(
             " ",
             [role, say("This count includes embedding parameters that the diagram leaves out (token types, norm).")],
         )
     return Block(
-        place=f"{stack}.embedding", text=say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model), name=name,
+        place=f"{stack}.embedding", text=text, name=name,
         role=role, shape=f"[{one.length(stack)}] → {one.stream(stack)}", kind="table", multiply_adds=0,
         parameters=one.held("src_table" if first else "tgt_table", f"{inside}norm.", f"{inside}types."),
         leads_to=say("the Sentence part of the Positions page"),
@@ -229,6 +239,8 @@ def _sublayer(
 ) -> Sublayer:
     place, beginning, part = f"{stack.name}.{layer}.{sub}", f"{stack.name}.layers.{layer}.{sub}", _SUBLAYERS[sub]
     text, role, shape = _feed_forward(one, stack.name) if sub == "ffn" else _attention(one, stack.name, sub)
+    if absent := said(one.absent, f"{beginning}."):
+        text, role = say("{block} *", block=text), joined(" ", [role, *absent])
     block = Block(
         place=place, text=text, role=role, shape=shape, parameters=one.held(f"{beginning}."),
         name=say("{layers}: {part} each", layers=called, part=part) if each
@@ -320,6 +332,8 @@ def _feed_forward(one: Sized, stack: StackName) -> tuple[str, str, str]:
         d_ff=c.d_ff,
         function=ACTIVATIONS[c.activation],
     )
+    if c.activation == "none":
+        role = say("Handles each token separately, with linear maps and no activation function.")
     if c.gated:
         role = say(
             "Handles each token separately. Two linear maps each widen its vector to d_ff = {d_ff:,} numbers. The "

@@ -9,6 +9,7 @@ from typing import Any
 
 from transformer.analysis import costs
 from transformer.analysis.costs import Holding, Part
+from transformer.analysis.stand_ins import said as stand_in_words
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from ui.inside import model_pictures as pictures
@@ -39,6 +40,8 @@ def draw(run: OpenRun, row: Any) -> None:
     o = OpenModel(run)
     _diagram(run, o, row)
     left_out = not_drawn(o.config)
+    if absent := stand_in_words(contents(o.run.checkpoint.model).absent):
+        left_out.append(say("* {reason}", reason=joined(" ", absent)))
     if left_out:
         st.caption(drawing.plain(joined(" ", left_out)))
     st.markdown(drawing.plain(in_words(o.config)))

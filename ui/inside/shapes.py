@@ -7,6 +7,8 @@ from functools import lru_cache
 from typing import Final
 
 from transformer.analysis.shapes import Pass, Shape, shapes_of
+from transformer.analysis.stand_ins import TABLE as UNITS
+from transformer.analysis.stand_ins import said, stand_ins
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, Sublayer, anatomy
 from transformer.model.config import ModelConfig
@@ -86,7 +88,7 @@ def _table(run: OpenRun, seen: Pass, stack: StackName) -> None:
         said += [say("All {n} layers have these shapes.", n=n_layers)]
     st.caption(joined(" ", said))
     st.container(key=run.key(f"{TABLE}_{stack}")).dataframe(
-        table(_cells(seen, config, stack)),
+        table(_cells(seen, config, stack, stand_ins(run.checkpoint.model))),
         hide_index=True,
         height="content",
         row_height=29,
@@ -236,10 +238,18 @@ def _with_shape(step: Step, seen: Pass) -> Step:
 
 
 @lru_cache(maxsize=_KEPT)
-def _cells(seen: Pass, config: ModelConfig, stack: StackName) -> dict[str, list[str]]:
-    """The columns of the table."""
+def _cells(seen: Pass, config: ModelConfig, stack: StackName, absent: frozenset[str]) -> dict[str, list[str]]:
+    """The columns of the table; `absent` are tensors that stand in for parts which the model does not have."""
     rows = [
-        (step.where, step.what, f"[{', '.join(map(str, step.shape))}]", step.remark, step.site or "—")
+        (step.where, step.what, f"[{', '.join(map(str, step.shape))}]", _remark(step, absent), step.site or "—")
         for step in steps_of(seen, config, stack)
     ]
     return dict(zip(_COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def _remark(step: Step, absent: frozenset[str]) -> str:
+    """Why a shape is so, or what stands in for the part that it comes from."""
+    stack, _, rest = step.site.partition(".")
+    made = f"{stack}.layers.{rest.removesuffix('output')}" if rest.endswith(("attn.output", "ffn.output")) else ""
+    found = said(absent, UNITS) if rest == "embedding.tokens" else said(absent, made) if made else []
+    return found[0] if found else step.remark

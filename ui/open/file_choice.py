@@ -56,8 +56,9 @@ def how_to_bring_one() -> None:
     st.markdown(
         say(
             "You can open Hugging Face `transformers` folders and models saved by fairseq, OpenNMT-py, Joey NMT or "
-            "Marian. You can also open files written by `torch.save` or safetensors ({suffixes}) that contain "
-            "PyTorch's own Transformer or a model from a tutorial. The Checkpoints page lists the model families.",
+            "Marian. You can also open files written by `torch.save` or safetensors ({suffixes}, or any other name) "
+            "that contain PyTorch's own Transformer or a model from a tutorial. The Checkpoints page lists the model "
+            "families.",
             suffixes=", ".join(SUFFIXES),
         )
     )
@@ -76,6 +77,9 @@ def _take() -> None:
 
 
 def _nowhere(path: str) -> str:
-    return say("There is no model from another program at “{path}” in the folders of checkpoints. Choose a folder "
-               "with a config.json, or a file that ends in {suffixes}. A path can have at most {most} characters.",
-               most=MAX_NAME, path=path[:80], suffixes=", ".join(SUFFIXES))  # fmt: skip
+    return foreign_models.fault(path.strip()) or say(
+        "There is no model from another program at “{path}” in the folders of checkpoints. Choose a folder with a "
+        "config.json, or a file of weights. A path can have at most {most} characters.",
+        most=MAX_NAME,
+        path=path[:MAX_NAME],
+    )

@@ -164,7 +164,9 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
             options,
             index=None,
             key=key,
-            placeholder=NO_FILE,
+            placeholder=say("{files} (next to the weights)", files=", ".join(report.pieces))
+            if report.pieces
+            else NO_FILE,
             accept_new_options=True,
             on_change=_take,
             args=(entry.name, name, key),
@@ -198,10 +200,9 @@ def half_chosen(model: str) -> tuple[str, str] | None:
     return given[0] if len(given) == 1 and not known.get("pieces") else None
 
 
-def has_pieces(entry: Entry) -> bool:
+def has_pieces(entry: Entry, report: ImportReport) -> bool:
     """Whether texts are split by a tokenizer that was found or chosen."""
-    chosen = any(name in _TOKENIZERS for name, _ in session.answers_of(entry.name))
-    return foreign_models.has_own_tokenizer(entry) or (chosen and half_chosen(entry.name) is None)
+    return foreign_models.has_own_tokenizer(entry) or bool(report.pieces)
 
 
 # Callbacks; a session keeps them, so they hold names and values alone.

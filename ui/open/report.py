@@ -103,10 +103,11 @@ def details(report: ImportReport) -> None:
             report.rows(),
             say("Every tensor in the file and what became of it. Tensors that occur in every layer share one row."),
         )
-        filled = [say("“{name}”: {how}", name=one.name, how=one.filled) for one in report.model_tensors if one.filled]
+        filled = [say("“{name}”: {how}", name=name, how=how) for name, how in report.filled_rows()]
         if filled:
             said = say(
-                "Filled in, because the file does not contain them: {names}.", names=joined("; ", filled[:MOST_NAMES])
+                "Stands in for what the file does not have, and is not counted: {names}.",
+                names=joined("; ", filled[:MOST_NAMES]),
             )
             st.caption(drawing.plain(said))
 

@@ -54,9 +54,19 @@ def listed() -> dict[str, Entry]:
 
 
 def at(path: str) -> Entry | None:
-    """What lies at a path, whole or from a folder of checkpoints on; None if it does not lie inside such a folder."""
-    if path in (found := listed()):
-        return found[path]
+    """What lies at a path, whole or from a folder of checkpoints on; None if no model lies inside such a folder."""
+    found = listed().get(path) or _at(path)
+    return found if found is not None and found.error is None else None
+
+
+def fault(path: str) -> str | None:
+    """Why a file at a path does not open, if it is another program's; None if that is not known."""
+    found = _at(path)
+    return None if found is None else found.error
+
+
+def _at(path: str) -> Entry | None:
+    """What another program saved at a path, whether it opens or not."""
     for root in loading.folders():
         try:
             inside = root.resolve(strict=True)
@@ -68,7 +78,7 @@ def at(path: str) -> Entry | None:
             hidden = any(part.startswith(".") or not part.isprintable() for part in name.parts)
             known = not hidden and len(name.as_posix()) <= MAX_NAME  # an address has to say it
             entry = entry_at(place, name.as_posix(), inside) if known else None
-            if entry is not None and entry.error is None and entry.holds == "foreign":
+            if entry is not None and entry.holds == "foreign":
                 return entry
     return None
 

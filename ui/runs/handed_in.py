@@ -21,11 +21,10 @@ from typing import Final
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from transformer.checkpoint.foreign import SUFFIXES
 from transformer.checkpoint.listing import Entry, entry_at
 from transformer.errors import CheckpointError
-from transformer.importers.handed_in import canonical
-from transformer.importers.handed_in.handed_folder import ZIP, Received
+from transformer.files.kinds import BESIDE
+from transformer.importers.handed_in.handed_folder import Received
 from transformer.importers.handed_in.handed_limits import OURS, check_all_differ, check_name
 from ui.inbox.desk import Desk, Job
 from ui.inbox.store import RECEIVED, Store
@@ -127,7 +126,7 @@ def at(name: str) -> Entry | None:
     upload = store().find(name.removeprefix(NAME))
     if upload is None:
         return None
-    found = entry_at(upload.made, name, upload.folder)
+    found = entry_at(upload.made, name, upload.made)
     known = {"holds": "model"} if upload.native else {"holds": "foreign", "title": upload.title}
     return replace(found, error=None, **known)  # type: ignore[arg-type]  # two words of the three that it may hold
 
@@ -247,7 +246,9 @@ def _path(token: str, number: int) -> Path:
 def _title(waiting: Waiting) -> str:
     """What the model is called: as its archive, or its weights, unless those are called as all are."""
     names = [file.name for file in waiting.files]
-    telling = [name for name in names if canonical.kind(name) == ZIP]
-    telling += [name for name in names if canonical.kind(name) in SUFFIXES]
+    telling = sorted(
+        (name for name in names if Path(name).suffix.lower() not in BESIDE),
+        key=lambda name: not name.lower().endswith(".zip"),
+    )
     stem = _TITLE.sub("-", Path(telling[0]).stem if telling else "")[:_MOST_TITLE].strip("-.")
     return stem or "model"

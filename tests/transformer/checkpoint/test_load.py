@@ -107,7 +107,7 @@ def test_any_float_type_may_be_stored(spoil, dtype):
 
 
 def test_a_missing_folder_and_a_file_in_its_place(tmp_path):
-    with pytest.raises(CheckpointError, match="no such folder"):
+    with pytest.raises(CheckpointError, match="no such file or folder"):
         load(tmp_path / "nothing")
     (tmp_path / "file").touch()
     with pytest.raises(CheckpointError, match="expected a folder"):
@@ -180,7 +180,7 @@ def test_a_folder_that_is_replaced_while_it_is_read_gives_one_version(checkpoint
         stop.set()
         thread.join()
     assert found <= expected
-    expected_refusals = ("is missing", "no such folder", "being replaced")
+    expected_refusals = ("is missing", "no such file or folder", "being replaced")
     assert all(any(words in text for words in expected_refusals) for text in refusals), refusals
 
 

@@ -73,7 +73,7 @@ def test_a_folder_of_that_very_name_comes_first(grown):
     os.rename(grown, grown.with_name("spoilt@219"))
     assert load(grown.with_name("spoilt@219")).folder == grown.with_name("spoilt@219")
     assert load(str(grown.with_name("spoilt@219"))).name == "spoilt@219"
-    assert "no such folder" in refused(grown, "spoilt@10")
+    assert "no such file or folder" in refused(grown, "spoilt@10")
 
 
 def test_a_step_that_is_not_there_names_the_nearest(grown):
@@ -103,8 +103,8 @@ def test_moments_are_in_order_and_odd_ones_are_left_out_with_a_note(grown):
     found, odd = moments(grown)
     assert [moment.step for moment in found] == [0, 1200]
     assert [str(note) for note in odd] == [
-        "spoilt.snapshots/10.safetensors.xz: is not a snapshot of step 10.",
-        "spoilt.snapshots/219.safetensors.xz: is not a snapshot of step 219.",
+        f"{grown}.snapshots/10.safetensors.xz: is not a snapshot of step 10.",
+        f"{grown}.snapshots/219.safetensors.xz: is not a snapshot of step 219.",
     ]
     assert moments(grown.with_name("other")) == ((), ())
 
@@ -135,7 +135,7 @@ def test_what_does_not_fit_the_config_is_refused(grown):
     for name, value in {"src_table": table[1:], "encoder.final_norm.bias": torch.zeros(3)}.items():
         file_of(grown).write_bytes(lzma.compress(to_safetensors({**state, name: value})))
         text = refused(grown)
-        assert text.startswith(("spoilt@219: ", "spoilt.snapshots/219.safetensors.xz: "))
+        assert text.startswith(("spoilt@219: ", f"{grown}.snapshots/219.safetensors.xz: "))
         assert name in text
 
 

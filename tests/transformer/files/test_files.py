@@ -3,6 +3,7 @@ import re
 import socket
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_what_is_missing_or_no_file(folder):
 
 @pytest.mark.parametrize("name", ["nowhere", "tiny/a", "no\0where", "x" * 300])
 def test_what_is_no_folder(tmp_path, folder, name):
-    with pytest.raises(CheckpointError, match=r"expected a folder|no such folder"):
+    with pytest.raises(CheckpointError, match=r"expected a folder|no such file or folder"):
         FolderFiles(tmp_path / name)
 
 
@@ -104,7 +105,7 @@ def test_pipes_sockets_and_devices_are_refused_without_waiting(folder):
 def test_a_pipe_that_appears_after_the_check_is_refused_without_waiting(folder, monkeypatch):
     os.mkfifo(folder / "pipe")
     monkeypatch.setattr(FolderFiles, "_inside", lambda files, name: folder / name)
-    assert read_in_a_thread(folder, "pipe") == "tiny/pipe: is not a regular file."
+    assert read_in_a_thread(folder, "pipe") == f"{folder}/pipe: is not a regular file."
 
 
 @posix
@@ -159,3 +160,43 @@ def test_a_folder_that_becomes_a_link_between_check_and_opening_is_noticed(tmp_p
         patch.setattr(os, "open", swap_and_open)
         with pytest.raises(CheckpointError, match="now points to a place outside the folder of checkpoints"):
             files.read("a", limit=9)
+
+
+def test_a_snapshot_in_the_hubs_cache_is_read_through_its_links_and_nothing_else_is(tmp_path):
+    repository = tmp_path / "models--org--name"
+    snapshot, blobs = repository / "snapshots" / "0ab", repository / "blobs"
+    for folder in (snapshot, blobs, blobs / "deeper", tmp_path / "models--other" / "blobs"):
+        folder.mkdir(parents=True)
+    (blobs / "123").write_text("{}")
+    (blobs / "deeper" / "123").write_text("{}")
+    (snapshot / "config.json").symlink_to("../../blobs/123")
+    files = FolderFiles(snapshot, inside=tmp_path.resolve())
+    assert files.read("config.json", limit=9) == b"{}"
+    outside = tmp_path / "models--other" / "blobs" / "1"
+    outside.write_text("{}")
+    for name, target in (("other", outside), ("deeper", blobs / "deeper" / "123"), ("up", tmp_path / "up")):
+        target.touch()
+        (snapshot / name).symlink_to(target)
+        with pytest.raises(CheckpointError, match="points outside the folder"):
+            files.read(name, limit=9)
+
+
+def test_messages_call_a_folder_as_it_was_typed(tmp_path, monkeypatch):
+    (tmp_path / "runs" / "deep").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    typed = {
+        "runs/deep": "runs/deep/x",
+        "./runs//deep": "runs/deep/x",
+        "runs/../runs": "runs/../runs/x",
+        ".": "x",
+        str(tmp_path / "runs"): str(tmp_path / "runs" / "x"),
+    }
+    for path, label in typed.items():
+        with pytest.raises(CheckpointError) as caught:
+            FolderFiles(Path(path)).read("x", limit=1)
+        assert str(caught.value) == f"{label}: is missing."
+    inside = tmp_path.resolve()
+    assert FolderFiles(inside / "runs" / "deep", inside=inside).label("x") == "runs/deep/x"  # no path of a server
+    assert FolderFiles(inside, inside=inside).label("x") == "x"
+    with pytest.raises(CheckpointError, match=r"^runs/no\.pt: there is no such file or folder\.$"):
+        FolderFiles(Path("runs/no.pt"))

@@ -103,3 +103,49 @@ def test_a_tokenizer_json_may_be_as_large_as_the_largest_in_use_and_no_larger(tm
         preview(path, given=Given(pieces=tmp_path / "tokenizer.json"))
     with pytest.raises(CheckpointError, match="40,000,001 bytes"):
         canonical.write("tokenizer.json", tmp_path / "tokenizer.json", tmp_path / "made", work=tmp_path)
+
+
+ANSWERS = {name: value for name, value in PRE.items() if name not in IDS}
+LETTERS = [*"0123456789+=", "<pad>", "<s>", "</s>"]
+BESIDE = {
+    "pieces.json": json.dumps({piece: i for i, piece in enumerate(LETTERS)}),
+    "pieces.txt": "\n".join(LETTERS),
+    "vocab.json": json.dumps(LETTERS),
+    "vocab.txt": "\n".join(LETTERS),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+@pytest.mark.parametrize("as_folder", [True, False])
+def test_a_list_beside_the_weights_is_taken(tmp_path, name, as_folder):
+    path = saved(tmp_path / "m" / "m.pt", at_random(Annotated(vocabs=(15, 15))).state_dict())
+    (path.parent / name).write_text(BESIDE[name])
+    report = preview(path.parent if as_folder else path, answers=ANSWERS).report
+    assert report.pieces == (name,)
+    assert "eos_id  14  read" in str(report)
+    assert f"Tokenizer next to the weights: {name}." in str(report)
+
+
+def test_files_of_any_name_are_taken_from_a_folder_if_only_they_fit(tmp_path):
+    folder = tmp_path / "m"
+    saved(folder / "m.pt", at_random(Annotated(vocabs=(15, 12))).state_dict())
+    (folder / "letters-in.txt").write_text("\n".join(LETTERS))
+    (folder / "notes.txt").write_text("a\nb\nc")
+    (folder / "options.json").write_text('{"n_heads": 4}')
+    assert preview(folder, answers=ANSWERS).report.pieces == ()  # of the other side nobody knows
+    (folder / "letters-out.txt").write_text("\n".join(LETTERS[3:]))
+    report = preview(folder, answers=ANSWERS).report
+    assert report.pieces == ("letters-in.txt", "letters-out.txt")
+    (folder / "again.txt").write_text("\n".join(LETTERS))
+    report = preview(folder, answers=ANSWERS).report
+    assert report.pieces == ()
+    assert "again.txt, letters-in.txt, letters-out.txt. Give them" in str(report)
+
+
+def test_of_two_that_fit_both_sides_the_names_say_which_is_whose(tmp_path):
+    folder = tmp_path / "m"
+    saved(folder / "m.pt", at_random(Annotated(vocabs=(15, 15))).state_dict())
+    for name in ("my-src-letters.txt", "my-tgt-letters.txt"):
+        (folder / name).write_text("\n".join(LETTERS))
+    report = preview(folder, answers=ANSWERS).report
+    assert report.pieces == ("my-src-letters.txt", "my-tgt-letters.txt")

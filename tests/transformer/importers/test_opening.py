@@ -25,6 +25,7 @@ PADDED = torch.tensor([[5, 6, 7, 8, 9, 10], [11, 4, 5, 6, 0, 0]]), torch.tensor(
 
 
 def saved(path, content):
+    path.parent.mkdir(exist_ok=True)
     torch.save(content, path)
     return path
 

@@ -18,13 +18,15 @@ from typing import BinaryIO
 
 from transformer.checkpoint.foreign import SUFFIXES
 from transformer.errors import CheckpointError, shown
+from transformer.files.kinds import BESIDE
 from transformer.importers.handed_in.handed_limits import OURS, SMALL, Limits, check_all_differ, check_name, is_junk
 from words import say
 
-ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst")
+ARCHIVES = (".zip", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst")
 CHUNK = 2**20
 
 _END, _END_BYTES, _MOST_COMMENT = b"PK\x05\x06", 22, 2**16
+_MOST_ENTRIES = 2**16 - 1  # that the end record can say
 _MOST_LIST = 2**22  # bytes of the list of files
 _ENCRYPTED = 0x1 | 0x40 | 0x2000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -100,6 +102,13 @@ def _check(entries: Sequence[zipfile.ZipInfo], label: str, limits: Limits) -> No
 
 
 def _too_many(found: int, label: str, limits: Limits) -> CheckpointError:
+    if found == _MOST_ENTRIES:  # larger archives say their number elsewhere
+        return CheckpointError(
+            "{label}: contains {found:,} or more files; the limit is {most}. Pack only the model's files.",
+            label=label,
+            found=found,
+            most=limits.files,
+        )
     return CheckpointError(
         "{label}: contains {found:,} files; the limit is {most}. Pack only the model's files.",
         label=label,
@@ -175,7 +184,9 @@ def _refused_entry(label: str, name: str, why: str) -> CheckpointError:
 
 def _folder_of(names: Sequence[str], label: str) -> str:
     """The folder that is taken: the highest one with weights; of several side by side none can be chosen."""
-    holding = {_parent(name) for name in names if PurePosixPath(name).suffix.lower() in SUFFIXES}
+    endings = {name: PurePosixPath(name).suffix.lower() for name in names}
+    holding = {_parent(name) for name in names if endings[name] in SUFFIXES}
+    holding = holding or {_parent(name) for name in names if endings[name] not in BESIDE}  # weights of any name
     folders = sorted(holding or {_parent(name) for name in names}, key=lambda folder: (_depth(folder), folder))
     if not folders:
         raise CheckpointError("{label}: contains no files.", label=label)

@@ -1,6 +1,6 @@
 """Write what was handed in anew, file by file, so that nobody has to open the files themselves.
 
-    model.safetensors            a header of our own, and the same values
+    model.safetensors            a header of our own, and the same values, whatever it is called
     lesson.pt                    lesson.pt.safetensors, and lesson.pt.safetensors.outline.json, which says what was
                                  around the tensors; pytorch_model.bin becomes model.safetensors
     model.npz                    model.npz.safetensors with its arrays, and the outline with its texts
@@ -20,7 +20,7 @@ from typing import BinaryIO
 
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, TokenizerError
-from transformer.files import strictjson, tensorfile
+from transformer.files import kinds, strictjson, tensorfile
 from transformer.importers import npz, pickle_child, pickles, weights
 from transformer.importers.weights import OUTLINE, PICKLES, WHOLE
 from transformer.text import sentencepiece_check
@@ -36,25 +36,33 @@ CHUNK = 2**20
 SECONDS = 60.0
 
 
-def is_opened(name: str) -> bool:
+def is_opened(name: str, source: Path) -> bool:
     """Whether a file is one of those that are written anew."""
-    return kind(name) in OPENED and not name.endswith(OUTLINE)
+    return kind(name, source) in OPENED and not name.endswith(OUTLINE)
 
 
-def kind(name: str) -> str:
-    """The ending of a name, which is all that says what a file is."""
-    return Path(name).suffix.lower()
+def kind(name: str, source: Path) -> str:
+    """The ending that a file should have by its first bytes; that of its name, where those say nothing."""
+    ending, start = Path(name).suffix.lower(), kinds.start_of(source)
+    found = kinds.kind_of(start, source.stat().st_size, name)
+    own = {
+        None: ending,
+        "torch": ending if ending in PICKLED else PICKLES[0],
+        "tensors": TENSORS,
+        "arrays": npz.SUFFIX,
+    }
+    return own[found]
 
 
 def write(name: str, source: Path, target: Path, *, work: Path) -> None:
     """Write one file anew that `is_opened`; `work` is an empty folder for what is needed meanwhile."""
-    ending = kind(name)
+    ending = kind(name, source)
     if ending == TENSORS:
-        _tensors(name, source, target / name)
+        _tensors(name, source, target / (name if Path(name).suffix.lower() == TENSORS else name + TENSORS))
     elif ending == npz.SUFFIX:
         _arrays(name, source, target / (name + TENSORS))
     elif ending in PICKLED:
-        _pickle(name, source, target / (WHOLE if name == weights.PICKLED else name + TENSORS), work)
+        _pickle(name, source, target / (WHOLE if name in (weights.PICKLED, WHOLE) else name + TENSORS), work)
     elif ending == ".json":
         _json(name, source, target / name)
     elif ending in SENTENCEPIECE:
@@ -106,7 +114,7 @@ def _pickle(name: str, source: Path, target: Path, work: Path) -> None:
             other=target.name,
         )
     with source.open("rb") as file:
-        pickles.check_kind(file.read(64), label=name)
+        pickles.check_kind(file.read(kinds.START), label=name)
         _in_a_fork(file.fileno(), work, label=name)
     pickles.outline_in(work, label=name)
     os.replace(work / pickles.TENSORS, target)

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from transformer.errors import CheckpointError, shown
+from transformer.files.kinds import is_archive, looked_at
 from transformer.importers import opening
 from transformer.importers.handed_in import canonical
 from transformer.importers.handed_in.archives import unpack
@@ -17,7 +18,6 @@ from transformer.importers.handed_in.handed_limits import OURS, Limits, check_al
 from transformer.importers.opening import QuestionsError, kind_of
 from words import Sentence, joined, say, say_n
 
-ZIP = ".zip"
 MOST_NAMED = 6
 Progress = Callable[[int, int, str], None]
 
@@ -54,11 +54,11 @@ def read(
     """
     files, left_out = _files(received, work, limits)
     _check_sizes(files, limits)
-    chosen = {name: path for name, path in files.items() if canonical.is_opened(name)}
+    chosen = {name: path for name, path in files.items() if canonical.is_opened(name, path)}
     left_out += [name for name in files if name not in chosen and not is_junk(name)]
-    _check_kinds(chosen, left_out, pickles=pickles)
+    _check_kinds(files, chosen, left_out, pickles=pickles)
     # The weights last: a wrong word in a config is found at once.
-    order = sorted(chosen, key=lambda name: (canonical.kind(name) in canonical.WEIGHTS, name))
+    order = sorted(chosen, key=lambda name: (canonical.kind(name, chosen[name]) in canonical.WEIGHTS, name))
     for done, name in enumerate(order):
         progress(done, len(order) + 1, name)
         with_room = Path(mkdtemp(dir=work))
@@ -74,7 +74,7 @@ def _files(received: Sequence[Received], work: Path, limits: Limits) -> tuple[di
     left_out: list[str] = []
     for number, one in enumerate(received):
         check_name(one.name)
-        if canonical.kind(one.name) != ZIP:
+        if not is_archive(one.name, one.path):
             found.append((one.name, one.path))
             continue
         inner = work / f"unpacked-{number}"
@@ -101,10 +101,13 @@ def _check_sizes(files: Mapping[str, Path], limits: Limits) -> None:
         )
 
 
-def _check_kinds(chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles: bool) -> None:
+def _check_kinds(
+    files: Mapping[str, Path], chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles: bool
+) -> None:
     """Refuse what cannot become a model before anything of it is read."""
-    weights = [name for name in chosen if canonical.kind(name) in canonical.WEIGHTS]
-    refused = [name for name in weights if canonical.kind(name) in canonical.PICKLED]
+    ending = {name: canonical.kind(name, path) for name, path in chosen.items()}
+    weights = [name for name in chosen if ending[name] in canonical.WEIGHTS]
+    refused = [name for name in weights if ending[name] in canonical.PICKLED]
     if refused and not pickles:
         raise CheckpointError(
             "{name}: this server does not accept torch.save files; save the weights as safetensors.",
@@ -112,13 +115,20 @@ def _check_kinds(chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles
         )
     if weights:
         return
+    for name, path in files.items():
+        if name.endswith(".index.json"):
+            raise CheckpointError(
+                "{name}: says that the weights are in other files, but none of those was uploaded; add them.",
+                name=name,
+            )
+        if (problem := looked_at(path, name)[1]) is not None:
+            raise CheckpointError("{name}: {problem}", name=name, problem=problem)
     names = [*chosen, *left_out]
     there = _named(names) if names else say("nothing")
     raise CheckpointError(
-        "None of the files contains weights ({names}). Add a file whose name ends in {endings}, or upload a zip "
-        "archive with all files.",
+        "None of the files contains weights ({names}). Add one that was saved as safetensors or with torch.save, "
+        "or upload a zip archive with all files.",
         names=there,
-        endings=", ".join(canonical.WEIGHTS[:-1]),
     )
 
 

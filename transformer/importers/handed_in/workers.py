@@ -199,7 +199,7 @@ def _check_made(made: Path, limits: Limits) -> None:
     files = FolderFiles(made, inside=made.parents[1].resolve())
     names = os.listdir(made)
     endings = {canonical.TENSORS, ".json", *canonical.SENTENCEPIECE, *canonical.TEXTS}
-    if len(names) > 2 * limits.files or any(canonical.kind(name) not in endings for name in names):
+    if len(names) > 2 * limits.files or any(Path(name).suffix.lower() not in endings for name in names):
         raise CheckpointError(worker.CRASHED)
     for name in names:
         files.check_size(name, limit=2 * limits.unpacked)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import yaml  # type: ignore[import-untyped]
 
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
-from transformer.errors import CheckpointError, shown
+from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.importers.toolkits.toolkit import Place
 from transformer.text.sentencepiece_check import MAX_PIECES
 
@@ -29,7 +29,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("an alias")
+            raise ClauseError("it has an alias (*name), which is refused; write the value itself there")
         return super().compose_node(parent, index)
 
 
@@ -57,6 +57,8 @@ def settings(content: bytes | str, *, label: str) -> dict[str, Any]:
 def _parsed(content: bytes | str, loader: Any, *, label: str) -> Any:
     try:
         return yaml.load(content, loader)
+    except ClauseError as error:
+        raise CheckpointError("{label}: cannot be used: {problem}.", label=label, problem=error.sentence) from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError, UnicodeError, OverflowError, KeyError) as error:
         problem = shown(str(error).split("\n", 1)[0] or type(error).__name__)
         raise CheckpointError("{label}: cannot be read as YAML: {problem}.", label=label, problem=problem) from None

@@ -5,6 +5,7 @@ import gc
 import io
 import json
 import os
+import shutil
 import time
 import zipfile
 from pathlib import Path
@@ -15,6 +16,7 @@ import transformers
 from safetensors.torch import load_file, save
 
 from tests.browser import foreign_models
+from tests.transformer.importers.tutorial_models import Annotated, at_random
 from tests.transformer.text import test_hostile_rules
 from transformer.checkpoint import load as native
 from transformer.errors import CheckpointError
@@ -117,7 +119,7 @@ def test_a_pickle_becomes_tensors_and_keeps_what_was_around_them(read, tmp_path)
         "letters.model",
     ]
     assert not result.native
-    expected, found = opening.preview(folder / "lesson.pt").report, opening.preview(there).report
+    expected, found = opening.preview(folder).report, opening.preview(there).report
     assert found.fields == expected.fields
     assert [str(note) for note in found.notes] == [str(note) for note in expected.notes]
     assert "model_state_dict" in str(found)
@@ -289,3 +291,34 @@ def test_one_that_takes_for_ever_ends_with_the_process_that_reads_it(read):
         read(endless, limits=Limits(seconds=3))
     assert time.monotonic() - began < 40
     assert ended(before)
+
+
+@pytest.mark.parametrize("name", ["lesson.tar", "lesson", "lesson.pkl", "lesson.zip", "model.safetensors"])
+def test_weights_of_any_name_and_the_list_beside_them_are_used_together(read, name):
+    state = at_random(Annotated(vocabs=(7, 7))).state_dict()
+    file = io.BytesIO()
+    torch.save(state, file)
+    packed = zipped({"run/lesson.tar": file.getvalue(), "run/letters.txt": b"a\nb\nc\nd\n<pad>\n<s>\n</s>"})
+    for files in ({name: file.getvalue(), "letters.txt": b"a\nb\nc\nd\n<pad>\n<s>\n</s>"}, {"all.zip": packed}):
+        result, folder = read(files)
+        assert result.left_out == ()
+        found = opening.preview(folder, inside=folder).report
+        assert found.pieces == ("letters.txt",)
+        expected = "pytorch_model.bin" if name == "model.safetensors" else name
+        assert found.source == ("lesson.tar" if "all.zip" in files else expected)  # no name that nobody gave
+        shutil.rmtree(folder.parents[1])
+
+
+OTHERS = {
+    "m.gguf": (b"GGUF\3\0\0\0", "m.gguf: is a GGUF"),
+    "weights.bin": (b"GGUF\3\0\0\0", "weights.bin: is a GGUF"),
+    "m.keras": (b"\x89HDF\r\n\x1a\n", "m.keras: is an HDF5 or Keras file"),
+    "model.safetensors.index.json": (b'{"weight_map": {"a": "b.safetensors"}}', "none of those was uploaded"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_does_not_open_is_named_with_the_way_out(read, name):
+    content, said = OTHERS[name]
+    with pytest.raises(CheckpointError, match=said):
+        read({"README.md": b"# about", name: content})

@@ -1,0 +1,165 @@
+"""What a file is, by its first bytes and whatever it is called; and the way out where it is nothing that opens here.
+
+A name decides only between formats that begin alike, or with nothing of their own. Nothing is parsed.
+
+Source: PyTorch's "Serialization semantics"; the descriptions of safetensors, GGUF, ONNX's `ModelProto`, TensorFlow's
+`SavedModel`, HDF5, TFLite, NumPy's `.npy`, CTranslate2's `model.bin`; PKWARE's APPNOTE, 4.3.7.
+"""
+
+import os
+import re
+import stat
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from transformer.errors import shown
+from words import Sentence, say
+
+START = 512  # bytes that are enough
+ZIP, LEGACY = b"PK\x03\x04", b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"
+PICKLED, ARRAYS = (".pt", ".pth", ".bin", ".ckpt", ".pt2"), ".npz"  # endings that torch.save's and numpy's files have
+Kind = Literal["torch", "tensors", "arrays"]
+SAVE_AGAIN = say(
+    "In the program that trained the model, save only the weights: `state = model.state_dict()`, then "
+    '`torch.save(state, "weights.pt")`.'
+)
+UNPACK = say("is an archive, not a file of weights; unpack it, and open what is in it.")
+_PICKLE = say(
+    "is a pickle file that torch.save did not write. Pickle files can run code; save the weights with torch.save."
+)
+_TENSORFLOW = say(
+    "is a TensorFlow model. This program opens no TensorFlow models. If transformers wrote the model, open its "
+    "PyTorch weights instead (model.safetensors or pytorch_model.bin)."
+)
+_KERAS = say(
+    "is an HDF5 or Keras file. This program opens Transformers written in PyTorch. If transformers wrote the model, "
+    "open its PyTorch weights instead; otherwise copy its arrays into a PyTorch model, and save that one's "
+    "state_dict with torch.save."
+)
+_GGUF = say(
+    "is a GGUF or GGML file of llama.cpp. Open the model that it was made from. A GGUF file can also be turned into "
+    "a folder that opens here: in transformers, AutoModelForCausalLM.from_pretrained(folder, gguf_file=name), then "
+    "save_pretrained."
+)
+_ONNX = say(
+    "is an ONNX file: a program with weights whose names are lost. Open the model that was exported, saved as "
+    "safetensors or with torch.save."
+)
+_CTRANSLATE2 = say("is a CTranslate2 model. Open the model that it was converted from.")
+_FLAX = say(
+    "is a Flax file. In transformers 4, from_pretrained(folder, from_flax=True) reads the model, and save_pretrained "
+    "writes it as a folder that opens here."
+)
+_ONE_ARRAY = say("is a single NumPy array; save all weights of the model in one .npz file with numpy.savez.")
+_SHARD = say(
+    "is a part of a distributed checkpoint of PyTorch. Join its folder into one file with: "
+    "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER weights.pt"
+)
+_OTHERS: tuple[tuple[int, bytes, Sentence], ...] = (  # where it stands, what stands there
+    (0, b"GGUF", _GGUF), (0, b"lmgg", _GGUF), (0, b"fmgg", _GGUF), (0, b"tjgg", _GGUF),
+    (0, b"\x89HDF\r\n\x1a\n", _KERAS), (4, b"TFL3", _TENSORFLOW), (0, b"\x08\x01\x12", _TENSORFLOW),
+    (0, b"model_checkpoint_path:", _TENSORFLOW),
+    (0, b"\x93NUMPY", _ONE_ARRAY),
+    (257, b"ustar", UNPACK), (0, b"\x1f\x8b", UNPACK), (0, b"BZh", UNPACK), (0, b"\xfd7zXZ\0", UNPACK),
+    (0, b"\x28\xb5\x2f\xfd", UNPACK), (0, b"7z\xbc\xaf\x27\x1c", UNPACK), (0, b"Rar!", UNPACK),
+    (0, b"version https://git-lfs",
+     say("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")),
+    (0, b"\x80", _PICKLE),
+)  # fmt: skip
+_BY_NAME = {".onnx": _ONNX, ".msgpack": _FLAX, **dict.fromkeys((".pb", ".tflite", ".index"), _TENSORFLOW)}
+_BY_NAME |= dict.fromkeys((".keras", ".h5", ".hdf5"), _KERAS) | dict.fromkeys((".pkl", ".pickle", ".joblib"), _PICKLE)
+# What lies beside models and is never one, so that a list need not look into it.
+_ENDINGS = ".json.jsonl.txt.md.csv.tsv.yml.yaml.toml.py.ipynb.log.model.spm.vocab.svg.png.jpg.pdf.html.sh.training"
+BESIDE = [f".{ending}" for ending in _ENDINGS.split(".")[1:]]
+_OF_TORCH = re.compile(rb"[^/]+/(data\.pkl$|archive_format$|version$|data/)")  # first records of its archives
+_ONNX_FIELDS = b"\x12\x1a\x22\x28\x3a\x42"  # of a `ModelProto`, behind its version
+
+
+def kind_of(start: bytes, size: int, name: str) -> Kind | None:
+    """What opens here, by the first `START` bytes of a file, its length and its name; None for anything else.
+
+    "torch" are programs of PyTorch's, too, and zip archives that are called like them: what opens them says the rest.
+    """
+    ending = Path(name).suffix.lower()
+    if ending in (ARRAYS, ".distcp"):
+        return "arrays" if ending == ARRAYS else None
+    if start.startswith(ZIP):
+        first = _first_of_zip(start)
+        own = _OF_TORCH.match(first) or (ending in PICKLED and first != b"metadata.json")
+        return "arrays" if first.endswith(b".npy") else "torch" if own else None
+    if LEGACY[2:] in start[:32]:
+        return "torch"
+    length = int.from_bytes(start[:8], "little")
+    return "tensors" if start[8:9] == b"{" and 0 < length <= size - 8 else None
+
+
+def unopened(start: bytes, name: str) -> Sentence | None:
+    """What is said of a file that opens nowhere here, with the way out; None if nobody knows what it is."""
+    text = start.lstrip().lower()
+    if not start:
+        return say("is empty; copy or download it again.")
+    if text.startswith((b"<!doctype", b"<html", b"<?xml")):
+        return say("is a web page, not a weights file; download the file itself.")
+    if Path(name).suffix.lower() == ".distcp":
+        return _SHARD
+    if start.startswith(ZIP):
+        return _KERAS if _first_of_zip(start) == b"metadata.json" else UNPACK
+    found = next((said for place, mark, said in _OTHERS if start.startswith(mark, place)), None)
+    if found is None and len(start) > 2 and start[0] == 8 and 1 < start[1] < 32 and start[2] in _ONNX_FIELDS:
+        found = _ONNX
+    if found is None and b"Spec\0" in start[6:64]:
+        found = _CTRANSLATE2
+    ending = Path(name).suffix.lower()
+    return found or _BY_NAME.get(ending) or (_TENSORFLOW if ".data-0" in ending else None)
+
+
+def refusal(start: bytes, name: str) -> Sentence:
+    """`unopened`, of a file that nobody knows, too."""
+    return unopened(start, name) or say(
+        "is not a weights file that opens here: it begins with {found}. Files of torch.save, safetensors "
+        "and numpy.savez open under any name.",
+        found=shown(start[:8]),
+    )
+
+
+def is_archive(name: str, path: Path) -> bool:
+    """Whether a file is an archive to be unpacked: a zip by name, which torch.save did not write under that name."""
+    return Path(name).suffix.lower() == ".zip" and not _first_of_zip(start_of(path)).endswith(b"/data.pkl")
+
+
+def start_of(path: Path) -> bytes:
+    """The first bytes of a file; none of one that is not regular, or cannot be read."""
+    try:
+        return _start_of(path, *_version(path.stat()))
+    except (OSError, ValueError, RuntimeError):
+        return b""
+
+
+def looked_at(path: Path, name: str = "") -> tuple[Kind | None, Sentence | None]:
+    """`kind_of` and `unopened` of a file, called so, if it is no link and not called as what lies beside models."""
+    name = name or path.name
+    if Path(name).suffix.lower() in BESIDE or name.startswith(".") or not name.isprintable() or path.is_symlink():
+        return None, None
+    start = start_of(path)
+    if not start:
+        return None, None
+    kind = kind_of(start, path.stat().st_size, name)
+    return kind, None if kind else unopened(start, name)
+
+
+@lru_cache(maxsize=4096)
+def _start_of(path: Path, mode: int, *_: int) -> bytes:
+    if not stat.S_ISREG(mode):
+        return b""
+    with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # it may be a pipe by now
+        return file.read(START) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+
+
+def _version(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_mode, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _first_of_zip(start: bytes) -> bytes:
+    """The name of the first record of an archive."""
+    return start[30 : 30 + int.from_bytes(start[26:28], "little")]
