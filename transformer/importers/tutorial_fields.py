@@ -10,16 +10,19 @@ up: what stands in for a part that is not there changes nothing, and the report 
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from transformer.errors import CheckpointError, shown
+from transformer.importers import parts
 from transformer.importers.accounts import account
-from transformer.importers.keys import Match, Taken, best_match, check, shapes
+from transformer.importers.keys import Match, Taken, check, shapes
+from transformer.importers.matching import matched, unused
 from transformer.importers.report import Choice, Field, ImportReport
 from transformer.importers.reshapes import ONE_MAP, UNIT_VECTORS, WITH_NO_OUTPUT_MAP
-from transformer.importers.tutorials import POSITION_OF, TABLES, TUTORIALS, alone
+from transformer.importers.tutorials import POSITION_OF, TABLES, alone
 from transformer.importers.weights import Weights
 from transformer.model.config import MAX_PARAMETERS, MAX_POSITION_VALUES, MAX_VOCAB
 from transformer.model.positions import sinusoidal_table
@@ -57,13 +60,18 @@ class Understanding:
     known: frozenset[str]
 
 
-def understand(weights: Weights, settle: Callable[[Match], Match] = lambda found: found) -> Understanding:
+def understand(
+    weights: Weights,
+    answers: Mapping[str, Any] = MappingProxyType({}),
+    settle: Callable[[Match], Match] = lambda found: found,
+) -> Understanding:
     """Match a file with the names of tutorials; reads no more of it than its tables of positions.
 
-    `settle` adds to what the names say, such as what a user says of names that nobody knows. Refuses tensors that
-    would become the same, layers that are missing, and impossible shapes.
+    The answers say what names that nobody knows are parts of, and `settle` which tables. Refuses tensors that would
+    become the same, layers that are missing, and impossible shapes.
     """
-    found = completed(alone(settle(best_match([TUTORIALS], list(weights.tensors)))))
+    found = alone(settle(matched(weights, answers)))
+    found = completed(found, weights, joined=answers.get("out_proj") != parts.NONE)
     check(found, label=weights.label)
     known = frozenset(found.sources)
     sizes = shapes(found, weights, {})
@@ -71,7 +79,7 @@ def understand(weights: Weights, settle: Callable[[Match], Match] = lambda found
     found, shared = _shared(found, weights)
     found, positions = _positions(found, weights)
     sizes = {name: shape for name, shape in sizes.items() if name in found.sources}
-    bare = bare_fields(found)
+    bare = bare_fields(found, weights, _asked(sizes))
     fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
     fields = [_evident(one, weights.evidence) for one in fields]
@@ -106,13 +114,11 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
         return weights.ties.get(name, name)
 
     source, target, output = holder("src_table"), holder("tgt_table"), holder("output_table")
-    if not source:
-        return found, []
     one = not target or target == source
     why = say("There are two embedding tables.")
     if one:
         why = say("The two tables have the same values.") if target else say("There is one embedding table.")
-    fields = [Field("shared_vocab", "inferred", one, why)]
+    fields = [Field("shared_vocab", "inferred", one, why)] if source else []
     if target and one:
         found = found.without(["tgt_table"], say("it is the source's table"))
     if not found.n_layers("decoder"):
@@ -301,7 +307,7 @@ def _choices(*values: Any) -> tuple[Choice, ...]:
     return tuple(Choice(value) for value in values)
 
 
-def completed(found: Match) -> Match:
+def completed(found: Match, weights: Weights, *, joined: bool = True) -> Match:
     """The match with what a bare model leaves out, where that changes nothing: a map of heads put together, a table.
 
     The smallest models of articles have one head and take its output as it is. A block by itself has no embeddings;
@@ -311,25 +317,41 @@ def completed(found: Match) -> Match:
     added = []
     for name, one in there.items():
         output = name.replace("v_proj.weight", "out_proj.weight")
-        if output != name and output not in there and len(one.targets) == 1:
+        if output == name or output in there or len(one.targets) > 1:
+            continue
+        layer = tuple(begin for begin in found.layers if one.source.startswith(begin)) or one.source.split(".")[0]
+        shape = weights.tensors[one.source].shape[:1]  # of values; a matrix that combines them has so many columns
+        beside = [name for name in unused(found) if name.startswith(layer)]
+        if not (joined and any(weights.tensors[name].shape[1:] == shape for name in beside)):
             added.append(Taken(one.source, (output,), WITH_NO_OUTPUT_MAP))
     tables = {"src_table", "tgt_table", *POSITION_OF.values()}
-    if _FIRST in there and not tables & there.keys() and not found.n_layers("decoder") and not found.left_over:
+    no_table = not tables & there.keys() and not _unknown(found, weights, 2)
+    if _FIRST in there and no_table and not found.n_layers("decoder"):
         added.append(Taken(there[_FIRST].source, ("src_table",), UNIT_VECTORS))
     return replace(found, taken=(*found.taken, *added))
 
 
-def bare_fields(found: Match) -> dict[str, Field]:
+def _unknown(found: Match, weights: Weights, axes: int) -> bool:
+    """Whether a tensor without a meaning is inside a layer, or has so many axes and the model's width."""
+    width = weights.tensors[found.sources[_FIRST].source].shape[-1:] if _FIRST in found.sources else ()
+    shapes = [weights.tensors[name].shape for name in unused(found)]
+    return bool(parts.in_layers(found, unused(found))) or any(
+        len(shape) == axes and shape[-1:] == width for shape in shapes
+    )
+
+
+def bare_fields(found: Match, weights: Weights, asked: Iterable[Field]) -> dict[str, Field]:
     """What a model says by what it does not have."""
     fields = list[Field]()
     how = {one.reshape for one in found.taken}
     if WITH_NO_OUTPUT_MAP in how:
-        why = say("The file has no matrix that combines the outputs of several heads, so there is only one head.")
-        fields.append(Field("n_heads", "inferred", 1, why))
+        why = say("This is assumed, because the file has no matrix that combines the outputs of several heads.")
+        heads = next((one.choices for one in asked if one.name == "n_heads"), ())
+        fields.append(Field("n_heads", "inferred", 1, why, tuple(sorted(heads, key=lambda one: one.value != 1))))
     if ONE_MAP in how:
         why = say("The feed-forward network is a single matrix, so it has no activation function.")
         fields.append(Field("activation", "inferred", "none", why))
-    if not found.left_over and not any(name.endswith("norm.weight") for name in found.sources):
+    if not _unknown(found, weights, 1) and not any(name.endswith("norm.weight") for name in found.sources):
         why = say("This model has no norms.")
         fields += [Field("norm_kind", "inferred", "none", why), Field("norm", "inferred", "post", why)]
         fields.append(Field("norm_eps", "inferred", 1e-5, why))

@@ -67,7 +67,7 @@ def import_opened(
     The rest is as `import_weights` has it.
     """
     check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
-    understood = understand(weights, lambda found: asked_names.named(found, answers, weights))
+    understood = understand(weights, answers, lambda found: asked_names.named(found, answers, weights))
     _check_layers(understood, weights)
     return _Import(weights, understood, answers, also, beside, inside, open_again).done()
 
