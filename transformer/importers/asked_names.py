@@ -19,7 +19,7 @@ from transformer.importers.keys import Match, Taken, match
 from transformer.importers.matching import PREFIX, WITHOUT, places, rivals, unused
 from transformer.importers.report import Choice, Field
 from transformer.importers.reshapes import AS_IS, FLATTENED, FLATTENED_FOR_BOTH
-from transformer.importers.tutorial_fields import Understanding
+from transformer.importers.tutorial_fields import Understanding, output_behind, stack_unsaid
 from transformer.importers.tutorials import LAYERS, POSITION_OF, TUTORIALS
 from transformer.importers.weights import Weights
 from words import Sentence, joined, say, say_n
@@ -82,19 +82,20 @@ def with_questions(
     missing = understood.report.missing
     inside = parts.questions(found, missing, unused(found), weights)
     outside = _questions(understood, values, weights, answers)
+    inside += parts.stacks(found, answers)
     asked = several or {one.name: one for one in (*_doubles(found, answers), *inside, *outside) if one.choices}
     offered = {name for one in asked.values() for choice in one.choices for name in str(choice.value).split(",")}
     rest = [name for name in found.left_over if name not in offered and not offered & set(parts.paths(name, found))]
-    if rest and not missing and not several:
-        asked[IGNORED] = _needless(rest, found, weights)
+    if rest and not missing and not several and asked.keys().isdisjoint(parts.STACKS):
+        asked[IGNORED] = _needless(rest, found, weights, answers.get(IGNORED, ()))
     settled = {*asked, *(["tie_output"] if "output_table" in asked else [])}
     if {"src_table", "tgt_table"} & asked.keys():
         settled |= {"shared_vocab", "tgt_vocab_size"}
     return [*(one for one in fields if one.name not in settled), *asked.values()]
 
 
-def _needless(rest: Sequence[str], found: Match, weights: Weights) -> Field:
-    """Which tensors the model does not need; those inside layers are listed, and not offered."""
+def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) -> Field:
+    """Which tensors the model does not need, those already named first; those inside layers are not offered."""
     why = say("The purpose of these tensors is unknown. Name those that the model does not need: {tensors}.",
               tensors=_listed(rest, weights))  # fmt: skip
     copied = tuple(parts.templates(found, weights))
@@ -108,7 +109,8 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights) -> Field:
                                     "offered. Type their names if you are sure.")])  # fmt: skip
     outside = [name for name in rest if name not in within]
     groups = [next((f"{one}*" for one in copied if name.startswith(one)), name) for name in outside]
-    return Field(IGNORED, "asked", None, why, _choices(groups))
+    before = said.split(",") if isinstance(said, str) else said
+    return Field(IGNORED, "asked", None, why, _choices([*before, *groups]))
 
 
 def _prefixes(found: Match, weights: Weights) -> dict[str, Field]:
@@ -126,6 +128,15 @@ def _doubles(found: Match, answers: Mapping[str, Any]) -> Iterator[Field]:
         second = [one.source for one in again.taken if one.targets == (question,)]
         if second and question in found.sources and question not in answers:
             yield Field(question, "asked", None, _SEVERAL, _choices([found.sources[question].source, *second]))
+    names, output = stack_unsaid(found, answers), output_behind(found)
+    if names and output:
+        why = say(
+            "The name {name} does not show whether its layer belongs to an encoder or a decoder. The file also has "
+            "an output layer, {output}, so the layers may be a decoder's.",
+            name=shown(names[0]),
+            output=shown(output),
+        )
+        yield Field("decoder_layers", "asked", None, why, _choices([*places(found, "encoder"), parts.NONE]))
     for question, stack in parts.STACKS.items():
         second = [place for place in places(again, stack) if place]
         if second and question not in answers and found.n_layers(stack):
@@ -178,9 +189,9 @@ def _vectors(
     norms = [parts.paths(name, found)[0] for name, shape in shapes.items() if tuple(shape) == (width,)]
     norms = list(filter(None, norms))
     there = {stack for stack in LAYERS if f"{stack}.final_norm.weight" in found.sources}
-    for question, stack in parts.FINAL.items():
-        if norms and found.n_layers(stack) and stack not in there and question not in answers:
-            yield Field(question, "asked", None, _NORM, _choices([*norms, parts.NONE]))
+    for name, stack in parts.FINAL.items():
+        if norms and found.n_layers(stack) and stack not in there and name not in answers:
+            yield Field(name, "asked", None, _NORM, _choices([*norms, parts.NONE]))
 
 
 def _question(question: str, names: Iterable[str], weights: Weights) -> Field:

@@ -26,6 +26,7 @@ NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _HOLE = re.compile(r"\{([np])\}")
 _HOLES = {"n": r"(?P<n>0|[1-9]\d{0,3})", "p": r"(?P<p>weight|bias)"}
 _DIGITS = re.compile(r"(?<![^.])\d+(?![^.])")  # a part of a name that is a number
+_NUMBER = re.compile(r"(?<![^.])\d+\.")
 _PARAMETER = re.compile(r"(?<![^.])(weight|bias)$")
 _LAYER = re.compile(r"^(.*?\.layers)\.(\d+)\.")  # in the names of our model
 
@@ -238,11 +239,14 @@ def _filled(pattern: str, holes: Mapping[str, str]) -> str:
 def prefixes(table: Table, names: Sequence[str]) -> dict[str, dict[str, str]]:
     """Each beginning of a name, up to a dot -> what the names behind it give: target -> name; shortest first."""
     given: dict[str, dict[str, str]] = {"": {}}
+    ends = (min(names, default=""), max(names, default=""))  # what both begin with, all do
     for name in names:
         parts = name.split(".")[:-1]
         for i in range(min(len(parts), MAX_PREFIX) + 1):
             prefix = "".join(f"{part}." for part in parts[:i])
             found = _found(table, name.removeprefix(prefix))
-            if isinstance(found, Taken):
+            # Behind the number of one of several layers is no model.
+            counted = not _NUMBER.search(prefix) or _NUMBER.search(name.removeprefix(prefix))
+            if isinstance(found, Taken) and (counted or all(one.startswith(prefix) for one in ends)):
                 given.setdefault(prefix, {}).update(dict.fromkeys(found.targets, name))
     return dict(sorted(given.items(), key=lambda one: one[0].count(".")))

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from itertools import islice, permutations, product
 from typing import Any
 
-from transformer.importers.keys import Match
+from transformer.importers.keys import Match, match
 from transformer.importers.report import Choice, Field
 from transformer.importers.tutorials import ATTENTIONS, LAYERS, PROJECTIONS
 from transformer.importers.weights import Weights
@@ -34,6 +34,7 @@ _INSIDE = re.compile(r"((?:[^.]+\.)*?\d+\.)?(.+)\.([^.]+)")  # the layer, the mo
 _MISSING = re.compile(
     r"(encoder|decoder)\.layers\.\d+\.(?:(self_attn|cross_attn|ffn)\.)?(\w+?)(_residual\.norm)?\.\w+"
 )
+_WHY_STACK = say("No name suggests where these layers are; perhaps the model has none.")
 _WHY = {
     NORMS: say("The order of the norms cannot be seen from their names. Name them in the order of the sub-layers."),
     "self_attn": say("No name in a layer suggests self-attention."),
@@ -58,9 +59,11 @@ def in_layers(found: Match, names: Collection[str]) -> set[str]:
     several = Counter(split(name.removeprefix(found.prefix))[0] for name in names)
     known = tuple(found.layers)
     return {
-        name for name in names
-        if name.startswith(known) or ((layer := split(name.removeprefix(found.prefix))[0]) and several[layer] >= _LAYER)
-    }  # fmt: skip
+        name
+        for name in names
+        if name.startswith(known)
+        or ((layer := split(name.removeprefix(found.prefix))[0]) and several[layer] >= _LAYER)
+    }
 
 
 def templates(found: Match, weights: Weights) -> list[str]:
@@ -83,6 +86,24 @@ def names_said(names: Iterable[str], prefix: str, answers: Mapping[str, Any]) ->
     plain = {name: name.removeprefix(prefix) for name in names if said}
     norms = {split(name)[:2] for name in plain.values() if split(name)[1] in said.get(NORMS, ())}
     return {name: other for name, own in plain.items() if (other := _called(own, said, norms))}
+
+
+def stacks(found: Match, answers: Mapping[str, Any]) -> list[Field]:
+    """A question for each stack that is not there while something may be its layers: usual names behind a number."""
+    places: dict[str, set[str]] = {}
+    for name in found.left_over:
+        if numbered := re.match(r"(.+?)\.\d+\.", name.removeprefix(found.prefix)):
+            places.setdefault(numbered[1], set()).add(name.removeprefix(found.prefix))
+    asked = []
+    for question, stack in STACKS.items():
+        there = [
+            place
+            for place, names in places.items()
+            if match(found.table, [_called(one, {question: [place]}, set()) or "" for one in names]).n_layers(stack)
+        ]
+        if there and not found.n_layers(stack) and question not in answers:
+            asked.append(Field(question, "asked", None, _WHY_STACK, tuple(map(Choice, [*there, NONE]))))
+    return asked
 
 
 def paths(name: str, found: Match) -> list[str]:
@@ -128,7 +149,7 @@ def _attention(module: str) -> str:
 
 def counted_norms(found: Match, weights: Weights) -> dict[str, str]:
     """What norms are called instead whose names count them: `addnorm1.norm`, `addnorm2.norm`."""
-    called = {}
+    called: dict[str, str] = {}
     for layer, modules in _vectors(found, weights).items():
         numbers = {module: re.findall(r"\d+", module)[-1:] for module in modules}
         n_sublayers = found.layers[layer][1]

@@ -33,6 +33,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 SINUSOID = 2e-3  # how far a stored table may be from the formula: float32 angles at position 5,000 are this coarse
 PARTS = {"encoder": ("self_attn",), "decoder": ("self_attn", "cross_attn")}
 EPS, EPS_OF_DEVIATION = 1e-5, 1e-6  # of torch's LayerNorm; of norms written by hand
+EPS_OF_FLOAT = 2**-23  # of torch's RMSNorm, in float32
 # By what the scale of a norm is called: gamma goes with the biased deviation.
 NORM_OF = {"weight": "layer", "gamma": "biased_deviation", "a_2": "deviation", "alpha": "deviation"}
 
@@ -82,8 +83,9 @@ def understand(
     bare = bare_fields(found, weights, _asked(sizes))
     fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
-    fields = [_evident(one, weights.evidence) for one in fields]
-    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights)
+    rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
+    fields = [_evident(one, weights.evidence, rows) for one in fields]
+    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, answers)
     return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
 
 
@@ -204,6 +206,10 @@ def _norms(found: Match) -> Iterator[Field]:
         )
         yield Field("norm_kind", "inferred", next(iter(kinds)), why)
         yield Field("norm_eps", "inferred", EPS_OF_DEVIATION, say("Norms of this kind usually use this value."))
+    elif not any(name.endswith("norm.bias") for name in found.sources):
+        why = say("The norms have no biases: PyTorch's RMSNorm never has any, and its LayerNorm may be without.")
+        yield Field("norm_kind", "asked", None, why, _choices("rms", "layer"))
+        yield Field("norm_eps", "asked", None, why, _choices(EPS, EPS_OF_DEVIATION, EPS_OF_FLOAT))
     else:
         yield Field("norm_kind", "inferred", "layer", say("The norms are named as in PyTorch's LayerNorm."))
         yield Field("norm_eps", "inferred", EPS, say("This is the default of PyTorch's LayerNorm."))
@@ -259,7 +265,7 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
         yield Field(name, "asked", None, say("This id can be found only in the tokenizer or in the training code."))
 
 
-def _evident(field: Field, evidence: Mapping[str, Any]) -> Field:
+def _evident(field: Field, evidence: Mapping[str, Any], rows: int) -> Field:
     """The field as it was saved beside the weights, if it was asked and is a possible answer."""
     if field.how != "asked":
         return field
@@ -268,6 +274,10 @@ def _evident(field: Field, evidence: Mapping[str, Any]) -> Field:
         wanted = type(possible[0]) if possible else int
         fits = type(value) is wanted and (not possible or value in possible)
         if fits and key.rpartition(".")[2] in SAVED_AS.get(field.name, ()):
+            if field.name.endswith("_id") and not 0 <= value < rows:
+                why = say("{key}, saved with the weights, is {found}, beyond the vocabulary of {size:,} pieces.",
+                          key=shown(key), found=value, size=rows)  # fmt: skip
+                return replace(field, evidence=why)
             why = say("This value is saved with the weights as {key}.", key=shown(key))
             return Field(field.name, "read", value, why, field.choices)
     return field
@@ -363,32 +373,28 @@ def bare_fields(found: Match, weights: Weights, asked: Iterable[Field]) -> dict[
     return {one.name: one for one in fields}
 
 
-def notes_of(found: Match, weights: Weights) -> tuple[Sentence, ...]:
-    """What was taken for granted of layers whose names do not say which stack they are of.
+def stack_unsaid(found: Match, answers: Mapping[str, Any]) -> list[str]:
+    """The names of layers read as an encoder's that do not say which stack they are of, nor does an answer."""
+    names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
+    return [] if answers.keys() & set(parts.STACKS) or any("enc" in name.lower() for name in names) else names
 
-    Refuses them where there is an output behind them, so that they may well be a decoder's.
-    """
+
+def output_behind(found: Match) -> str | None:
+    """An output layer that is left over behind layers read as an encoder's: they may well be a decoder's."""
+    outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]}
+    return next((name for name in found.left_over if name in outputs), None)
+
+
+def notes_of(found: Match, answers: Mapping[str, Any]) -> tuple[Sentence, ...]:
+    """What was taken for granted of layers whose names do not say which stack they are of."""
     notes = list[Sentence]()
     if any(one.reshape is UNIT_VECTORS for one in found.taken):
         notes.append(say("The file has no embeddings, so the unit vector of dimension i represents piece i."))
-    names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
-    if not names or any("enc" in name.lower() for name in names):
-        return tuple(notes)
-    outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]}
-    output = next((name for name in found.left_over if name in outputs), None)
-    if output is not None:
-        raise CheckpointError(
-            "{label}: the name {name} does not show whether its layer belongs to an encoder or a decoder. The file "
-            "also has an output layer, {output}, so the layers may be a decoder's. Name them encoder.layers or "
-            "decoder.layers, and save the weights again.",
-            label=weights.label,
-            name=shown(names[0]),
-            output=shown(output),
+    if stack_unsaid(found, answers) and output_behind(found) is None:
+        notes.append(
+            say(
+                "The tensor names do not show whether the layers belong to an encoder or a decoder. They are read as "
+                "encoder layers, in which every token sees all other tokens."
+            )
         )
-    notes.append(
-        say(
-            "The tensor names do not show whether the layers belong to an encoder or a decoder. They are read as "
-            "encoder layers, in which every token sees all other tokens."
-        )
-    )
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""Nothing is concluded from what a file lacks while it has something that may be it: parts under names of one's own."""
+"""Parts under names of one's own: nothing is concluded from what a file lacks while it has what may be it."""
 
 import pytest
 import torch
@@ -229,3 +229,25 @@ def test_a_norm_behind_the_layers_and_a_bias_of_the_output_are_asked_about(tmp_p
     assert found["output_bias"] == ["shift", False]
     answers = {"encoder_norm": "after_enc", "decoder_norm": "after_dec", "output_bias": "shift"}
     assert same(path, model, S1 | answers)
+
+
+def test_layers_in_places_of_ones_own_are_asked_about(tmp_path):
+    model = article()
+    names = {"encoder.layers": "my.reader", "decoder.layers": "my.writer"}
+    path = saved(tmp_path / "m.pt", renamed(model.state_dict(), names))
+    places = ["my.reader", "my.writer", "none"]
+    assert asked(path) == {"encoder_layers": places, "decoder_layers": places}
+    found = asked(path, S1 | {"encoder_layers": "my.reader"})
+    assert found["decoder_layers"] == ["my.writer", "none"]
+    assert same(path, model, S1 | {"encoder_layers": "my.reader", "decoder_layers": "my.writer"})
+    path = saved(tmp_path / "n.pt", renamed(model.state_dict(), {"decoder.layers": "my.writer"}))
+    assert asked(path)["decoder_layers"] == ["my.writer", "none"]
+    assert same(path, model, S1 | {"decoder_layers": "my.writer"})
+
+
+def test_what_was_left_out_stays_so_while_more_is_asked(tmp_path):
+    path = saved(tmp_path / "m.pt", article().state_dict() | {"a.x": torch.ones(3), "b.x": torch.ones(3)})
+    assert asked(path)["ignored"] == ["a.x", "b.x"]
+    report = preview(path, answers=S1 | {"ignored": "b.x"}).report
+    (question,) = [one for one in report.fields if one.name == "ignored"]
+    assert [choice.value for choice in question.choices] == ["b.x", "a.x"]
