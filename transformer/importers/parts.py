@@ -34,18 +34,9 @@ _INSIDE = re.compile(r"((?:[^.]+\.)*?\d+\.)?(.+)\.([^.]+)")  # the layer, the mo
 _MISSING = re.compile(
     r"(encoder|decoder)\.layers\.\d+\.(?:(self_attn|cross_attn|ffn)\.)?(\w+?)(_residual\.norm)?\.\w+"
 )
+_WHY = say("No name suggests this part of the model. These may be it; the likeliest is first.")
+_WHY_NORMS = say("The order of the norms cannot be seen from their names. Name them in the order of the sub-layers.")
 _WHY_STACK = say("No name suggests where these layers are; perhaps the model has none.")
-_WHY = {
-    NORMS: say("The order of the norms cannot be seen from their names. Name them in the order of the sub-layers."),
-    "self_attn": say("No name in a layer suggests self-attention."),
-    "cross_attn": say("No name in a layer suggests cross-attention."),
-    "q_proj": say("No name in an attention sub-layer suggests the matrix of the queries."),
-    "k_proj": say("No name in an attention sub-layer suggests the matrix of the keys."),
-    "v_proj": say("No name in an attention sub-layer suggests the matrix of the values."),
-    "out_proj": say("No name in an attention sub-layer suggests the matrix that combines the heads."),
-    "up_proj": say("No name in a layer suggests the first matrix of the feed-forward network."),
-    "down_proj": say("No name in a layer suggests the second matrix of the feed-forward network."),
-}  # fmt: skip
 
 
 def split(name: str) -> tuple[str, str, str]:
@@ -150,28 +141,21 @@ def _attention(module: str) -> str:
 def counted_norms(found: Match, weights: Weights) -> dict[str, str]:
     """What norms are called instead whose names count them: `addnorm1.norm`, `addnorm2.norm`."""
     called: dict[str, str] = {}
-    for layer, modules in _vectors(found, weights).items():
-        numbers = {module: re.findall(r"\d+", module)[-1:] for module in modules}
-        n_sublayers = found.layers[layer][1]
-        counted = [int(one[0]) for one in numbers.values() if one]
-        if len(set(counted)) == len(modules) == n_sublayers and max(counted) - min(counted) == n_sublayers - 1:
-            for module, (number,) in numbers.items():
-                usual = f"{layer.removeprefix(found.prefix)}norm{int(number) - min(counted) + 1}"
-                names = [one for one in found.left_over if one.startswith(f"{layer}{module}.")]
-                called |= {name: f"{usual}.{split(name)[2]}" for name in names}
+    for layer, (_, n_sublayers) in found.layers.items():
+        names = {
+            name: name.removeprefix(layer).rpartition(".")[0] for name in found.left_over if name.startswith(layer)
+        }
+        others = {module for name, module in names.items() if len(weights.tensors[name].shape) != 1}
+        norms = {module: re.findall(r"\d+", module)[-1:] for module in {*names.values()} - others - {""}}
+        numbers = sorted(int(number) for one in norms.values() for number in one)
+        if numbers and len(norms) == n_sublayers and numbers == list(range(numbers[0], numbers[0] + n_sublayers)):
+            begin = f"{layer.removeprefix(found.prefix)}norm"
+            called |= {
+                name: f"{begin}{int(norms[module][0]) - numbers[0] + 1}.{split(name)[2]}"
+                for name, module in names.items()
+                if module in norms
+            }
     return called
-
-
-def _vectors(found: Match, weights: Weights) -> dict[str, list[str]]:
-    """The modules of each layer that nobody knows and that hold vectors alone, in the order of the file."""
-    modules: dict[str, dict[str, bool]] = {}
-    for name in found.left_over:
-        layer = next((one for one in found.layers if name.startswith(one)), None)
-        if layer is not None and "." in name.removeprefix(layer):
-            module, flat = name.removeprefix(layer).rpartition(".")[0], len(weights.tensors[name].shape) == 1
-            there = modules.setdefault(layer, {})
-            there[module] = there.get(module, True) and flat
-    return {layer: [one for one, flat in there.items() if flat] for layer, there in modules.items()}
 
 
 def questions(found: Match, missing: Iterable[str], unused: Iterable[str], weights: Weights) -> list[Field]:
@@ -190,12 +174,11 @@ def questions(found: Match, missing: Iterable[str], unused: Iterable[str], weigh
         for part in parts & {NORMS, *MATRICES}:
             wanted.setdefault(place[1] if whole else part, set()).add(place)
     asked = {part: _choices(part, places, unused, found, weights) for part, places in wanted.items()}
-    none = {"out_proj": [NONE]}
     return [
-        Field(part, "asked", None, _WHY[part], tuple(map(Choice, [*names, *none.get(part, [])])))
-        for part, names in asked.items()
-        if names
-    ]
+        Field(part, "asked", None, _WHY_NORMS if part == NORMS else _WHY,
+              tuple(map(Choice, [*names, *([NONE] if part == "out_proj" else [])])))
+        for part, names in asked.items() if names
+    ]  # fmt: skip
 
 
 def _modules(
