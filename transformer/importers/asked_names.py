@@ -8,6 +8,7 @@ anything concluded from what a file lacks while it has a tensor that may be it. 
 offered as one that the model does without; whoever knows better can name it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -186,8 +187,9 @@ def _vectors(
     if biases and found.n_layers("decoder") and OUTPUT_BIAS not in found.sources and OUTPUT_BIAS not in answers:
         question = _question(OUTPUT_BIAS, biases, weights)
         yield replace(question, choices=(*question.choices, Choice(False)))
+    modules = Counter(parts.paths(name, found)[0] for name in shapes)
     norms = [parts.paths(name, found)[0] for name, shape in shapes.items() if tuple(shape) == (width,)]
-    norms = list(filter(None, norms))
+    norms = [module for module in norms if module and modules[module] <= 2]
     there = {stack for stack in LAYERS if f"{stack}.final_norm.weight" in found.sources}
     for name, stack in parts.FINAL.items():
         if norms and found.n_layers(stack) and stack not in there and name not in answers:

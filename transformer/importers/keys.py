@@ -154,7 +154,7 @@ def match(table: Table, names: Sequence[str], *, prefix: str = "", called: Mappi
 def best_match(tables: Iterable[Table], names: Sequence[str]) -> Match:
     """The match, among those with each table and with each prefix, that gives the most of a model."""
     found = [(given, table) for table in tables for given in prefixes(table, names).items()]
-    (prefix, _), table = max(found, key=lambda one: len(one[0][1]))
+    (prefix, _), table = max(found, key=lambda one: len({*one[0][1].values()}))
     return match(table, names, prefix=prefix)
 
 

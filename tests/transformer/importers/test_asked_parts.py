@@ -251,3 +251,13 @@ def test_what_was_left_out_stays_so_while_more_is_asked(tmp_path):
     report = preview(path, answers=S1 | {"ignored": "b.x"}).report
     (question,) = [one for one in report.fields if one.name == "ignored"]
     assert [choice.value for choice in question.choices] == ["b.x", "a.x"]
+
+
+def test_a_decoder_behind_its_own_name_is_no_encoder(tmp_path):
+    left_out = ("cross_attn", "norm3")
+    state = {name: tensor for name, tensor in article().state_dict().items()
+             if name.startswith("decoder.") and not any(part in name for part in left_out)}  # fmt: skip
+    report = preview(saved(tmp_path / "m.pt", state), answers=S1).report
+    values = {one.name: one.value for one in report.fields}
+    assert (values["n_encoder_layers"], values["n_decoder_layers"]) == (0, 3)
+    assert [one.name for one in report.asked] == ["tie_output"]
