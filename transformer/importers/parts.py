@@ -62,8 +62,11 @@ def templates(found: Match, weights: Weights) -> list[str]:
 
     nn.TransformerEncoder copies the layer that it is given; where that is kept as a module, too, the file has both.
     """
-    inside = {frozenset(name.removeprefix(layer) for name in weights.tensors if name.startswith(layer))
-              for layer in found.layers if re.search(r"\d+\.$", layer)}  # fmt: skip
+    inside = {
+        frozenset(name.removeprefix(layer) for name in weights.tensors if name.startswith(layer))
+        for layer in found.layers
+        if re.search(r"\d+\.$", layer)
+    }
     groups: dict[str, set[str]] = {}
     for name in weights.tensors:
         first, _, rest = name.removeprefix(found.prefix).partition(".")
@@ -175,10 +178,16 @@ def questions(found: Match, missing: Iterable[str], unused: Iterable[str], weigh
             wanted.setdefault(place[1] if whole else part, set()).add(place)
     asked = {part: _choices(part, places, unused, found, weights) for part, places in wanted.items()}
     return [
-        Field(part, "asked", None, _WHY_NORMS if part == NORMS else _WHY,
-              tuple(map(Choice, [*names, *([NONE] if part == "out_proj" else [])])))
-        for part, names in asked.items() if names
-    ]  # fmt: skip
+        Field(
+            part,
+            "asked",
+            None,
+            _WHY_NORMS if part == NORMS else _WHY,
+            tuple(map(Choice, [*names, *([NONE] if part == "out_proj" else [])])),
+        )
+        for part, names in asked.items()
+        if names
+    ]
 
 
 def _modules(

@@ -275,8 +275,12 @@ def _evident(field: Field, evidence: Mapping[str, Any], rows: int) -> Field:
         fits = type(value) is wanted and (not possible or value in possible)
         if fits and key.rpartition(".")[2] in SAVED_AS.get(field.name, ()):
             if field.name.endswith("_id") and not 0 <= value < rows:
-                why = say("{key}, saved with the weights, is {found}, beyond the vocabulary of {size:,} pieces.",
-                          key=shown(key), found=value, size=rows)  # fmt: skip
+                why = say(
+                    "{key}, saved with the weights, is {found}, beyond the vocabulary of {size:,} pieces.",
+                    key=shown(key),
+                    found=value,
+                    size=rows,
+                )
                 return replace(field, evidence=why)
             why = say("This value is saved with the weights as {key}.", key=shown(key))
             return Field(field.name, "read", value, why, field.choices)
