@@ -211,3 +211,28 @@ def test_answers_kept_beside_the_file_are_used_and_said(open_lesson, folder):
     finally:
         kept.unlink()
     assert "7 questions still need an answer." in said(open_lesson())
+
+
+def test_parts_under_other_names_are_answered_on_the_page(open_lesson, folder):
+    """The matrix that combines the heads, and tensors that nobody knows."""
+    made = {name.replace("W_o", "glue"): tensor.clone() for name, tensor in state().items()}
+    vector = next(tensor for tensor in made.values() if tensor.dim() == 1)
+    save_file(made | {"a.x": vector[:3].clone(), "b.x": vector[:3].clone()}, folder / "own.safetensors")
+    try:
+        test = open_lesson(model="own.safetensors", answers=ANSWERS)
+        assert "missing, so the model cannot be opened" not in said(test)  # an answer mends it
+        part = box(test, "out_proj")
+        part.set_value(next(i for i in part.options if i == "glue"))
+        check(test.run())
+        assert "out_proj=glue" in test.query_params["answers"]
+        several = next(one for one in test.multiselect if one.key == "answer_ignored")
+        assert several.options == ["a.x", "b.x"]
+        several.set_value(["a.x"])
+        check(test.run())
+        several = next(one for one in test.multiselect if one.key == "answer_ignored")
+        assert (several.value, several.options) == (["a.x"], ["a.x", "b.x"])
+        several.set_value(["a.x", "b.x"])
+        check(test.run())
+        assert "Every question is answered." in said(test)
+    finally:
+        (folder / "own.safetensors").unlink()

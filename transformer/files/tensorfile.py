@@ -10,7 +10,7 @@ Source: the format's description in the safetensors README (github.com/huggingfa
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import torch
@@ -53,6 +53,7 @@ class Header:
 
     tensors: Mapping[str, TensorInfo]  # by name, in the order of their bytes
     start: int  # where the header ends, in bytes from the start of the file
+    metadata: Mapping[str, str] = field(default_factory=dict)  # free text, by names of its own
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -77,12 +78,13 @@ def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = Non
         ) from None
     if not isinstance(record, dict):
         raise CheckpointError("{label}: its header is not a JSON object.", label=label)
-    record.pop("__metadata__", None)  # free text; nothing here depends on it
+    said = record.pop("__metadata__", None)
+    metadata = {key: text for key, text in said.items() if isinstance(text, str)} if isinstance(said, dict) else {}
     _check_number(len(record), most, label)  # a name can be written in other ways
     infos = [(name, _info(name, value, label)) for name, value in record.items()]
     infos.sort(key=lambda item: (item[1].begin, item[1].end))
     _check_layout(infos, size - LENGTH_BYTES - length, label)
-    return Header(dict(infos), LENGTH_BYTES + length)
+    return Header(dict(infos), LENGTH_BYTES + length, metadata)
 
 
 def read_into(

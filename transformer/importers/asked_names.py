@@ -3,26 +3,31 @@
     --set src_table=my.words.weight     the tensor that is the source's table of embeddings
     --set ignored=criterion.weight      tensors that the model does without
 
-A name is never guessed from a shape alone: a table that is taken for another one of its size writes nonsense.
+A name is never guessed from a shape alone: a table that is taken for another one of its size writes nonsense. Nor is
+anything concluded from what a file lacks while it has a tensor that may be it. A weight inside a layer is never
+offered as one that the model does without; whoever knows better can name it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from transformer.errors import CheckpointError, shown
-from transformer.importers.keys import Match, Taken
+from transformer.importers import parts
+from transformer.importers.keys import Match, Taken, match
+from transformer.importers.matching import PREFIX, WITHOUT, places, rivals, unused
 from transformer.importers.report import Choice, Field
-from transformer.importers.reshapes import AS_IS, FLATTENED_FOR_BOTH
-from transformer.importers.tutorial_fields import Understanding
-from transformer.importers.tutorials import POSITION_OF
+from transformer.importers.reshapes import AS_IS, FLATTENED, FLATTENED_FOR_BOTH
+from transformer.importers.tutorial_fields import Understanding, output_behind, stack_unsaid
+from transformer.importers.tutorials import LAYERS, POSITION_OF, TUTORIALS
 from transformer.importers.weights import Weights
 from words import Sentence, joined, say, say_n
 
-IGNORED, POSITIONS = "ignored", "positions"
+IGNORED, POSITIONS, OUTPUT_BIAS = "ignored", "positions", "output_bias"
 TABLES = ("src_table", "tgt_table", "output_table")
-NAMES = (*TABLES, IGNORED)  # questions that are no fields of config.json
+NAMES = (*TABLES, IGNORED, PREFIX, *parts.PARTS)  # questions that are no fields of config.json
 _MOST = 12  # tensors that a question lists
 
 _HINTS = {  # what names often have in them; the order of the choices is all that depends on it
@@ -40,7 +45,10 @@ _WHY = {
         "No tensor's name suggests an output layer; perhaps the model uses its embedding table as one."
     ),
     POSITIONS: say("No tensor's name suggests a table of positions; perhaps a formula computes the positions."),
+    OUTPUT_BIAS: say("No tensor's name suggests a bias of the output layer; perhaps it has none."),
 }
+_NORM = say("No tensor's name suggests a norm after the last layer; perhaps there is none.")
+_SEVERAL = say("The names of several tensors suggest the same part of the model.")
 
 
 def named(found: Match, answers: Mapping[str, Any], weights: Weights) -> Match:
@@ -53,13 +61,17 @@ def named(found: Match, answers: Mapping[str, Any], weights: Weights) -> Match:
             if question == "output_table" and bias != name and bias in found.left_over:
                 found = _taking(found, bias, ("output_bias",))
     if answers.get(POSITIONS) in weights.tensors:
-        found = _taking(found, answers[POSITIONS], tuple(POSITION_OF.values()))
+        both = tuple(POSITION_OF.values())
+        found = _taking(found, answers[POSITIONS], tuple(one for one in both if one not in found.sources) or both)
+    if answers.get(OUTPUT_BIAS) in weights.tensors:
+        found = _taking(found, answers[OUTPUT_BIAS], (OUTPUT_BIAS,))
     return _ignoring(found, answers[IGNORED], weights) if IGNORED in answers else found
 
 
 def used(answers: Mapping[str, Any], weights: Weights) -> set[str]:
     """Those of the answers that are names of tensors."""
-    return {name for name in answers if name in NAMES or (name == POSITIONS and answers[name] in weights.tensors)}
+    of_both = {name for name in (POSITIONS, OUTPUT_BIAS) if answers.get(name) in weights.tensors}
+    return of_both | (answers.keys() & set(NAMES))
 
 
 def with_questions(
@@ -67,40 +79,125 @@ def with_questions(
 ) -> list[Field]:
     """The fields, with questions about the tensors that are left over in the place of those that they settle."""
     found, values = understood.match, {one.name: one.value for one in fields}
-    asked = {one.name: one for one in _questions(understood, values, weights, answers) if one.choices}
-    offered = {choice.value for one in asked.values() for choice in one.choices}
-    rest = [name for name in found.left_over if name not in offered]
-    if rest and not understood.report.missing:
-        why = say("The purpose of these tensors is unknown. Name those that the model does not need: {tensors}.",
-                  tensors=_listed(rest, weights))  # fmt: skip
-        asked[IGNORED] = Field(IGNORED, "asked", None, why, _choices(rest))
+    several = {} if PREFIX in answers else _prefixes(found, weights)
+    missing = understood.report.missing
+    inside = parts.questions(found, missing, unused(found), weights)
+    outside = _questions(understood, values, weights, answers)
+    inside += parts.stacks(found, answers)
+    asked = several or {one.name: one for one in (*_doubles(found, answers), *inside, *outside) if one.choices}
+    offered = {name for one in asked.values() for choice in one.choices for name in str(choice.value).split(",")}
+    rest = [name for name in found.left_over if name not in offered and not offered & set(parts.paths(name, found))]
+    if rest and not missing and not several and asked.keys().isdisjoint(parts.STACKS):
+        asked[IGNORED] = _needless(rest, found, weights, answers.get(IGNORED, ()))
     settled = {*asked, *(["tie_output"] if "output_table" in asked else [])}
+    if {"src_table", "tgt_table"} & asked.keys():
+        settled |= {"shared_vocab", "tgt_vocab_size"}
     return [*(one for one in fields if one.name not in settled), *asked.values()]
+
+
+def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) -> Field:
+    """Which tensors the model does not need, those already named first; those inside layers are not offered."""
+    why = say("The purpose of these tensors is unknown. Name those that the model does not need: {tensors}.",
+              tensors=_listed(rest, weights))  # fmt: skip
+    copied = tuple(parts.templates(found, weights))
+    within = {name for name in parts.in_layers(found, rest) if not name.startswith(copied)}
+    if copied:
+        why = joined(" ", [why, say("{names}: a layer without a number beside numbered ones. `nn.TransformerEncoder` "
+                                    "copies the layer that it is given, and never uses that layer itself.",
+                                    names=", ".join(copied))])  # fmt: skip
+    if within:
+        why = joined(" ", [why, say("Weights inside layers take part in what the model computes, so those are not "
+                                    "offered. Type their names if you are sure.")])  # fmt: skip
+    outside = [name for name in rest if name not in within]
+    groups = [next((f"{one}*" for one in copied if name.startswith(one)), name) for name in outside]
+    before = said.split(",") if isinstance(said, str) else said
+    return Field(IGNORED, "asked", None, why, _choices([*before, *groups]))
+
+
+def _prefixes(found: Match, weights: Weights) -> dict[str, Field]:
+    """The question which of several models in a file is meant."""
+    others = rivals(found, list(weights.tensors))
+    why = say("The file has several models, behind different prefixes. Choose one.")
+    choices = _choices([found.prefix or parts.NONE, *(one or parts.NONE for one in others)])
+    return {PREFIX: Field(PREFIX, "asked", None, why, choices)} if others else {}
+
+
+def _doubles(found: Match, answers: Mapping[str, Any]) -> Iterator[Field]:
+    """Questions about tables, and layers as a whole, that a file has twice."""
+    again = match(TUTORIALS, found.left_over, prefix=found.prefix)
+    for question in TABLES:
+        second = [one.source for one in again.taken if one.targets == (question,)]
+        if second and question in found.sources and question not in answers:
+            yield Field(question, "asked", None, _SEVERAL, _choices([found.sources[question].source, *second]))
+    names, output = stack_unsaid(found, answers), output_behind(found)
+    if names and output:
+        why = say(
+            "The name {name} does not show whether its layer belongs to an encoder or a decoder. The file also has "
+            "an output layer, {output}, so the layers may be a decoder's.",
+            name=shown(names[0]),
+            output=shown(output),
+        )
+        yield Field("decoder_layers", "asked", None, why, _choices([*places(found, "encoder"), parts.NONE]))
+    for question, stack in parts.STACKS.items():
+        second = [place for place in places(again, stack) if place]
+        if second and question not in answers and found.n_layers(stack):
+            yield Field(question, "asked", None, _SEVERAL, _choices([*places(found, stack), *second]))
 
 
 def _questions(
     understood: Understanding, values: Mapping[str, Any], weights: Weights, answers: Mapping[str, Any]
 ) -> Iterator[Field]:
     found, known, width = understood.match, understood.known, values.get("d_model")
-    shapes = {name: weights.tensors[name].shape for name in found.left_over}
+    copied = tuple(parts.templates(found, weights))
+    within = parts.in_layers(found, found.left_over)
+    outside = [one for one in found.left_over if not (one in within or one.startswith(copied))]
+    shapes = {name: weights.tensors[name].shape for name in outside}
     tables = [name for name, shape in shapes.items() if len(shape) == 2 and shape[1] == width]
     both = all(map(found.n_layers, POSITION_OF))
-    embeddings = [found.sources[one].source for one in ("tgt_table", "src_table") if one in found.sources][:1]
+    taken = {one: found.sources[one].source for one in TABLES if one in found.sources}
+    embeddings = [taken[one] for one in ("tgt_table", "src_table") if one in taken][:1]
+    output = weights.ties.get(taken.get("output_table", ""), taken.get("output_table", ""))
+    own = bool(output) and output != weights.ties.get(taken.get("src_table", ""), taken.get("src_table", ""))
     if "src_table" not in known:
-        yield _question("src_table", tables, weights)
-    if tables and both and "tgt_table" not in known:
-        yield _question("tgt_table", [*tables, *embeddings], weights)
+        yield _question("src_table", [*tables, *taken.values()], weights)
+    if (tables or own) and both and "tgt_table" not in known and answers.get("shared_vocab") is not True:
+        yield _question("tgt_table", dict.fromkeys([*tables, *embeddings, *taken.values()]), weights)
     if tables and found.n_layers("decoder") and "output_table" not in known and answers.get("tie_output") is not True:
         yield _question("output_table", [*tables, *embeddings], weights)
-    if not known & {*POSITION_OF.values()} and POSITIONS not in answers:
+    sides = {POSITION_OF[stack] for stack in LAYERS if found.n_layers(stack)}
+    if not sides <= known and POSITIONS not in answers:
         places = [name for name, shape in shapes.items() if _has_positions(shape, width)]
         if places:
             question = _question(POSITIONS, places, weights)
             yield replace(question, choices=(*question.choices, *_choices(["sinusoidal", "none"])))
+    yield from _vectors(found, shapes, weights, width=width, rows=values.get("tgt_vocab_size"), answers=answers)
 
 
-def _question(question: str, names: Sequence[str], weights: Weights) -> Field:
-    names = sorted(names, key=lambda name: _unlikely(name, question))
+def _vectors(
+    found: Match,
+    shapes: Mapping[str, Sequence[int]],
+    weights: Weights,
+    *,
+    width: int | None,
+    rows: int | None,
+    answers: Mapping[str, Any],
+) -> Iterator[Field]:
+    """Questions about a bias of the logits, and norms behind the last layers, that may be among unknown vectors."""
+    biases = [name for name, shape in shapes.items() if tuple(shape) == (rows,)]
+    if biases and found.n_layers("decoder") and OUTPUT_BIAS not in found.sources and OUTPUT_BIAS not in answers:
+        question = _question(OUTPUT_BIAS, biases, weights)
+        yield replace(question, choices=(*question.choices, Choice(False)))
+    modules = Counter(parts.paths(name, found)[0] for name in shapes)
+    norms = [parts.paths(name, found)[0] for name, shape in shapes.items() if tuple(shape) == (width,)]
+    norms = [module for module in norms if module and modules[module] <= 2]
+    there = {stack for stack in LAYERS if f"{stack}.final_norm.weight" in found.sources}
+    for name, stack in parts.FINAL.items():
+        if norms and found.n_layers(stack) and stack not in there and name not in answers:
+            yield Field(name, "asked", None, _NORM, _choices([*norms, parts.NONE]))
+
+
+def _question(question: str, names: Iterable[str], weights: Weights) -> Field:
+    names = sorted(dict.fromkeys(names), key=lambda name: _unlikely(name, question))
     why = joined(
         " ", [_WHY[question], say("Tensors with a matching shape: {tensors}.", tensors=_listed(names, weights))]
     )
@@ -109,7 +206,7 @@ def _question(question: str, names: Sequence[str], weights: Weights) -> Field:
 
 def _unlikely(name: str, question: str) -> int:
     """-1 for a name that sounds like what is asked for, 1 for one that sounds like something else."""
-    meant = {one for one, parts in _HINTS.items() if any(part in name.lower() for part in parts)}
+    meant = {one for one, sounds in _HINTS.items() if any(part in name.lower() for part in sounds)}
     return -1 if question in meant else int(bool(meant))
 
 
@@ -128,7 +225,7 @@ def _there(question: str, name: Any, weights: Weights) -> str:
 
 def _taking(found: Match, name: str, targets: tuple[str, ...]) -> Match:
     """The match in which a tensor becomes others, whatever was thought of these before."""
-    reshape = FLATTENED_FOR_BOTH if len(targets) > 1 else AS_IS
+    reshape = FLATTENED_FOR_BOTH if len(targets) > 1 else FLATTENED if targets[0] in POSITION_OF.values() else AS_IS
     kept = tuple(one for one in found.taken if not set(one.targets) & set(targets))
     again = {one.source for one in found.taken if one not in kept} - {name}
     left = (*(one for one in found.left_over if one != name), *sorted(again))
@@ -136,6 +233,7 @@ def _taking(found: Match, name: str, targets: tuple[str, ...]) -> Match:
 
 
 def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
+    """The match without some tensors: of those that are left over, or else of those whose names are known."""
     patterns = said.split(",") if isinstance(said, str) else said
     if not isinstance(patterns, list | tuple) or not all(isinstance(one, str) for one in patterns):
         raise CheckpointError(
@@ -144,21 +242,25 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
             field=IGNORED,
             found=shown(said),
         )
-    gone = dict.fromkeys(
-        name for one in patterns for name in found.left_over if name == one.strip() or fnmatchcase(name, one.strip())
-    )
-    for one in patterns:
-        if not any(name == one.strip() or fnmatchcase(name, one.strip()) for name in gone):
+    known = [one.source for one in found.taken]
+    gone = dict[str, Sentence]()
+    for pattern in map(str.strip, patterns):
+        meant = [
+            [name for name in names if name == pattern or fnmatchcase(name, pattern)]
+            for names in (found.left_over, known)
+        ]
+        if not any(meant):
             raise CheckpointError(
                 "{label}: {field}: {found} is not among the tensors whose purpose is unknown: {names}.",
                 label=weights.label,
                 field=IGNORED,
-                found=shown(one),
+                found=shown(pattern),
                 names=_listed(found.left_over, weights),
             )
-    why = say("you said that the model does not need it")
+        gone |= dict.fromkeys(meant[0] or meant[1], WITHOUT)
     left = tuple(name for name in found.left_over if name not in gone)
-    return replace(found, ignored={**found.ignored, **dict.fromkeys(gone, why)}, left_over=left)
+    taken = tuple(one for one in found.taken if one.source not in gone)
+    return replace(found, taken=taken, ignored={**found.ignored, **gone}, left_over=left)
 
 
 def _has_positions(shape: Sequence[int], width: int | None) -> bool:

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
+from types import MappingProxyType
 
 from transformer.errors import CheckpointError, shown
 from transformer.importers.reshapes import AS_IS, Facts, Reshape, shapes_of
@@ -20,9 +22,11 @@ from transformer.importers.weights import Weights
 from words import Sentence, say
 
 MAX_PREFIX = 6  # parts of a name that stand before what a table knows
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _HOLE = re.compile(r"\{([np])\}")
 _HOLES = {"n": r"(?P<n>0|[1-9]\d{0,3})", "p": r"(?P<p>weight|bias)"}
 _DIGITS = re.compile(r"(?<![^.])\d+(?![^.])")  # a part of a name that is a number
+_NUMBER = re.compile(r"(?<![^.])\d+\.")
 _PARAMETER = re.compile(r"(?<![^.])(weight|bias)$")
 _LAYER = re.compile(r"^(.*?\.layers)\.(\d+)\.")  # in the names of our model
 
@@ -82,7 +86,7 @@ class Match:
     """What a table makes of the names of a file."""
 
     table: Table  # the table
-    prefix: str  # what all names of the file begin with and the table does not know
+    prefix: str  # what the names of the model begin with in the file, and the table does not know
     taken: tuple[Taken, ...]  # what becomes of the tensors, in the order of the file
     ignored: Mapping[str, Sentence]  # name -> why it is not used
     left_over: tuple[str, ...]  # names that the table does not know
@@ -97,6 +101,25 @@ class Match:
         """The tensors of the model that stand in for a part which the file does not have, and what they are."""
         return {one.targets[-1]: one.reshape.stands_in for one in self.taken if one.reshape.stands_in is not None}
 
+    @cached_property
+    def layers(self) -> dict[str, tuple[str, int]]:
+        """What the names of each layer begin with in the file -> its stack, and how many sub-layers are known."""
+        sources: dict[tuple[str, str], list[list[str]]] = {}
+        attentions: dict[str, set[str]] = {}
+        for one in self.taken:
+            stack, _, rest = one.targets[0].partition(".layers.")
+            if rest:
+                number, part = rest.split(".")[:2]
+                sources.setdefault((stack, number), []).append(one.source.split("."))
+                attentions.setdefault(stack, set()).update({part} & {"self_attn", "cross_attn"})
+        made = {}
+        for (stack, number), names in sources.items():
+            shared = [column[0] for column in takewhile(lambda parts: len(set(parts)) < 2, zip(*names, strict=False))]
+            if number in shared:
+                shared = shared[: len(shared) - shared[::-1].index(number)]
+            made["".join(f"{part}." for part in shared)] = (stack, len(attentions[stack]) + 1)
+        return {begin: of for begin, of in made.items() if begin}
+
     def n_layers(self, stack: str) -> int:
         """How many layers a stack of the model has."""
         found = {int(m[2]) for name in self.sources if (m := _LAYER.match(name)) and m[1] == f"{stack}.layers"}
@@ -110,26 +133,34 @@ class Match:
         return Match(self.table, self.prefix, kept, {**self.ignored, **ignored}, self.left_over)
 
 
-def match(table: Table, names: Sequence[str], *, prefix: str = "") -> Match:
-    """Match names with one table; `prefix` begins each name and is left out."""
+def match(table: Table, names: Sequence[str], *, prefix: str = "", called: Mapping[str, str] = NO_NAMES) -> Match:
+    """Match names with one table.
+
+    `prefix` is left out where a name begins with it; a name in `called` is matched as what it is called there. A
+    tensor without the prefix gives way to one with it.
+    """
     taken: list[Taken] = []
     ignored: dict[str, Sentence] = {}
     left: list[str] = []
     for name in names:
-        found = _found(table, name.removeprefix(prefix))
+        found = _found(table, called.get(name, name.removeprefix(prefix)))
         if isinstance(found, Taken):
             taken.append(replace(found, source=name))
         elif found is not None:
             ignored[name] = found.why
         else:
             left.append(name)
-    return Match(table, prefix, tuple(taken), ignored, tuple(left))
+    inside = {target for one in taken if one.source.startswith(prefix) for target in one.targets}
+    second = [one.source for one in taken if not one.source.startswith(prefix) and inside & set(one.targets)]
+    kept = tuple(one for one in taken if one.source not in second)
+    return Match(table, prefix, kept, ignored, (*left, *second))
 
 
 def best_match(tables: Iterable[Table], names: Sequence[str]) -> Match:
-    """The match, among those with each table and with each prefix that all names share, that knows the most."""
-    matches = [match(table, names, prefix=prefix) for table in tables for prefix in _prefixes(names)]
-    return max(matches, key=lambda one: (len(one.taken), -len(one.left_over)))
+    """The match, among those with each table and with each prefix, that gives the most of a model."""
+    found = [(given, table) for table in tables for given in prefixes(table, names).items()]
+    (prefix, _), table = max(found, key=lambda one: len({*one[0][1].values()}))
+    return match(table, names, prefix=prefix)
 
 
 def check(found: Match, *, label: str) -> None:
@@ -210,12 +241,17 @@ def _filled(pattern: str, holes: Mapping[str, str]) -> str:
     return _HOLE.sub(lambda hole: holes[hole[1]], pattern)
 
 
-def _prefixes(names: Sequence[str]) -> list[str]:
-    """Each beginning, up to a dot, that all names have; the empty one first."""
-    parts = [name.split(".")[:-1] for name in names]
-    shared = []
-    for column in zip(*(part[:MAX_PREFIX] for part in parts), strict=False):
-        if len(set(column)) > 1:
-            break
-        shared.append(column[0])
-    return ["", *(".".join(shared[: i + 1]) + "." for i in range(len(shared)))]
+def prefixes(table: Table, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Each beginning of a name, up to a dot -> what the names behind it give: target -> name; shortest first."""
+    given: dict[str, dict[str, str]] = {"": {}}
+    ends = (min(names, default=""), max(names, default=""))  # what both begin with, all do
+    for name in names:
+        parts = name.split(".")[:-1]
+        for i in range(min(len(parts), MAX_PREFIX) + 1):
+            prefix = "".join(f"{part}." for part in parts[:i])
+            found = _found(table, name.removeprefix(prefix))
+            # Behind the number of one of several layers is no model.
+            counted = not _NUMBER.search(prefix) or _NUMBER.search(name.removeprefix(prefix))
+            if isinstance(found, Taken) and (counted or all(one.startswith(prefix) for one in ends)):
+                given.setdefault(prefix, {}).update(dict.fromkeys(found.targets, name))
+    return dict(sorted(given.items(), key=lambda one: one[0].count(".")))

@@ -23,7 +23,7 @@ from transformer.importers import kept_answers
 from transformer.importers.answers import as_said, check_names
 from transformer.importers.candidates import scored
 from transformer.importers.handed_pieces import NOTHING, Given
-from transformer.importers.huggingface.folder import ADAPTER, CONFIG, MAX_JSON, NO_ANSWERS, import_folder
+from transformer.importers.huggingface.folder import ADAPTER, CONFIG, MAX_JSON, NO_ANSWERS, SPECIAL_IDS, import_folder
 from transformer.importers.imported import Content, Imported
 from transformer.importers.report import Field, ImportReport
 from transformer.importers.tutorial_import import import_weights
@@ -34,7 +34,7 @@ from words import Sentence, joined, say
 Kind = Literal["native", "huggingface", "weights"]
 OF_A_FOLDER = (CONFIG, ADAPTER, WHOLE, INDEX, PICKLED)  # files that mean the folder around them
 _OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
-OF_FOLDERS = ("source_language", "target_language", "eos_id")  # what a folder of transformers may leave open
+OF_FOLDERS = ("source_language", "target_language", *SPECIAL_IDS)  # what a folder of transformers may leave open
 _MOST = 8  # choices that a message lists
 
 

@@ -19,6 +19,7 @@ from itertools import product
 from typing import Any
 
 from transformer.errors import CheckpointError, ConfigError, QueryError
+from transformer.importers.parts import PARTS
 from transformer.runs.runnable import Scorable
 from transformer.trying.losses import Loss, loss_of, text_ids
 from transformer.trying.samples import Samples
@@ -37,7 +38,7 @@ ROUNDS = 4
 MOST = 512  # combinations of one step
 WRITTEN = 3  # tokens that are written for one that is read, about
 WORK = 1.5e12  # multiply-adds of one step: about a minute
-STORED = ("src_table", "tgt_table", "output_table", "tie_output", "positions")
+STORED = ("prefix", "src_table", "tgt_table", "output_table", "tie_output", "positions", "output_bias", *PARTS)
 """Fields by which other tensors of the file are read: a model is built for each combination of their values."""
 AROUND = ("bos_id", "eos_id", "decoder_start_id", "prepend_source_bos", "append_source_eos")
 STRONGEST = ("norm", "scale_embedding", "norm_kind", *AROUND[:3], "n_heads", "score_scale", *AROUND[3:])

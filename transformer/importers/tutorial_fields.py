@@ -10,16 +10,19 @@ up: what stands in for a part that is not there changes nothing, and the report 
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from transformer.errors import CheckpointError, shown
+from transformer.importers import parts
 from transformer.importers.accounts import account
-from transformer.importers.keys import Match, Taken, best_match, check, shapes
+from transformer.importers.keys import Match, Taken, check, shapes
+from transformer.importers.matching import matched, unused
 from transformer.importers.report import Choice, Field, ImportReport
 from transformer.importers.reshapes import ONE_MAP, UNIT_VECTORS, WITH_NO_OUTPUT_MAP
-from transformer.importers.tutorials import POSITION_OF, TABLES, TUTORIALS, alone
+from transformer.importers.tutorials import POSITION_OF, TABLES, alone
 from transformer.importers.weights import Weights
 from transformer.model.config import MAX_PARAMETERS, MAX_POSITION_VALUES, MAX_VOCAB
 from transformer.model.positions import sinusoidal_table
@@ -30,6 +33,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 SINUSOID = 2e-3  # how far a stored table may be from the formula: float32 angles at position 5,000 are this coarse
 PARTS = {"encoder": ("self_attn",), "decoder": ("self_attn", "cross_attn")}
 EPS, EPS_OF_DEVIATION = 1e-5, 1e-6  # of torch's LayerNorm; of norms written by hand
+EPS_OF_FLOAT = 2**-23  # of torch's RMSNorm, in float32
 # By what the scale of a norm is called: gamma goes with the biased deviation.
 NORM_OF = {"weight": "layer", "gamma": "biased_deviation", "a_2": "deviation", "alpha": "deviation"}
 
@@ -57,13 +61,18 @@ class Understanding:
     known: frozenset[str]
 
 
-def understand(weights: Weights, settle: Callable[[Match], Match] = lambda found: found) -> Understanding:
+def understand(
+    weights: Weights,
+    answers: Mapping[str, Any] = MappingProxyType({}),
+    settle: Callable[[Match], Match] = lambda found: found,
+) -> Understanding:
     """Match a file with the names of tutorials; reads no more of it than its tables of positions.
 
-    `settle` adds to what the names say, such as what a user says of names that nobody knows. Refuses tensors that
-    would become the same, layers that are missing, and impossible shapes.
+    The answers say what names that nobody knows are parts of, and `settle` which tables. Refuses tensors that would
+    become the same, layers that are missing, and impossible shapes.
     """
-    found = completed(alone(settle(best_match([TUTORIALS], list(weights.tensors)))))
+    found = alone(settle(matched(weights, answers)))
+    found = completed(found, weights, joined=answers.get("out_proj") != parts.NONE)
     check(found, label=weights.label)
     known = frozenset(found.sources)
     sizes = shapes(found, weights, {})
@@ -71,11 +80,12 @@ def understand(weights: Weights, settle: Callable[[Match], Match] = lambda found
     found, shared = _shared(found, weights)
     found, positions = _positions(found, weights)
     sizes = {name: shape for name, shape in sizes.items() if name in found.sources}
-    bare = bare_fields(found)
+    bare = bare_fields(found, weights, _asked(sizes))
     fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
-    fields = [_evident(one, weights.evidence) for one in fields]
-    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights)
+    rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
+    fields = [_evident(one, weights.evidence, rows) for one in fields]
+    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, answers)
     return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
 
 
@@ -106,13 +116,11 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
         return weights.ties.get(name, name)
 
     source, target, output = holder("src_table"), holder("tgt_table"), holder("output_table")
-    if not source:
-        return found, []
     one = not target or target == source
     why = say("There are two embedding tables.")
     if one:
         why = say("The two tables have the same values.") if target else say("There is one embedding table.")
-    fields = [Field("shared_vocab", "inferred", one, why)]
+    fields = [Field("shared_vocab", "inferred", one, why)] if source else []
     if target and one:
         found = found.without(["tgt_table"], say("it is the source's table"))
     if not found.n_layers("decoder"):
@@ -198,6 +206,10 @@ def _norms(found: Match) -> Iterator[Field]:
         )
         yield Field("norm_kind", "inferred", next(iter(kinds)), why)
         yield Field("norm_eps", "inferred", EPS_OF_DEVIATION, say("Norms of this kind usually use this value."))
+    elif not any(name.endswith("norm.bias") for name in found.sources):
+        why = say("The norms have no biases: PyTorch's RMSNorm never has any, and its LayerNorm may be without.")
+        yield Field("norm_kind", "asked", None, why, _choices("rms", "layer"))
+        yield Field("norm_eps", "asked", None, why, _choices(EPS, EPS_OF_DEVIATION, EPS_OF_FLOAT))
     else:
         yield Field("norm_kind", "inferred", "layer", say("The norms are named as in PyTorch's LayerNorm."))
         yield Field("norm_eps", "inferred", EPS, say("This is the default of PyTorch's LayerNorm."))
@@ -253,7 +265,7 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
         yield Field(name, "asked", None, say("This id can be found only in the tokenizer or in the training code."))
 
 
-def _evident(field: Field, evidence: Mapping[str, Any]) -> Field:
+def _evident(field: Field, evidence: Mapping[str, Any], rows: int) -> Field:
     """The field as it was saved beside the weights, if it was asked and is a possible answer."""
     if field.how != "asked":
         return field
@@ -262,6 +274,14 @@ def _evident(field: Field, evidence: Mapping[str, Any]) -> Field:
         wanted = type(possible[0]) if possible else int
         fits = type(value) is wanted and (not possible or value in possible)
         if fits and key.rpartition(".")[2] in SAVED_AS.get(field.name, ()):
+            if field.name.endswith("_id") and not 0 <= value < rows:
+                why = say(
+                    "{key}, saved with the weights, is {found}, beyond the vocabulary of {size:,} pieces.",
+                    key=shown(key),
+                    found=value,
+                    size=rows,
+                )
+                return replace(field, evidence=why)
             why = say("This value is saved with the weights as {key}.", key=shown(key))
             return Field(field.name, "read", value, why, field.choices)
     return field
@@ -301,7 +321,7 @@ def _choices(*values: Any) -> tuple[Choice, ...]:
     return tuple(Choice(value) for value in values)
 
 
-def completed(found: Match) -> Match:
+def completed(found: Match, weights: Weights, *, joined: bool = True) -> Match:
     """The match with what a bare model leaves out, where that changes nothing: a map of heads put together, a table.
 
     The smallest models of articles have one head and take its output as it is. A block by itself has no embeddings;
@@ -311,25 +331,41 @@ def completed(found: Match) -> Match:
     added = []
     for name, one in there.items():
         output = name.replace("v_proj.weight", "out_proj.weight")
-        if output != name and output not in there and len(one.targets) == 1:
+        if output == name or output in there or len(one.targets) > 1:
+            continue
+        layer = tuple(begin for begin in found.layers if one.source.startswith(begin)) or one.source.split(".")[0]
+        shape = weights.tensors[one.source].shape[:1]  # of values; a matrix that combines them has so many columns
+        beside = [name for name in unused(found) if name.startswith(layer)]
+        if not (joined and any(weights.tensors[name].shape[1:] == shape for name in beside)):
             added.append(Taken(one.source, (output,), WITH_NO_OUTPUT_MAP))
     tables = {"src_table", "tgt_table", *POSITION_OF.values()}
-    if _FIRST in there and not tables & there.keys() and not found.n_layers("decoder") and not found.left_over:
+    no_table = not tables & there.keys() and not _unknown(found, weights, 2)
+    if _FIRST in there and no_table and not found.n_layers("decoder"):
         added.append(Taken(there[_FIRST].source, ("src_table",), UNIT_VECTORS))
     return replace(found, taken=(*found.taken, *added))
 
 
-def bare_fields(found: Match) -> dict[str, Field]:
+def _unknown(found: Match, weights: Weights, axes: int) -> bool:
+    """Whether a tensor without a meaning is inside a layer, or has so many axes and the model's width."""
+    width = weights.tensors[found.sources[_FIRST].source].shape[-1:] if _FIRST in found.sources else ()
+    shapes = [weights.tensors[name].shape for name in unused(found)]
+    return bool(parts.in_layers(found, unused(found))) or any(
+        len(shape) == axes and shape[-1:] == width for shape in shapes
+    )
+
+
+def bare_fields(found: Match, weights: Weights, asked: Iterable[Field]) -> dict[str, Field]:
     """What a model says by what it does not have."""
     fields = list[Field]()
     how = {one.reshape for one in found.taken}
     if WITH_NO_OUTPUT_MAP in how:
-        why = say("The file has no matrix that combines the outputs of several heads, so there is only one head.")
-        fields.append(Field("n_heads", "inferred", 1, why))
+        why = say("This is assumed, because the file has no matrix that combines the outputs of several heads.")
+        heads = next((one.choices for one in asked if one.name == "n_heads"), ())
+        fields.append(Field("n_heads", "inferred", 1, why, tuple(sorted(heads, key=lambda one: one.value != 1))))
     if ONE_MAP in how:
         why = say("The feed-forward network is a single matrix, so it has no activation function.")
         fields.append(Field("activation", "inferred", "none", why))
-    if not found.left_over and not any(name.endswith("norm.weight") for name in found.sources):
+    if not _unknown(found, weights, 1) and not any(name.endswith("norm.weight") for name in found.sources):
         why = say("This model has no norms.")
         fields += [Field("norm_kind", "inferred", "none", why), Field("norm", "inferred", "post", why)]
         fields.append(Field("norm_eps", "inferred", 1e-5, why))
@@ -341,32 +377,28 @@ def bare_fields(found: Match) -> dict[str, Field]:
     return {one.name: one for one in fields}
 
 
-def notes_of(found: Match, weights: Weights) -> tuple[Sentence, ...]:
-    """What was taken for granted of layers whose names do not say which stack they are of.
+def stack_unsaid(found: Match, answers: Mapping[str, Any]) -> list[str]:
+    """The names of layers read as an encoder's that do not say which stack they are of, nor does an answer."""
+    names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
+    return [] if answers.keys() & set(parts.STACKS) or any("enc" in name.lower() for name in names) else names
 
-    Refuses them where there is an output behind them, so that they may well be a decoder's.
-    """
+
+def output_behind(found: Match) -> str | None:
+    """An output layer that is left over behind layers read as an encoder's: they may well be a decoder's."""
+    outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]}
+    return next((name for name in found.left_over if name in outputs), None)
+
+
+def notes_of(found: Match, answers: Mapping[str, Any]) -> tuple[Sentence, ...]:
+    """What was taken for granted of layers whose names do not say which stack they are of."""
     notes = list[Sentence]()
     if any(one.reshape is UNIT_VECTORS for one in found.taken):
         notes.append(say("The file has no embeddings, so the unit vector of dimension i represents piece i."))
-    names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
-    if not names or any("enc" in name.lower() for name in names):
-        return tuple(notes)
-    outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]}
-    output = next((name for name in found.left_over if name in outputs), None)
-    if output is not None:
-        raise CheckpointError(
-            "{label}: the name {name} does not show whether its layer belongs to an encoder or a decoder. The file "
-            "also has an output layer, {output}, so the layers may be a decoder's. Name them encoder.layers or "
-            "decoder.layers, and save the weights again.",
-            label=weights.label,
-            name=shown(names[0]),
-            output=shown(output),
+    if stack_unsaid(found, answers) and output_behind(found) is None:
+        notes.append(
+            say(
+                "The tensor names do not show whether the layers belong to an encoder or a decoder. They are read as "
+                "encoder layers, in which every token sees all other tokens."
+            )
         )
-    notes.append(
-        say(
-            "The tensor names do not show whether the layers belong to an encoder or a decoder. They are read as "
-            "encoder layers, in which every token sees all other tokens."
-        )
-    )
     return tuple(notes)

@@ -16,7 +16,7 @@ from typing import Any
 from transformer.checkpoint.agreement import expected_shapes, first
 from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.files.files import FolderFiles
-from transformer.importers import asked_names, handed_pieces, keys
+from transformer.importers import asked_names, handed_pieces, keys, parts
 from transformer.importers.accounts import check_agreement
 from transformer.importers.answers import CONFIG_FIELDS, answered, check_names
 from transformer.importers.asked_names import NAMES
@@ -67,7 +67,10 @@ def import_opened(
     The rest is as `import_weights` has it.
     """
     check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
-    understood = understand(weights, lambda found: asked_names.named(found, answers, weights))
+    understood = understand(weights, answers, lambda found: asked_names.named(found, answers, weights))
+    asked = parts.stacks(understood.match, answers)
+    if not (understood.match.n_layers("encoder") or understood.match.n_layers("decoder")) and asked:
+        return Imported(replace(understood.report, fields=tuple(asked)), None)
     _check_layers(understood, weights)
     return _Import(weights, understood, answers, also, beside, inside, open_again).done()
 
@@ -121,7 +124,8 @@ class _Import:
         later = None if self.also.has_tokenizer else handed_pieces.without((1, 1))
         of_ids = settled(by_name, tokenizers or later, answers)
         rest = [one for one in by_name.values() if one.name not in CALLED]
-        named = [Field(name, "answered", self.answers[name], say("Your answer.")) for name in sorted(said & {*NAMES})]
+        again = sorted((said & {*NAMES}) - by_name.keys())  # a question whose answer is not enough stays one
+        named = [Field(name, "answered", self.answers[name], say("Your answer.")) for name in again]
         notes = (*found.report.notes, *(tokenizers.notes if tokenizers else ()))
         pieces = tokenizers.files if tokenizers else ()
         report = replace(found.report, fields=(*rest, *of_ids, *named), notes=notes, pieces=pieces)

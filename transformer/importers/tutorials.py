@@ -182,6 +182,8 @@ def alone(found: Match) -> Match:
     two_norms = not any(".cross_attn." in name for name in found.sources)
     outputs = {"output_table", "output_bias"} if stack == "encoder" else set()
     table = replace(found.table, name=ALONE[stack])
+    if POSITION_OF[stack] in found.sources:  # a table of the other side's is no second one
+        outputs |= set(POSITION_OF.values()) - {POSITION_OF[stack]}
     left = [one.source for one in found.taken if set(one.targets) <= outputs]
     taken = tuple(
         _alone(one, stack, two_norms=two_norms, one_table="src_table" not in found.sources)

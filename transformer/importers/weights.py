@@ -16,7 +16,7 @@ import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,9 +28,9 @@ from transformer.checkpoint.room import check_bytes
 from transformer.errors import CheckpointError, shown
 from transformer.files import kinds, tensorfile
 from transformer.files.files import FolderFiles, as_typed
-from transformer.importers import npz, pickles
+from transformer.importers import npz, parametrised, pickles
 from transformer.importers.wrapped import unwrapped, without_wrappers
-from words import Sentence, joined
+from words import Sentence, joined, say
 
 WHOLE, PICKLED, TENSORS = "model.safetensors", "pytorch_model.bin", ".safetensors"
 PICKLES = (".pt", ".pth", ".bin", ".ckpt")
@@ -38,6 +38,7 @@ OUTLINE = ".outline.json"  # beside a tensor file that a file of torch.save was 
 INDEX = "model.safetensors.index.json"
 MAX_INDEX = 16_000_000
 MAX_FILES = 256
+_MOST_NAMES = 6  # that a note lists
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,16 @@ class Weights:
     evidence: Mapping[str, Any]  # plain values that were saved beside the weights
     notes: tuple[Sentence, ...]  # sentences about what was odd
     _places: Mapping[str, _Place] = field(repr=False)
+    _in_two: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # `parametrised` puts them together
 
     def read(self, name: str, out: Tensor | None = None) -> Tensor:
         """A tensor as float32, written to `out`, of its shape, or into memory of its own.
 
         Refuses one that is not of floating point, that does not fit into memory, or whose file changed meanwhile.
         """
+        if name in self._in_two:
+            made = parametrised.together(*(self.read(part) for part in self._in_two[name]))
+            return made if out is None else out.copy_(made)
         place = self._places[name]
         if place.info.dtype not in tensorfile.FLOATS:  # said here, as its file may be one made of the user's
             raise CheckpointError(
@@ -253,6 +258,10 @@ def _of_places(
     evidence: Mapping[str, Any] | None = None,
     notes: tuple[Sentence, ...] = (),
 ) -> Weights:
+    twins = _twins(places)
+    if twins:
+        notes = (*notes, _named_twice(twins))
+    places = {**places, **twins}
     plain, wrappers = without_wrappers(places, label=label)
     first: dict[tuple[int, str], str] = {}
     ties: dict[str, str] = {}
@@ -261,14 +270,43 @@ def _of_places(
         earlier = first.setdefault((id(place.header), place.name), name)
         if earlier != name:
             ties[name] = earlier
+    tensors = {name: places[original].info for name, original in plain.items()}
+    in_two = parametrised.in_two(tensors)
+    for name, (length, direction) in in_two.items():
+        tensors[name] = replace(tensors[direction], dtype="F32")
+        del tensors[length], tensors[direction]
+    parametrised.check(tensors, label=label)
+    if in_two:
+        names = ", ".join(list(in_two)[:_MOST_NAMES]) + ", ..." * (len(in_two) > _MOST_NAMES)
+        notes = (*notes, say("Weights with weight_norm are computed from their two parts: {names}.", names=names))
     return Weights(
         label=label,
-        tensors={name: places[original].info for name, original in plain.items()},
+        tensors=tensors,
         ties=ties,
         evidence=evidence or {},
         notes=(*notes, *wrappers),
         _places={name: places[original] for name, original in plain.items()},
+        _in_two=in_two,
     )
+
+
+def _twins(places: Mapping[str, _Place]) -> dict[str, _Place]:
+    """The tensors that a file left out as they share another's values: its metadata names both.
+
+    safetensors.torch.save_model, and so accelerate, writes them so.
+    """
+    found: dict[str, _Place] = {}
+    for place in {id(place.header): place for place in places.values()}.values():
+        for gone, kept in place.header.metadata.items():
+            if gone not in places and kept in place.header.tensors:
+                found[gone] = replace(place, name=kept)
+    return found
+
+
+def _named_twice(twins: Mapping[str, _Place]) -> Sentence:
+    pairs = [f"{gone} = {place.name}" for gone, place in twins.items()]
+    listed = ", ".join(pairs[:_MOST_NAMES]) + ", ..." * (len(pairs) > _MOST_NAMES)
+    return say("By the file's metadata, these tensors have the same values: {pairs}.", pairs=listed)
 
 
 def read_index(files: FolderFiles) -> dict[str, str]:

@@ -88,7 +88,7 @@ def _is_question(field: Field) -> bool:
 
 
 def _question(entry: Entry, field: Field) -> None:
-    if field.name == IGNORED and field.choices:
+    if field.name == IGNORED and field.how == "asked":
         _several(entry, field)
     elif field.choices:
         if field.name in naming.LANGUAGES:
@@ -119,13 +119,14 @@ def _several(entry: Entry, field: Field) -> None:
     """Draw the choice of tensors that the model does without."""
     key = f"answer_{field.name}"
     names = [one.value for one in field.choices]
-    known = str(dict(session.answers_of(entry.name)).get(field.name, "")).split(",")
-    st.session_state[key] = [name for name in names if name in known]
+    known = str(dict(session.answers_of(entry.name)).get(field.name, ""))
+    st.session_state[key] = known.split(",") if known else []
     st.multiselect(
         naming.label(field),
         names,
         key=key,
         placeholder=say("None; choose the tensors that the model does not need"),
+        accept_new_options=True,
         on_change=_take,
         args=(entry.name, field.name, key),
     )

@@ -9,6 +9,7 @@ from typing import Final
 from charts.theme import capitalised
 from transformer.checkpoint.listing import Entry
 from transformer.errors import CheckpointError
+from transformer.importers.parts import PARTS
 from transformer.importers.report import ImportReport
 from ui.open.questions import forget, half_chosen
 from ui.runs import foreign_models
@@ -69,8 +70,9 @@ def summary(report: ImportReport) -> None:
     st.markdown(drawing.plain(report.recognised))
     if report.notes:
         st.caption(drawing.plain(joined(" ", report.notes)))
+    asked = {one.name for one in report.asked}
     _names(
-        report.missing,
+        () if asked & set(PARTS) else report.missing,  # the questions are about them
         say_n(
             "{n} tensor is missing, so the model cannot be opened.",
             "{n} tensors are missing, so the model cannot be opened.",

@@ -2,10 +2,10 @@
 
 Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
 a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
-itself, stand where the page will, and go once it has its title and no grey bar of Streamlit's is left in it, or two seconds
-after its title: until then things move, as each kind of element fetches its script. By a script of ours, as a rule of
-style that asks `:has()` of the whole page would make the browser ask it at every change from then on. The rules of
-style that hold for every page come with it, too.
+itself, stand where the page will, and go once it has its title and no grey bar of Streamlit's is left in it, or two
+seconds after its title: until then things move, as each kind of element fetches its script. By a script of ours, as a
+rule of style that asks `:has()` of the whole page would make the browser ask it at every change from then on. The
+rules of style that hold for every page come with it, too.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from tests.transformer.importers.tutorial_models import (
     TorchModel,
     at_random,
 )
-from transformer.errors import CheckpointError
 from transformer.importers.opening import load, preview
 from transformer.tap import Recorder, tap_of
 
@@ -112,7 +111,9 @@ def test_a_block_by_itself_reads_unit_vectors(tmp_path, maps):
 
 def test_layers_that_may_be_a_decoders_are_not_taken_for_an_encoders(tmp_path):
     state = Blocks().state_dict() | {"lm_head.weight": torch.ones(17, 16)}
-    with pytest.raises(
-        CheckpointError, match=r"'blocks.0.attention.W_q.weight' does not show .* an output layer, 'lm_head"
-    ):
-        preview(saved(tmp_path / "m.pt", state))
+    path = saved(tmp_path / "m.pt", state)
+    (question,) = [one for one in preview(path).report.asked if one.name == "decoder_layers"]
+    assert [one.value for one in question.choices] == ["blocks", "none"]
+    assert "'blocks.0.attention.W_q.weight' does not show" in question.evidence
+    report = preview(path, answers={"decoder_layers": "blocks"}).report
+    assert {one.name: one.value for one in report.fields}["n_decoder_layers"] == 3

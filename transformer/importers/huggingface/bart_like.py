@@ -106,7 +106,11 @@ def _fields(settings: Settings, _: Present, *, scaled: bool = False) -> Fields:
 
 def _marian(settings: Settings, present: Present) -> Fields:
     """The two sides may have vocabularies of their own."""
-    settings.flag("share_encoder_decoder_embeddings", True)  # the tables in the file show it
+    shared = settings.flag("share_encoder_decoder_embeddings", True)
+    if not shared.value and len({SOURCE, TARGET} & set(present)) == 1:  # the other is no copy of it
+        raise settings.refused(
+            "share_encoder_decoder_embeddings", False, say("true, because the file has only one embedding table")
+        )
     own = _fields(settings, present)
     size = own["src_vocab_size"]
     return own | {"tgt_vocab_size": settings.whole("decoder_vocab_size", size, null=size, least=1)}

@@ -21,6 +21,7 @@ from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.files.files import FolderFiles
 from transformer.importers import keys
 from transformer.importers.accounts import account, check_agreement
+from transformer.importers.answers import YOU
 from transformer.importers.huggingface import folder_tokenizers, generation
 from transformer.importers.huggingface.config_settings import Family, Fields, Known, Settings, always, fixed
 from transformer.importers.huggingface.families import FAMILIES
@@ -38,6 +39,7 @@ from words import Sentence, say
 CONFIG, ADAPTER = "config.json", "adapter_config.json"
 MAX_JSON = 4_000_000  # label maps can be long
 NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
+SPECIAL_IDS = ("pad_id", "bos_id", "eos_id", "decoder_start_id")
 _DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
 
 
@@ -108,6 +110,7 @@ class _Import:
         found, said = self._body()
         own = _record(self.files, generation.FILE) if self.files.has(generation.FILE) else None
         how, undone = generation.read_generation(own, self.record, self.family.ids, label=self.files.name)
+        how, beyond = _within(how, min(said["src_vocab_size"].value, said["tgt_vocab_size"].value))
         ids = self._forced(_settled(how), said)
         self._check_rows(found, said)
         chosen = self._chosen(said, ids)
@@ -116,8 +119,14 @@ class _Import:
         )
         asked = list(chosen.asked)
         end = folder_tokenizers.end_of(said, writes=bool(said["n_decoder_layers"].value))
-        self._check_answers({*(("eos_id",) if end is None else ()), *(LANGUAGES if chosen.languages else ())})
-        said["eos_id"] = end or self._end(said, asked)
+        of_ids = {name for name in beyond if name in SPECIAL_IDS and said[name] is ids[name]}
+        self._check_answers({*of_ids, *(["eos_id"] if end is None else ()), *(LANGUAGES if chosen.languages else ())})
+        for name in of_ids & self.answers.keys():
+            said[name] = Known(self.answers[name], YOU, "answered")
+        if "eos_id" not in of_ids & self.answers.keys():
+            said["eos_id"] = end or self._end(said, asked)
+        if said["decoder_start_id"] is beyond.get("decoder_start_id") and said["n_encoder_layers"].value:
+            asked.append(Field("decoder_start_id", "asked", None, said["decoder_start_id"].evidence))
         if said["decoder_start_id"].value is None:
             said["decoder_start_id"] = said["eos_id" if said["bos_id"].value is None else "bos_id"]
         config, facts = config_of(said, label=self.files.name), {"n_heads": said["n_heads"].value}
@@ -131,7 +140,7 @@ class _Import:
             for key in self.record
             if key in ASKS_FOR_CODE
         ]
-        notes = (*code, *self._of_length(said), *undone, *chosen.notes)
+        notes = (*code, *self._of_length(said), *undone, *chosen.notes, *(one.evidence for one in beyond.values()))
         report = account(found, self.weights, shapes, needed=list(expected), fields=fields, notes=notes)
         report = replace(report, source=self.files.name)
         if asked or chosen.vocabularies is None:
@@ -224,6 +233,7 @@ class _Import:
         if "eos_id" in self.answers:
             return Known(self.answers["eos_id"], say("Your answer."), "answered")
         why = say("neither config.json nor the tokenizer specifies which piece ends an output")
+        why = said["eos_id"].evidence if said["eos_id"].how == "inferred" else why
         asked.append(Field("eos_id", "asked", None, why))
         return Known(int(said["pad_id"].value == 0), why)  # for the shapes, which do not depend on it
 
@@ -255,6 +265,37 @@ def at_most(length: Known) -> Known:
     if length.value <= MAX_LENGTH:
         return length
     return Known(MAX_LENGTH, say("the limit of this program; the model's own limit is {n:,}", n=length.value))
+
+
+def _within(ids: Fields, size: int) -> tuple[Fields, Fields]:
+    """The ids without those beyond a vocabulary of a size; and those of them, by field, that have lost one.
+
+    Whoever trains a small model with a family's own config leaves its ids as they were.
+    """
+    beyond: Fields = {}
+    for name, one in ids.items():
+        if name.endswith(("_id", "_ids", "_sequences")) and one.value is not None:
+            several = isinstance(one.value, tuple)
+            found = one.value if several else (one.value,)
+            kept = tuple(i for i in found if all(0 <= j < size for j in (i if isinstance(i, tuple) else (i,))))
+            if kept != found:
+                why = say(
+                    "{field}: {found} ({evidence}) is beyond the vocabulary of {size:,} pieces, so there is no such "
+                    "piece.",
+                    field=name,
+                    found=str(one.value),
+                    evidence=one.evidence,
+                    size=size,
+                )
+                beyond[name] = Known(kept if several else None, why, "inferred")
+    within = {**ids, **beyond}
+    if within["eos_id"].value is None and within["further_eos_ids"].value:
+        first, *rest = within["further_eos_ids"].value
+        within |= {
+            "eos_id": replace(ids["further_eos_ids"], value=first),
+            "further_eos_ids": replace(ids["further_eos_ids"], value=tuple(rest)),
+        }
+    return within, beyond
 
 
 def _settled(ids: Mapping[str, Known]) -> dict[str, Known]:

@@ -4,6 +4,8 @@ import json
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file, save_model
 from transformers import MarianModel, MarianMTModel
 
 from tests.transformer.importers.huggingface.parity import (
@@ -183,4 +185,19 @@ def test_a_copy_that_is_none_is_refused(tmp_path):
     folder = saved(marian(), tmp_path / "m", **MARIAN_IDS)
     change(folder, extra={"model.encoder.embed_tokens.weight": torch.randn(61, 24)})
     with pytest.raises(CheckpointError, match=r"encoder\.embed_tokens.*copy"):
+        import_folder(folder)
+
+
+def test_one_of_two_tables_is_not_taken_for_both(tmp_path):
+    """accelerate keeps one name of each shared tensor; its metadata may have been lost."""
+    model = marian(share_encoder_decoder_embeddings=False, decoder_vocab_size=61)
+    folder = saved(model, tmp_path / "m", **MARIAN_IDS)
+    save_model(model, str(folder / "model.safetensors"))
+    compare(model, opened(folder), pad=60)
+    with safe_open(folder / "model.safetensors", "pt") as file:
+        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    assert "model.encoder.embed_tokens.weight" in state
+    assert "model.decoder.embed_tokens.weight" not in state
+    save_file(state, folder / "model.safetensors")
+    with pytest.raises(CheckpointError, match="share_encoder_decoder_embeddings: found False, expected true"):
         import_folder(folder)

@@ -126,12 +126,10 @@ def test_the_old_way_to_force_the_first_piece(bart, tmp_path):
         ("repetition_penalty", "1.2"),
         ("bad_words_ids", [[]]),
         ("bad_words_ids", [5]),
-        ("bad_words_ids", [[5, 61]]),
         ("begin_suppress_tokens", [-3]),
         ("suppress_tokens", {"a": 1}),
         ("forced_eos_token_id", 10**20),
         ("forced_eos_token_id", 1),
-        ("forced_bos_token_id", 61),
         ("eos_token_id", [2, 2.0]),
     ],
 )

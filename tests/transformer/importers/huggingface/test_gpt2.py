@@ -62,3 +62,29 @@ def test_a_tensor_of_another_shape_is_named(tmp_path):
     change_config(folder, n_positions=12)
     with pytest.raises(CheckpointError, match=r"wpe.*\[16, 8\].*\[12, 8\]"):
         import_folder(folder)
+
+
+BEYOND = {
+    "gpt2": ({"bos_token_id": 99, "eos_token_id": 99}, {"eos_id": 3}),
+    "llama": ({"bos_token_id": 99, "eos_token_id": [99, 98], "pad_token_id": 99}, {"eos_id": 3, "bos_id": 2}),
+    "bart": ({"decoder_start_token_id": 99, "forced_eos_token_id": 99, "eos_token_id": 2}, {"decoder_start_id": 2}),
+    "t5": ({"eos_token_id": 10**6, "bad_words_ids": [[99], [3, 99]]}, {"eos_id": 1}),
+}
+
+
+@pytest.mark.parametrize("family", BEYOND)
+@pytest.mark.parametrize("own", [True, False], ids=["generation_config.json", "config.json"])
+def test_an_id_beyond_the_vocabulary_is_none(tmp_path, family, own):
+    said, answers = BEYOND[family]
+    folder = saved(model_of(family), tmp_path / "m", **(said if own else {}))
+    if not own:
+        (folder / "generation_config.json").unlink(missing_ok=True)
+    change_config(folder, **said)
+    report = import_folder(folder).report
+    assert [one.name for one in report.asked] == [next(iter(answers))]
+    assert "is beyond the vocabulary of" in str(report)
+    config = import_folder(folder, answers=answers).content.config
+    assert {name: getattr(config, name) for name in answers} == answers
+    assert (config.forced_end_id, config.banned_sequences, config.further_eos_ids) == (None, (), ())
+    with pytest.raises(CheckpointError, match="found 99, expected 0 to"):
+        import_folder(folder, answers=answers | {next(iter(answers)): 99})
