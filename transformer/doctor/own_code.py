@@ -87,7 +87,15 @@ def own_leak(patient: Patient) -> Measured:
     said = say(
         "When a later piece is replaced, earlier logits change by {most:.3g} of their standard deviation.", most=most
     )
-    return _found(most <= SEEN, most, said)
+    found, agrees, past = _found(most <= SEEN, most, said), own_agrees.measure(patient), own_past.measure(patient)
+    if found.verdict == "well" or agrees.verdict == "well" or past.verdict != "well":
+        return found
+    differs = say(
+        "{said} With one token, a mask that shows the past closes nothing, so something other than the mask differs. "
+        "Find that first: for example, a `view` or `reshape` that mixes tokens with heads or with the batch.",
+        said=agrees.said,
+    )
+    return replace(found, causes=differs)  # a mask that is inverted closes a lone token, too, but hides the past
 
 
 @of_code(
