@@ -38,8 +38,7 @@ REPORTED_GAP = 0.15
 LATER_WORSE = 2.0
 """Nats a piece."""
 GAP = 0.5
-SURE = 1.25
-"""Of the loss of guessing; above, the model is sure of what is wrong."""
+SURE = 1.25  # of the loss of guessing; above, the model is sure of what is wrong
 FEW_PIECES = 20
 COLUMNS: tuple[Sentence, ...] = (say("Source"), say("Right"), say("Written"), say("Loss"))
 """Of a table of pairs."""

@@ -17,8 +17,7 @@ UNIFORM = 1.8
 mean; the matrices of nine healthy models from 2.10 up."""
 EDGE = 1.2  # of the largest singular value that independent values give; chance moves that of 16 x 16 values by 0.1
 TURNS = 24  # of the power iteration, which finds a direction that stands out in a few
-APART = 0.03  # the most that the shares below a value are from those of an even spread; sinusoids are 0.21 away
-CHANCE = 1.4  # over the root of the number of values: what drawing adds to it, four times in a hundred
+APART = 0.03  # the most that shares below a value are from an even spread's, but for chance; sinusoids are 0.21 away
 
 
 @torch.inference_mode()
@@ -29,8 +28,7 @@ def is_unstructured(matrix: Tensor) -> bool:
     vector = torch.randn(values.size(1), generator=torch.Generator().manual_seed(0)).to(values.device)
     for _ in range(TURNS):
         vector = values.T @ (values @ (vector / vector.norm()))  # [N]
-    largest = float(vector.norm().sqrt())
-    return largest <= EDGE * size * sum(n**0.5 for n in values.shape)
+    return float(vector.norm().sqrt()) <= EDGE * size * sum(n**0.5 for n in values.shape)
 
 
 @torch.inference_mode()
@@ -48,4 +46,4 @@ def _is_even(matrix: Tensor) -> bool:
     found = matrix.float().flatten().sort().values
     even = (found / found.abs().max() + 1) / 2  # the share of an even spread below each, 0 to 1
     shares = torch.arange(1, len(found) + 1, device=found.device) / len(found)
-    return float((even - shares).abs().max()) <= APART + CHANCE / len(found) ** 0.5
+    return float((even - shares).abs().max()) <= APART + 1.4 / len(found) ** 0.5

@@ -214,11 +214,9 @@ def lengths(patient: Patient) -> Measured:
     if SHORT < ratio < LONG:
         return Measured(verdict="well", number=ratio, threshold=SHORT, said=said)
     short, shown = ratio <= SHORT, Shown(page="step", source=found[0].trace.query.source)
-    causes = (
-        say("The training targets start with an end mark, or the start id is the id of the end mark.")
-        if short
-        else say("The training targets have no end mark, or the model repeats itself.")
-    )
+    causes = say("The training targets have no end mark, or the model repeats itself.")
+    if short:
+        causes = say("The training targets start with an end mark, or the start id is the id of the end mark.")
     nearer = SHORT if short else LONG
     return Measured(verdict="look", number=ratio, threshold=nearer, said=said, causes=causes, shown=shown)
 

@@ -171,9 +171,8 @@ def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> Output:
 def read_before(wanted: Tensor, start: int | Tensor) -> Tensor:
     """What a decoder reads to predict a padded batch [B, T]: the start, an id or [B, 1], and all but the last column.
 
-    This is the one way in which a batch's input is made, in training and in whatever measures a loss. A row that is
-    shorter than the longest keeps its end piece and its padding in what is read, as in `tgt[:, :-1]` of usual code.
-    Behind the causal mask nothing sees them; a decoder without it does, and its loss is of what it saw.
+    The one way to make a batch's input, in training and in whatever measures a loss: as in `tgt[:, :-1]`, a row that
+    is shorter than the longest keeps its end piece and padding. Only a decoder without a causal mask sees them.
     """
     return torch.cat((torch.zeros_like(wanted[:, :1]) + start, wanted[:, :-1]), dim=1)
 
