@@ -11,7 +11,7 @@ from ui.lessons import panel
 from ui.room.room_panels import bar
 from ui.server import metrics
 from ui.server.turns import DRAWING
-from ui.shared import menu, page_style
+from ui.shared import menu
 from ui.shared.door import st
 from ui.state import apart
 from words import say
@@ -20,7 +20,6 @@ ICON = Path(__file__).parent / "static" / "icon.svg"
 
 apart.begin()
 st.set_page_config(page_title=menu.NAME, page_icon=str(ICON), layout="wide")
-page_style.apply()
 presenter()
 
 # What stands under "" are entries of the menu by themselves, and so is a page alone; the others fold.

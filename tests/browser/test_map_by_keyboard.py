@@ -1,18 +1,17 @@
 """Maps by keyboard: a grid that arrows move over, with a sentence for who listens; and what axe finds on pages."""
 
 import re
-from importlib.resources import files
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.helpers import GROUND, comes_to, open_page, turn_to, wait_for_idle
+from tools import check_javascript
 from tools.serve import ROOT
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
 
-AXE = (files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
 MAP = "/attention?model=reverse&src=abc&panel=head&layer=1&head=2"
 SERIOUS = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
@@ -79,7 +78,11 @@ def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
 
 
 @pytest.mark.parametrize(
-    "where", ["attention", "start", *(pytest.param(name, marks=pytest.mark.deep) for name in ("step", "masks"))]
+    "where",
+    [
+        *("attention", "start", "corpus", "inside"),
+        *(pytest.param(name, marks=pytest.mark.deep) for name in ("step", "masks", "lessons", "open", "training")),
+    ],
 )
 def test_axe_finds_nothing_serious_in_either_theme(server, tab, where):
     turn_to(tab, f"{server.url}/{where}?model=reverse&src=abc")
@@ -97,7 +100,8 @@ def test_axe_finds_nothing_serious_in_either_theme(server, tab, where):
 def wait_for_axe(page):
     """Have axe in the page, which keeps it while it is turned to other addresses."""
     if not page.evaluate("() => 'axe' in window"):
-        page.evaluate(AXE)
+        assert check_javascript.is_installed() or check_javascript.install()
+        page.evaluate((check_javascript.TOOLS / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
 
 
 def test_axe_finds_no_pale_letters_on_a_phone(server, phone):

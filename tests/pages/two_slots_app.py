@@ -17,7 +17,7 @@ from ui.state.view import MAIN, SECOND
 from ui.step import step_panels
 
 st.set_page_config(layout="wide")
-page_style.apply()
+st.html(f"<style>{page_style.RULES}</style>")
 session.begin("two")
 st.session_state.setdefault(f"{SECOND}{session.SOURCE}", "I like coffee.")
 row = head("Two")

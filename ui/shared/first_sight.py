@@ -3,7 +3,8 @@
 Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
 a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
 itself, stand where the page will, and go once it has its title: by a script of three lines, as a rule of style that
-asks `:has()` of the whole page would make the browser ask it at every change from then on.
+asks `:has()` of the whole page would make the browser ask it at every change from then on. The rules of style that
+hold for every page come with it, too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ui.shared.page_style import RULES
 from ui.state.language import PARAMETER
 from words import ENGLISH, negotiated, said, say
 
@@ -62,7 +64,8 @@ def sight(language: str) -> bytes:
     """The HTML of it, in a language of ours."""
     text = escape(said(LOADING, language))
     bars = "<i></i>" * 3
-    return f'{_SIGHT}<div class="gf-loading" role="status" lang="{language}"><p>{text}</p>{bars}</div>'.encode()
+    waits = f'<div class="gf-loading" role="status" lang="{language}"><p>{text}</p>{bars}</div>'
+    return f"<style>{RULES}</style>{_SIGHT}{waits}".encode()
 
 
 class FirstSight:

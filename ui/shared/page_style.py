@@ -6,11 +6,10 @@ the key's end only: `st-key-candidates` and `st-key-b-candidates` both hold "-ca
 No rule asks with `:has()` what the whole page holds: whenever something comes, and Plotly puts every label that it
 measures into the page, the browser would look at all elements anew, 10 ms a time. What holds in a room or a lesson is
 put into the page with it (`ui/room/projector_style.py`, `ui/lessons/lesson_style.py`).
+
+They come with the page's HTML (`first_sight`), so that nothing is drawn without them and moves once they are there.
+Knows nothing of Streamlit but its names.
 """
-
-from __future__ import annotations
-
-from ui.shared.door import st
 
 HEAD = "page_head"
 STEP_GRID = "step_grid"
@@ -24,8 +23,7 @@ SUMMARY = "sentences_summary"
 TO_SENTENCE = "<style>.gf-skip { display: block; }</style>"  # where there is one, the link past the menu leads there
 DIAGRAM, LANE, BLOCK, WAYS = "start_diagram", "lane", "block", "ways"
 
-_RULES = """
-<style>
+RULES = """
 [class*="-step_grid"] {
   display: grid; gap: 0.75rem 1.5rem; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr);
   grid-template-areas: "candidates map" "force map" "entropy row"; grid-template-rows: min-content 1fr;
@@ -42,6 +40,8 @@ _RULES = """
     grid-template-areas: "candidates" "force" "map" "row" "entropy"; grid-template-rows: none;
   }
 }
+/* The menu comes after the page's frame: its place is kept, or all would move to the right. */
+@media (min-width: 769px) { [data-testid="stSkipToContent"] + div { margin-left: 300px; } }
 /* The app's own bar holds two buttons in the corners: the page begins beside them, not under them. */
 [data-testid="stHeader"] { background: none; }
 [data-testid="stHeader"], [data-testid="stHeader"] * { pointer-events: none; }
@@ -61,6 +61,11 @@ _RULES = """
 [data-testid="stMainBlockContainer"] [data-testid="stCaptionContainer"] p { max-width: 54rem; }
 /* Streamlit's own pale letters have a contrast of 4.1 on the light page; 4.5 can be read by most. */
 .stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
+/* Nor can white on the dark theme's green, or its parameters in lines of shell. */
+.stApp :is([data-testid="stBaseButton-primary"], [data-testid="stBaseButton-primaryFormSubmit"]) {
+  color: light-dark(#fff, #10161d);
+}
+[data-testid="stCode"] .token.variable { color: inherit; }
 /* The button of the presentation stands under Streamlit's menu; what it begins hides the menu, too. */
 .st-key-presenter { position: fixed; z-index: 30; top: 3rem; right: 0.5rem; width: auto !important; }
 :root.gf-present .st-key-presenter { top: 0.6rem; }
@@ -97,7 +102,7 @@ _RULES = """
 }
 .st-key-menu a[aria-current], .st-key-menu details:has([aria-current]) > summary { font-weight: 600; }
 .st-key-menu :is(details a, .gf-this) { padding-left: 1.25rem; }
-.st-key-menu span.gf-this { opacity: 0.45; }
+.st-key-menu span.gf-this { opacity: 0.72; }
 .st-key-menu summary { cursor: pointer; list-style: none; }
 .st-key-menu summary::-webkit-details-marker { display: none; }
 .st-key-menu summary::after {
@@ -222,10 +227,4 @@ _RULES = """
   [class*="measure_choices"] > * { flex: 1 1 0 !important; min-width: 0; }
   [class*="walk_choices"] [data-testid="stColumn"]:first-child { order: 1; }
 }
-</style>
 """
-
-
-def apply() -> None:
-    """Put the rules into the page."""
-    st.html(_RULES)

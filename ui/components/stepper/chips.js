@@ -136,6 +136,7 @@ export function drawPicked(view) {
   const can = canPick(view);
   const picked = view.data.choosable ? view.data.chosen : view.picked;
   view.root.classList.toggle("gf-picking", view.picked !== null);
+  set(view.sourceList, { role: can ? "group" : "list" }); // of buttons, or of pieces
   view.sourceChips.forEach((chip, index) => {
     chip.classList.toggle("gf-picked", index === picked);
     if (!can) return chip.removeAttribute("role");

@@ -40,7 +40,7 @@ function create(root, gone) {
     root, step: 0, speed: 1, timer: null, halted: null, picked: null,
     // What scrolls would be a stop of the Tab key, but it follows the step by itself.
     text: make("p", "gf-text", "", { dir: "auto", tabindex: -1 }),
-    sourceList: make("ol", "gf-pieces", "", { role: "group" }),
+    sourceList: make("ol", "gf-pieces"),
     targetList: make("ol", "gf-pieces", "", { tabindex: -1 }),
     caption: make("p", "gf-caption", "", { "aria-live": "polite" }), note: make("p", "gf-note"),
     bar: make("div", "gf-bar"),
