@@ -357,8 +357,10 @@ def _of_curve(patient: Patient) -> float | None:
 )
 def right(patient: Patient) -> Measured:
     """Whether the model writes anything that is right, where other tests find what it does bad, too."""
-    if not patient.samples.targets or not patient.anatomy.writes:
-        raise NotTested(_NO_PAIRS if patient.anatomy.writes else say("This model does not generate text."))
+    if not patient.anatomy.writes:
+        raise NotTested("This model does not generate text.")
+    if not patient.samples.targets:
+        raise NotTested(_NO_PAIRS)
     found = [one for one in outputs(patient) if one.wanted]
     if not found:
         raise NotTested(_NOT_READ)
