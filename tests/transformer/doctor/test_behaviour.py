@@ -7,8 +7,9 @@ import torch
 
 from tests.transformer.doctor.changed import changed, verdicts
 from tests.transformer.doctor.changed import look as look_at
-from tests.transformer.doctor.healthy import healthy, texts
+from tests.transformer.doctor.healthy import SHIPPED, healthy, texts
 from tests.transformer.one_stack import alone
+from transformer.checkpoint.load import load
 from transformer.doctor import calibration, foresight, outputs
 from transformer.doctor.examination import examine
 from transformer.doctor.outputs import loops
@@ -41,6 +42,10 @@ def test_without_pairs_what_needs_them_says_so(reverse):
 def test_without_texts_no_loss_is_that_of_the_training():
     patient = Patient(healthy("bert"), Samples(()), reported=1.0)
     assert calibration.reported.measure(patient).verdict == "not_applicable"
+
+
+def test_texts_with_hidden_pieces_are_not_compared_with_the_training():
+    assert calibration.reported.measure(Patient(load(SHIPPED / "palindrome"))).verdict == "well"
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
