@@ -9,13 +9,13 @@ words, names in templates, each written for this project and under its licence),
 syllables, so that a name is copied and not known by heart.
 
 `first_words/first_hundred.txt` is what a reader who had seen none of this thought that people type first. It is
-for scoring, so nothing that is added equals a line of it, but for capitals and punctuation.
+for scoring, so no source that is added is a line of it, as it stands there.
 """
 
 import argparse
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "first_words"
@@ -36,20 +36,16 @@ Pair = tuple[str, str]
 def training_text(corpus: list[Pair]) -> list[Pair]:
     """The corpus and what is added to it; the same for the same corpus, everywhere."""
     rng = random.Random(SEED)
-    held_out = {_bare(line) for line in _lines("first_hundred.txt")}
-
-    def kept(pairs: list[Pair]) -> list[Pair]:
-        return [pair for pair in pairs if _bare(pair[0]) not in held_out]
-
-    phrases, words = kept(_pairs("phrases.tsv")), kept(_pairs("words.tsv"))
+    held_out = set(_lines("first_hundred.txt"))
+    phrases, words = _pairs("phrases.tsv"), _pairs("words.tsv")
     short = [pair for pair in corpus if len(pair[0].split()) <= 9]
-    text = [*corpus, *((_typed(source, rng), target) for source, target in rng.sample(short, min(TYPED, len(short))))]
+    text = [(_typed(source, rng), target) for source, target in rng.sample(short, min(TYPED, len(short)))]
     text += _repeated([pair for pair in corpus if len(pair[0].split()) <= 2], COPIES["two words"], 0.5, rng)
     text += _repeated(phrases, COPIES["phrases"], 0.6, rng)
     text += _repeated([pair for pair in corpus if GREETING.match(pair[0])], COPIES["greetings"], 0.5, rng)
     text += [_cased(pair, rng) for _ in range(COPIES["words"]) for pair in words]
-    text += list(_introduced(rng, lambda source: _bare(source) in held_out))
-    return [pair for pair in text if pair[0].strip()]
+    text += _introduced(rng)
+    return [*corpus, *(pair for pair in text if pair[0].strip() and pair[0] not in held_out)]
 
 
 def _repeated(pairs: list[Pair], times: int, as_is: float, rng: random.Random) -> Iterator[Pair]:
@@ -76,15 +72,14 @@ def _cased(pair: Pair, rng: random.Random) -> Pair:
     return pair if chance < 0.4 else (source, target) if chance < 0.7 else (f"{source}.", f"{target}.")
 
 
-def _introduced(rng: random.Random, is_held_out: Callable[[str], bool]) -> Iterator[Pair]:
+def _introduced(rng: random.Random) -> Iterator[Pair]:
     """Names in templates: those of the list, then made ones."""
     names, templates = _lines("names.txt"), _pairs("templates.tsv")
     for name in names * COPIES["names"]:
         for template in rng.sample(templates, 4):
             other = rng.choice(names)
             source, target = (text.format(name=name, other=other) for text in template)
-            if not is_held_out(source):
-                yield (source if rng.random() < 0.75 else re.sub(r"[.!?]+$", "", source)), target
+            yield (source if rng.random() < 0.6 else _typed(source, rng)), target
     for _ in range(MADE):
         template = rng.choice(templates)
         name, other = _made_name(rng), _made_name(rng)
@@ -95,11 +90,6 @@ def _introduced(rng: random.Random, is_held_out: Callable[[str], bool]) -> Itera
 def _made_name(rng: random.Random) -> str:
     syllables = "".join(rng.choice(ONSETS) + rng.choice(VOWELS) for _ in range(rng.choice((1, 2, 2, 3))))
     return syllables.capitalize() + rng.choice(CODAS)
-
-
-def _bare(text: str) -> str:
-    """A text without capitals and punctuation."""
-    return re.sub(r"[^\w]+", " ", text.lower()).strip()
 
 
 def _lines(name: str) -> list[str]:

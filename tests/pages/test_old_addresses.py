@@ -34,7 +34,7 @@ RENAMED = {
 }
 NEW = {
     "unsure": "All pieces",
-    "apart": False,
+    "apart": True,
     "language_choice": "English",
 }  # controls that there were not then, at their defaults
 KEYS = {"one_layer": "layer", "one_head": "head"}

@@ -73,7 +73,10 @@ def test_a_learned_table_is_drawn_and_compared_with_the_formula(page, side):
 
 @pytest.mark.parametrize("name", ["zh-en", "en-fr"])
 def test_sinusoids_are_the_formula(page, name):
-    test = page(model=name)
+    apart = page(model=name)
+    np.testing.assert_allclose(z_of(apart, "position_table")[:, :128], paper(64, 256)[:, ::2], atol=1e-6)
+    np.testing.assert_allclose(z_of(apart, "position_table")[:, 128:], paper(64, 256)[:, 1::2], atol=1e-6)
+    test = page(model=name, apart="0")
     np.testing.assert_allclose(z_of(test, "position_table"), paper(64, 256), atol=1e-6)
     assert "no parameter" in told(test)
     assert "the table follows the formula" in told(test)
@@ -94,7 +97,7 @@ def test_waves_are_those_of_a_fourier_transform(page):
 
 
 def test_more_positions_are_drawn_when_asked_for(page):
-    test = page(model="zh-en")
+    test = page(model="zh-en", apart="0")
     assert "first 64 of 128 positions" in figure(test, "position_table")["layout"]["title"]["subtitle"]["text"]
     check(test.selectbox(key=position_controls.COUNT).set_value(128).run())
     np.testing.assert_array_equal(z_of(test, "position_table"), table_of("zh-en"))

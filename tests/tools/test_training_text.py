@@ -14,8 +14,8 @@ def test_it_begins_with_the_corpus_and_is_the_same_each_time():
 
 
 def test_nothing_that_is_added_is_scored():
-    scored = {training_text._bare(line) for line in training_text._lines("first_hundred.txt")}
-    added = {training_text._bare(source) for source, _ in training_text.training_text(CORPUS)[len(CORPUS) :]}
+    scored = set(training_text._lines("first_hundred.txt"))
+    added = {source for source, _ in training_text.training_text(CORPUS)[len(CORPUS) :]}
     assert len(scored) == 100
     assert not scored & added
 

@@ -100,9 +100,10 @@ class Reader:
         )
         return default
 
-    def flag(self, name: str) -> bool:
-        """Whether the value is 1."""
-        return self.text(name, MAX_WORD) == "1"
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Whether the value is 1; the default if the link has none."""
+        said = self.text(name, MAX_WORD)
+        return default if said is None else said == "1"
 
     def place(self, name: str, most: int) -> int | None:
         """A number that the link counts from 1, as one from 0."""
@@ -226,9 +227,9 @@ def number(name: str, least: float, most: float) -> Any:
     return _field(None, Spelling(name, read, lambda value: f"{value:.10g}"))
 
 
-def flag(name: str) -> Any:
+def flag(name: str, *, default: bool = False) -> Any:
     """Yes or no; no by default."""
-    return _field(False, Spelling(name, lambda reader, said, _: reader.flag(said), int))
+    return _field(default, Spelling(name, lambda reader, said, _: reader.flag(said, default), int))
 
 
 def either(name: str) -> Any:

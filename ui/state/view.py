@@ -98,7 +98,7 @@ class View:
     hide_special: bool = flag("hide")  # special pieces are left out
     cosine: bool = flag("cosine")  # the Positions page compares directions instead of dot products
     fold: bool = flag("fold")  # equal layers of the diagram are drawn once
-    apart: bool = flag("apart")  # the table of positions has its sines before its cosines
+    apart: bool = flag("apart", default=True)  # the table of positions has its sines before its cosines
     kind: Kind = choice("kind", "cross")  # which attention
     # The heads that the part Flow shows, from 0, where no single head is chosen; none of them for all.
     heads: tuple[int, ...] = places("heads", most=MAX_LAYER, count=MOST_HEADS)

@@ -7,19 +7,20 @@ two to talk.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from transformer.lessons import Lesson
+from ui.shared import drawing
 from ui.shared.door import frame, st
 from ui.state import lesson
-from words import joined, say
+from words import joined, say, say_n
 
 LENGTHS: Final = (45, 90)
 VOTE_MINUTES: Final = 3
 AROUND: Final = 5  # minutes to come into the room, and to look back
-LENGTH, FIRST, VOTES = "teach_minutes", "teach_first", "teach_votes"
+LENGTH, CHOSEN, VOTES = "teach_minutes", "teach_lessons", "teach_votes"
 
 
 @dataclass(frozen=True)
@@ -32,21 +33,29 @@ class Planned:
     votes: int  # how many of its questions the class votes on
 
 
-def plan(lessons: Mapping[str, Lesson], *, minutes: int, first: str, votes: int) -> tuple[Planned, ...]:
-    """The lessons that fit, in their order; one whose beginnings are neither known nor planned is left out.
-
-    The class knows those before the `first`, and votes on so many questions of each.
-    """
-    names = list(lessons)
-    known, at, found = set(names[: names.index(first)]), AROUND, list[Planned]()
-    for one in list(lessons.values())[names.index(first) :]:
-        voted = min(votes, len(one.steps))
-        ends = at + one.minutes + VOTE_MINUTES * voted
-        if ends <= minutes and (known.issuperset(one.after) or not found):
-            found.append(Planned(one, at, ends, voted))
-            known.add(one.name)
-            at = ends
+def plan(chosen: Sequence[Lesson], *, minutes: int, votes: int) -> tuple[Planned, ...]:
+    """The chosen lessons with their times: votes of the class, up to so many of each lesson, fill what is left."""
+    left, voted = minutes - AROUND - sum(one.minutes for one in chosen), [0] * len(chosen)
+    for _ in range(votes):
+        for n, one in enumerate(chosen):
+            if voted[n] < len(one.steps) and left >= VOTE_MINUTES:
+                voted[n] += 1
+                left -= VOTE_MINUTES
+    at, found = AROUND, list[Planned]()
+    for one, n_votes in zip(chosen, voted, strict=True):
+        found.append(Planned(one, at, at + one.minutes + VOTE_MINUTES * n_votes, n_votes))
+        at = found[-1].ends
     return tuple(found)
+
+
+def proposed(lessons: Mapping[str, Lesson], *, minutes: int) -> list[str]:
+    """The first lessons that fit with a vote each, none before those that it comes after."""
+    left, found = minutes - AROUND, list[str]()
+    for one in lessons.values():
+        if left >= one.minutes + VOTE_MINUTES and set(found).issuperset(one.after):
+            found.append(one.name)
+            left -= one.minutes + VOTE_MINUTES
+    return found
 
 
 def draw() -> None:
@@ -54,20 +63,37 @@ def draw() -> None:
     st.subheader(say("A plan for a class"), divider=False)
     known = lesson.known()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        minutes = st.segmented_control(say("Minutes"), list(LENGTHS), key=LENGTH, default=LENGTHS[0], required=True)
-        first = st.selectbox(
-            say("Begin with"), list(known), key=FIRST, format_func=lambda name: known[name].title.said({})
+        asked = st.segmented_control(say("Minutes"), list(LENGTHS), key=LENGTH, default=LENGTHS[0], required=True)
+        votes = st.segmented_control(
+            say("Votes per lesson, at most"), [0, 1, 2, 3, 4], key=VOTES, default=2, required=True
         )
-        votes = st.segmented_control(say("Votes per lesson"), [0, 1, 2, 3, 4], key=VOTES, default=2, required=True)
-    found = plan(known, minutes=minutes or LENGTHS[0], first=first, votes=2 if votes is None else votes)
+    minutes = asked or LENGTHS[0]
+    names = st.multiselect(
+        say("Lessons"),
+        list(known),
+        key=f"{CHOSEN}{minutes}",
+        default=proposed(known, minutes=minutes),
+        format_func=lambda name: known[name].title.said({}),
+    )
+    chosen = [one for name, one in known.items() if name in names]
+    found = plan(chosen, minutes=minutes, votes=2 if votes is None else votes)
     if found:
         rows = [
             (say("{begins} to {ends} min", begins=one.begins, ends=one.ends), _title(one.lesson), one.votes)
             for one in found
         ]
         st.table(frame(rows, columns=[say("Time"), say("Lesson"), say("Votes")]), hide_index=True)
-    else:
-        st.caption(say("With this many votes, the lesson does not fit into the time you chose. Choose fewer votes."))
+        if (over := found[-1].ends - minutes) > 0:
+            st.warning(
+                say_n("{n} minute too long: leave out a lesson.", "{n} minutes too long: leave out a lesson.", over)
+            )
+    for one in chosen:
+        if missing := [known[name].title.said({}) for name in one.after if name in known and name not in names]:
+            st.caption(
+                drawing.plain(
+                    say("“{title}” assumes: {others}.", title=one.title.said({}), others=joined(", ", missing))
+                )
+            )
     st.caption(
         say(
             "The minutes given for a lesson assume one person working alone. Each vote and its discussion add "

@@ -10,26 +10,32 @@ from ui.teaching import lesson_reference, planning
 
 @pytest.mark.parametrize("minutes", planning.LENGTHS)
 @pytest.mark.parametrize("votes", [0, 2, 4])
-@pytest.mark.parametrize("first", list(lessons()))
-def test_a_plan_fits_and_puts_first_what_comes_first(minutes, votes, first):
-    found = planning.plan(lessons(), minutes=minutes, first=first, votes=votes)
-    assert (
-        not found or found[0].lesson.name == first or planning.AROUND + lessons()[first].minutes > minutes - 3 * votes
-    )
-    names = list(lessons())
-    known, at = set(names[: names.index(first)]), planning.AROUND
+@pytest.mark.parametrize(
+    "names", [["one-piece", "looking"], ["looking", "masks", "order"], list(lessons())], ids=["two", "three", "all"]
+)
+def test_what_is_chosen_stands_in_a_row_with_as_many_votes_as_fit(minutes, votes, names):
+    chosen = [lessons()[name] for name in names]
+    found = planning.plan(chosen, minutes=minutes, votes=votes)
+    assert [one.lesson for one in found] == chosen
+    at = planning.AROUND
     for one in found:
         assert one.begins == at
         assert one.ends - one.begins == one.lesson.minutes + planning.VOTE_MINUTES * one.votes
-        assert one is found[0] or known.issuperset(one.lesson.after)
-        known.add(one.lesson.name)
+        assert one.votes <= min(votes, len(one.lesson.steps))
         at = one.ends
-    assert at <= minutes
+    if at > minutes:
+        assert not any(one.votes for one in found)
+    elif any(one.votes < min(votes, len(one.lesson.steps)) for one in found):
+        assert minutes - at < planning.VOTE_MINUTES
 
 
-def test_a_lecture_has_room_for_lessons():
-    assert len(planning.plan(lessons(), minutes=45, first="one-piece", votes=2)) >= 2
-    assert len(planning.plan(lessons(), minutes=90, first="one-piece", votes=2)) >= 5
+@pytest.mark.parametrize("minutes", planning.LENGTHS)
+def test_what_is_proposed_fills_the_time_in_order(minutes):
+    names = planning.proposed(lessons(), minutes=minutes)
+    assert all(set(names[:n]).issuperset(lessons()[name].after) for n, name in enumerate(names))
+    found = planning.plan([lessons()[name] for name in names], minutes=minutes, votes=2)
+    assert minutes - 8 <= found[-1].ends <= minutes
+    assert len(found) >= {45: 3, 90: 6}[minutes]
 
 
 def rows(table):
