@@ -16,6 +16,7 @@ import math
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
@@ -198,7 +199,8 @@ def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
     share = mean / chance if chance else 0.0
     if share < MOST_OF_CHANCE:
         return Measured(verdict="well", number=share, said=said)
-    shown, meaning = Shown(page="step") if found is None else worst(patient), _SURE if share >= SURE else ""
+    shown = Shown(page="step") if found is None else worst(patient)
+    meaning: Sentence | Literal[""] = _SURE if share >= SURE else ""
     return Measured(verdict="broken" if share >= 1 else "look", number=share, said=said, meaning=meaning, shown=shown)
 
 
@@ -376,7 +378,7 @@ def right(patient: Patient) -> Measured:
     bad = len(found) >= FEW and any(one.verdict in ("broken", "look") for one in (guessed, *others))
     poor = reads and (guessed.number or 0.0) >= POOR
     verdict: Verdict = "broken" if bad else "look" if poor else "not_applicable"
-    headline = say("None of its {n} outputs is right.", n=len(found)) if bad else ""
+    headline: Sentence | Literal[""] = say("None of its {n} outputs is right.", n=len(found)) if bad else ""
     return Measured(verdict=verdict, number=0.0, said=said, headline=headline, shown=worst(patient))
 
 
