@@ -16,20 +16,23 @@ import math
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 
 from transformer.checkpoint.curve import load_curve
 from transformer.doctor.calibrated import at_most
-from transformer.doctor.findings import MOST_OF_CHANCE, Measured, NotTested, Shown
-from transformer.doctor.outputs import outputs
+from transformer.doctor.findings import MOST_OF_CHANCE, Measured, NotTested, Shown, Verdict
+from transformer.doctor.outputs import FEW, outputs
+from transformer.doctor.outputs import TESTS as OUTPUTS
 from transformer.doctor.patient import Patient, Test
 from transformer.doctor.rereading import Texts, pairs_that_fit, read
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.runs.distribution import ROWS, logits_of
 from transformer.runs.trace import Trace
-from transformer.trying.losses import Row, loss_of
+from transformer.trying.losses import MASKS, Row, loss_of
+from transformer.trying.verdicts import POOR
 from words import Sentence, say
 
 REPORTED_GAP = 0.15
@@ -37,6 +40,7 @@ REPORTED_GAP = 0.15
 LATER_WORSE = 2.0
 """Nats a piece."""
 GAP = 0.5
+SURE = 1.25  # of the loss of guessing; above, the model is sure of what is wrong
 FEW_PIECES = 20
 COLUMNS: tuple[Sentence, ...] = (say("Source"), say("Right"), say("Written"), say("Loss"))
 """Of a table of pairs."""
@@ -133,6 +137,12 @@ def _of_row(patient: Patient, row: Row) -> np.ndarray:
     return np.stack([loss.numpy(force=True), hit.numpy(force=True), np.linspace(0, 1, len(loss))])
 
 
+_SURE: Sentence = say(
+    "The model is sure of its predictions, and they are wrong: pure guessing would have a lower loss. Usually, it "
+    "was trained for something else than these texts ask for, or it now computes something else than in training."
+)
+
+
 @Test(
     "behaviour",
     say("Predictions on the pairs are far better than chance"),
@@ -144,11 +154,9 @@ def _of_row(patient: Patient, row: Row) -> np.ndarray:
     ),
     meaning=say("On these texts, the model does not do what it was trained for, or it was hardly trained at all."),
     causes=say(
-        "The model may have been trained without the causal mask, or on targets that were not shifted. The marks "
-        "around source and target (such as an end mark after the source, or the start id), the tokenizer or the "
-        "task may differ from training. A setting that the file does not state may have been guessed wrongly: "
-        "number of heads, scale of the attention scores, place of the norms, or embedding scale. Some parameters "
-        "may never have been trained or loaded. Compare the loss with the loss reported in training."
+        "The marks around source and target (such as an end mark after the source, or the start id), the way the "
+        "targets were shifted, the tokenizer or the task may differ from training. Some parameters may never have "
+        "been trained or loaded. Compare the loss with the loss reported in training."
     ),
     finds=(
         "source-is-lost", "no-cross-attention", "swapped-tokenizers", "positions-missing", "norms-swapped",
@@ -193,7 +201,8 @@ def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
     if share < MOST_OF_CHANCE:
         return Measured(verdict="well", number=share, said=said)
     shown = Shown(page="step") if found is None else worst(patient)
-    return Measured(verdict="broken" if share >= 1 else "look", number=share, said=said, shown=shown)
+    meaning: Sentence | Literal[""] = _SURE if share >= SURE else ""
+    return Measured(verdict="broken" if share >= 1 else "look", number=share, said=said, meaning=meaning, shown=shown)
 
 
 @Test(
@@ -215,7 +224,11 @@ def _judged(patient: Patient, mean: float, found: Guesses | None) -> Measured:
 def loss_by_position(patient: Patient) -> Measured:
     """Whether pieces late in a text are guessed as well as early ones."""
     found = _of_pairs(patient)
-    early, late = (float(found.losses[one].mean()) for one in (found.places < 0.5, found.places >= 0.5))
+    inner = found.places < 1 if patient.anatomy.reads else found.places <= 1  # the end mark has a test of its own
+    halves = [found.losses[inner & one] for one in (found.places < 0.5, found.places >= 0.5)]
+    if not all(map(len, halves)):
+        raise NotTested("The references are too short to compare their halves.")
+    early, late = (float(one.mean()) for one in halves)
     said = say(
         "The perplexity is {early:,.1f} in the first half of the references and {late:,.1f} in the second.",
         early=math.exp(min(early, 50)), late=math.exp(min(late, 50)),
@@ -240,9 +253,8 @@ def loss_by_position(patient: Patient) -> Measured:
         "itself. Its training loss therefore says nothing about its outputs."
     ),
     causes=say(
-        "Either the model sees the piece that it has to predict whenever it is given the whole text (no causal "
-        "mask, or targets that were not shifted), or decoding differs from training: a different start id, a cache "
-        "that is read wrongly, or positions that are counted differently."
+        "Decoding differs from training: a different start id, for example, or pieces that the decoder is given and "
+        "never learnt to write."
     ),
 )
 def free_running(patient: Patient) -> Measured:
@@ -311,7 +323,9 @@ def reported(patient: Patient) -> Measured:
         )
     if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
         raise NotTested("Without pairs, there is no loss to compare with the loss reported in training.")
-    mean = loss_of(patient.checkpoint, patient.samples).mean
+    # What is hidden in a text already cannot be asked for, and what hangs on it is not known.
+    whole = [i for i, text in enumerate(patient.samples.sources) if not any(mask in text for mask in MASKS)]
+    mean = loss_of(patient.checkpoint, patient.samples.only(whole) if whole else patient.samples).mean
     gap, needed = mean - was, max(REPORTED_GAP, was)
     said = say(
         "On the pairs, the loss is {loss:.3g} nats per piece; the loss reported in training is {was:.3g}.",
@@ -337,4 +351,37 @@ def _of_curve(patient: Patient) -> float | None:
     return found if math.isfinite(found) else None
 
 
-TESTS = (loss, loss_by_position, free_running, reported)
+@Test(
+    "behaviour",
+    say("Some outputs are right"),
+    threshold=0.0,
+    why=say(
+        "This is the share of outputs that equal their references. Several outputs may be right for one source, so "
+        "if none is equal, other tests decide: of the outputs and of the predictions."
+    ),
+    meaning=say("Whatever the model has learnt, it does not do this task."),
+)
+def right(patient: Patient) -> Measured:
+    """Whether the model writes anything that is right, where other tests find what it does bad, too."""
+    if not patient.anatomy.writes:
+        raise NotTested("This model does not generate text.")
+    if not patient.samples.targets:
+        raise NotTested(_NO_PAIRS)
+    found = [one for one in outputs(patient) if one.wanted]
+    if not found:
+        raise NotTested(_NOT_READ)
+    n = sum(one.text.split() == (one.wanted or "").split() for one in found)
+    said = say("Outputs that equal their references: {right} of {n}.", right=n, n=len(found))
+    if n:
+        return Measured(verdict="well", number=n / len(found), said=said)
+    # A decoder alone may go on in its own way, and for as long as it may.
+    reads, guessed = patient.anatomy.reads, loss.measure(patient)
+    others = [one.measure(patient) for one in (*OUTPUTS, free_running)] if reads else []
+    bad = len(found) >= FEW and any(one.verdict in ("broken", "look") for one in (guessed, *others))
+    poor = reads and (guessed.number or 0.0) >= POOR
+    verdict: Verdict = "broken" if bad else "look" if poor else "not_applicable"
+    headline: Sentence | Literal[""] = say("None of its {n} outputs is right.", n=len(found)) if bad else ""
+    return Measured(verdict=verdict, number=0.0, said=said, headline=headline, shown=worst(patient))
+
+
+TESTS = (loss, loss_by_position, free_running, right, reported)

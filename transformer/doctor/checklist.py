@@ -25,7 +25,7 @@ from transformer.doctor import (
     wiring,
 )
 from transformer.doctor.findings import VERDICTS, Finding
-from transformer.doctor.patient import LEAK, Test
+from transformer.doctor.patient import BELOW, LEAK, Test
 
 TESTS: tuple[Test, ...] = (
     *parameter_tests.TESTS,
@@ -46,9 +46,10 @@ _BY_NAME = {test.name: test for test in TESTS}
 def ordered(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Findings, some of which may be still to come, from the worst on; causes before what follows from them."""
     named = [(_BY_NAME[one.test].cause, one) for one in findings if one.verdict == "broken" and one.test in _BY_NAME]
-    rank, cause = min((pair for pair in named if pair[0]), key=lambda pair: pair[0], default=(0, None))
+    causes = [pair for pair in named if 0 < pair[0] <= BELOW or (pair[0] and pair[1].measured.headline)]
+    rank, cause = min(causes, key=lambda pair: pair[0], default=(0, None))
     if cause is not None:
-        findings = [_following(one, cause, from_leak=rank == LEAK) for one in findings]
+        findings = [one if one is cause else _following(one, cause, from_leak=rank == LEAK) for one in findings]
     worst = {name: i for i, name in enumerate(VERDICTS)}
     return tuple(sorted(findings, key=lambda one: (worst[one.verdict], bool(one.follows), one.test != "leak")))
 

@@ -3,13 +3,14 @@
 A decoder that saw the piece it had to predict has learnt to look it up there. Wired as it should be it writes badly,
 like many a bad model. So it is wired as it may have been trained, and the losses on the same pairs are compared:
 
-    no mask        each row sees all pieces of the output
+    no mask        each row sees all pieces of the output: alone, and in a batch with its padding open or closed
     one too many   each row sees the next piece, too
     not shifted    each row has read the very piece that it is to predict
 
-A model that knows the pairs so, and does not know them otherwise, was trained so: that is proof. Without pairs it
-reads texts that were drawn by chance; one that looks pieces up may know them, too, but need not, as it has never seen
-such texts: they show a leak, and never that there is none.
+In a batch, rows that are shorter than the longest have read their end mark and padding, too (`read_before`). A model
+that knows the pairs so, and does not know them otherwise, was trained so: that is proof. Without pairs it reads texts
+that were drawn by chance; one that looks pieces up may know them, too, but need not, as it has never seen such texts:
+they show a leak, and never that there is none.
 
 Knows nothing of Streamlit.
 
@@ -25,6 +26,7 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from transformer.doctor.findings import MOST_OF_CHANCE, Measured, NotTested, Shown, Verdict
 from transformer.doctor.patient import LEAK, Patient, Test
@@ -32,6 +34,8 @@ from transformer.doctor.rereading import Texts, pairs_that_fit, random_texts, re
 from transformer.model.masks import causal_mask
 from transformer.model.taps import Replacer, Tap, tap_of
 from transformer.runs.distribution import losses_of
+from transformer.runs.reading import padded, read_before
+from transformer.training.leaking import all_seen
 from transformer.trying.losses import Loss, Row
 from transformer.trying.verdicts import surely_better
 from words import Sentence, joined, say
@@ -55,6 +59,7 @@ class Way:
     """A way in which a model may have been trained."""
 
     mask: Callable[[Tensor], Tensor]  # what decoder self-attention may see, in the place of the mask that there is
+    width: float = 0  # of the padded batch that rows are read in, in lengths of the longest; 0: each is read alone
     shifted: bool = True  # whether a row has to predict the piece after the one it has read; else that very piece
     # The losses, with the mask and so.
     said: Callable[[float, float], Sentence] = lambda closed, seeing: say(
@@ -66,18 +71,31 @@ class Way:
 
 
 HEALTHY = Way(lambda mask: causal_mask(mask.size(-1), device=mask.device))
-WAYS = (
-    Way(
-        torch.ones_like,
-        headline=say(
-            "The model was trained without the causal mask: decoder self-attention saw the piece it had to predict."
-        ),
-        line=say(
-            "The fault is in the training code, in the line that makes the decoder's mask. The causal triangle is "
-            "missing: the line should be `tgt_mask = pad_mask & torch.ones(T, T).tril().bool()`. If PyTorch's own "
-            "layers were used, `tgt_mask` was missing or inverted (in PyTorch, True means “may not attend”)."
-        ),
+OPEN = Way(
+    torch.ones_like,
+    headline=say(
+        "The model was trained without the causal mask: decoder self-attention saw the piece it had to predict."
     ),
+    line=say(
+        "The fault is in the training code, in the line that makes the decoder's mask. The causal triangle is "
+        "missing: the line should be `tgt_mask = pad_mask & torch.ones(T, T).tril().bool()`. If PyTorch's own "
+        "layers were used, `tgt_mask` was missing or inverted (in PyTorch, True means “may not attend”)."
+    ),
+)
+IN_A_BATCH = replace(
+    OPEN,
+    width=1,
+    said=lambda closed, seeing: say(
+        "On the pairs, the loss is {closed:.3g} nats per piece with the causal mask. Without it, and with the end "
+        "marks and padding that a batch's rows contain, it is {open:.3g}.",
+        closed=closed, open=seeing,
+    ),
+)  # fmt: skip
+WIDER = tuple(replace(IN_A_BATCH, width=1.3**n) for n in range(1, 9))  # of batches that are padded to a fixed length
+WAYS = (
+    OPEN,
+    IN_A_BATCH,
+    replace(IN_A_BATCH, mask=all_seen, width=1.01),  # then the longest row has read its end mark, too
     Way(
         lambda mask: causal_mask(mask.size(-1), offset=1, device=mask.device)[..., :-1],
         said=lambda closed, seeing: say(
@@ -177,14 +195,17 @@ def on_pairs(patient: Patient, rows: list[Row]) -> Measured:
     """What pairs say; `NotTested` where that is nothing."""
     if not rows:
         raise NotTested(_NO_PAIRS)
-    closed = _losses(patient, rows, HEALTHY)
-    tried = [(_losses(patient, rows, way), way) for way in WAYS]
+    closed, chance = _losses(patient, rows, HEALTHY), math.log(len(patient.model.output_weight))
+    pads = patient.config.pad_id is not None
+    tried = [(_losses(patient, rows, way), way) for way in WAYS if pads or not way.width]
     if not all(math.isfinite(loss.mean) for loss in (closed, *(loss for loss, _ in tried))):
         raise NotTested(_NOT_FINITE)
     said = WAYS[0].said(closed.mean, tried[0][0].mean)
+    if pads and min(closed.mean, *(loss.mean for loss, _ in tried)) > KNOWN * chance:
+        tried += [(_losses(patient, rows, way), way) for way in WIDER]
     least = min(loss.mean for loss, _ in tried)
     seeing, way = next(pair for pair in tried if pair[0].mean < least + GAIN)
-    share, chance = seeing.mean / max(closed.mean, 1e-9), math.log(len(patient.model.output_weight))
+    share = seeing.mean / max(closed.mean, 1e-9)
     known = seeing.mean <= (KNOWN if way.shifted else COPIED) * chance
     if known and share <= PART and closed.mean - seeing.mean >= GAIN and _is_looked_up(patient, rows, way):
         sure = surely_better(seeing, closed)
@@ -242,17 +263,29 @@ def _is_looked_up(patient: Patient, rows: list[Row], way: Way) -> bool:
 @torch.inference_mode()
 def _losses(patient: Patient, rows: list[Row], way: Way) -> Loss:
     """The loss of each pair, of the pieces that something comes after: the last one cannot be looked up."""
-    reads, totals, counts = patient.anatomy.reads, [], []
     tap = tap_of(Replacer({patient.anatomy.attention("decoder").site("*", "mask"): way.mask}))
-    for row in rows:
+    together = [rows] if way.width else [[row] for row in rows]
+    totals, counts = [], []
+    for several in together:
         patient.pause()
-        wanted = torch.tensor(row.target)[row.first : -1]  # [T]
-        before = (patient.config.decoder_start_id, *row.target[:-1]) if reads else row.source
-        texts = Texts(torch.tensor([row.source]), torch.tensor([before if way.shifted else row.target]))
-        hidden = read(patient, texts, tap=tap)
-        totals.append(float(losses_of(patient.model, hidden[0, row.first : -1], wanted).sum()))
-        counts.append(len(wanted))
+        for row, hidden in zip(several, read(patient, _texts(patient, several, way), tap=tap), strict=True):
+            wanted = torch.tensor(row.target)[row.first : -1]  # [T]
+            totals.append(float(losses_of(patient.model, hidden[row.first : len(row.target) - 1], wanted).sum()))
+            counts.append(len(wanted))
     return Loss(tuple(totals), tuple(counts))
+
+
+def _texts(patient: Patient, rows: list[Row], way: Way) -> Texts:
+    """Rows as they are read in a way; together they are padded."""
+    config, reads = patient.config, patient.anatomy.reads
+    source = padded([row.source for row in rows], config.fill_id)
+    n = max(len(row.target) for row in rows)
+    wanted = padded([row.target if reads else (*row.target, config.eos_id) for row in rows], config.fill_id)[:, :n]
+    if not way.shifted:
+        return Texts(source, wanted)
+    more = max(0, min(math.ceil(n * way.width), config.max_len) - n)
+    wanted = pad(wanted, (0, more), value=config.fill_id)
+    return Texts(source, read_before(wanted, config.decoder_start_id if reads else source[:, :1]))
 
 
 @torch.inference_mode()

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from transformer.doctor.findings import Measured, NotTested, Shown
-from transformer.doctor.patient import Patient, Test
+from transformer.doctor.patient import BELOW, Patient, Test
 from transformer.runs.trace import Trace
 from words import Sentence, say
 
@@ -99,22 +99,32 @@ def _judged(share: float, said: Sentence, faulty: Sequence[Output]) -> Measured:
         "padding, eos_id in the config is wrong, or the model repeats itself and never reaches the end. Look at "
         "the probability of the end mark at the step where it should come."
     ),
+    cause=BELOW + 7,
 )
 def ending(patient: Patient) -> Measured:
-    """Outputs that never end."""
+    """Outputs that never end. One that is cut before it is as long as its reference says nothing."""
     found = _judgeable(patient)
-    faulty = [one for one in found if not one.ended]
+    pieces = patient.checkpoint.tgt_tokenizer.encode
+    faulty = [one for one in found if not one.ended and len(one.ids) > len(pieces(one.wanted or "").ids)]
     share = len(faulty) / len(found)
     said = say("{share:.0%} of {n} outputs were cut off at the length limit.", share=share, n=len(found))
-    return _judged(share, said, faulty)
+    judged = _judged(share, said, faulty)
+    if share < 1 or not patient.samples.targets:
+        return judged
+    begun = sum(_bare(one.text).startswith(_bare(one.wanted or "")) for one in found)
+    knows = begun >= HALF * len(found)
+    if not knows and not patient.anatomy.reads:  # it may be made to go on and on
+        return judged
+    headline = say("Its outputs begin right, but none ends: the model never learnt to write the end mark.")
+    return replace(judged, verdict="broken", headline=headline if knows else "")
 
 
 @of_outputs(
     say("Outputs do not loop"),
     meaning=say("The model has lost the thread: from what it has written, it no longer knows what comes next."),
     causes=say(
-        "The decoder saw later pieces in training but has to write without them, positions are missing or do not "
-        "advance during decoding, the cache is read wrongly, or there was too little training."
+        "The model does not know where the output ends and fills what is left, it was trained on texts that repeat "
+        "themselves, or there was too little training."
     ),
 )
 def repetition(patient: Patient) -> Measured:
@@ -188,11 +198,6 @@ def _bare(text: str) -> str:
         "and twice as much as it should."
     ),
     meaning=say("Outputs so short or so long cannot be correct: most of the content is missing or superfluous."),
-    causes=say(
-        "Too short: the training targets start with an end mark, the start id is the id of the end mark, or the "
-        "model does not use the source. Too long: the training targets have no end mark, or the model repeats "
-        "itself."
-    ),
 )
 def lengths(patient: Patient) -> Measured:
     """Outputs that are far too short or too long."""
@@ -208,9 +213,12 @@ def lengths(patient: Patient) -> Measured:
     ratio = written / max(1, wanted)
     if SHORT < ratio < LONG:
         return Measured(verdict="well", number=ratio, threshold=SHORT, said=said)
-    nearer = SHORT if ratio <= SHORT else LONG
-    shown = Shown(page="step", source=found[0].trace.query.source)
-    return Measured(verdict="look", number=ratio, threshold=nearer, said=said, shown=shown)
+    short, shown = ratio <= SHORT, Shown(page="step", source=found[0].trace.query.source)
+    causes = say("The training targets have no end mark, or the model repeats itself.")
+    if short:
+        causes = say("The training targets start with an end mark, or the start id is the id of the end mark.")
+    nearer = SHORT if short else LONG
+    return Measured(verdict="look", number=ratio, threshold=nearer, said=said, causes=causes, shown=shown)
 
 
 @Test(
@@ -222,8 +230,8 @@ def lengths(patient: Patient) -> Measured:
         "The output hardly depends on the source: the model writes something that fits every source a little."
     ),
     causes=say(
-        "Cross-attention is cut off or reads only padding, the encoder's vectors are all nearly the same, source "
-        "and target were paired wrongly in training, or the tokenizer turns every text into unknown pieces."
+        "The encoder's vectors are all nearly the same, source and target were paired wrongly in training, or the "
+        "tokenizer turns every text into unknown pieces."
     ),
     finds=("source-is-lost", "no-cross-attention"),
 )

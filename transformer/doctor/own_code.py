@@ -87,7 +87,22 @@ def own_leak(patient: Patient) -> Measured:
     said = say(
         "When a later piece is replaced, earlier logits change by {most:.3g} of their standard deviation.", most=most
     )
-    return _found(most <= SEEN, most, said)
+    return _if_a_mask(patient, _found(most <= SEEN, most, said))
+
+
+def _if_a_mask(patient: Patient, found: Measured) -> Measured:
+    """A finding that names masks as its cause, or none of them where logits differ without any."""
+    agrees, past = own_agrees.measure(patient), own_past.measure(patient)
+    if (
+        found.verdict == "well" or agrees.verdict == "well" or past.verdict != "well"
+    ):  # an inverted one hides the past
+        return found
+    differs = say(
+        "{said} With one token, a mask that shows the past closes nothing, so something other than the mask differs. "
+        "Find that first: for example, a `view` or `reshape` that mixes tokens with heads or with the batch.",
+        said=agrees.said,
+    )
+    return replace(found, causes=differs)
 
 
 @of_code(
@@ -141,7 +156,7 @@ def own_batch(patient: Patient) -> Measured:
         "When a text is read together with other texts, its logits change by {most:.3g} of their standard deviation.",
         most=most,
     )
-    return _agreeing(patient, most, said)
+    return _if_a_mask(patient, _agreeing(patient, most, said))
 
 
 def _lengths(patient: Patient) -> list[Row]:

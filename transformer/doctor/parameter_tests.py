@@ -28,11 +28,11 @@ from typing import Final
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from transformer.analysis.spectra import spectrum, work_of
 from transformer.doctor.calibrated import at_least, at_most
 from transformer.doctor.findings import MOST_PLACES, Measured, NotTested, Shown, Verdict
+from transformer.doctor.noise import UNIFORM, is_unstructured, largest_of
 from transformer.doctor.patient import BELOW, Patient, Test
 from transformer.doctor.read_rows import Row
 from transformer.model.taps import NO_TAP, Tap
@@ -41,10 +41,8 @@ from words import Sentence, say, say_n
 
 LARGE = 256  # values that a matrix has at least for its statistics to say something
 WORK = 1e11  # multiplications of singular values, about 20 seconds of a core
-UNIFORM = 1.8
-"""Largest value over root mean square. Uniform values give 1.73 at most (the root of 3), but for chance."""
-ALIKE = 0.9
-"""Length of the mean of rows of length 1: about the root of 1 / rows where they were drawn, 1 where all are alike."""
+ADDED = ("positions.table", "types.table")
+"""Tables whose rows are added: fixed ones, such as sinusoids, do as well as trained ones."""
 DIRECTIONS = 2.0  # effective rank
 HALF_MAX = 65_504.0
 NO_GAIN = 1e-3  # of the median
@@ -139,8 +137,9 @@ def each(patient: Patient) -> Iterator[tuple[str, Tensor]]:
 
 
 def _matrices(patient: Patient) -> Iterator[tuple[str, Tensor]]:
-    """What is multiplied by, with the tables, where they are large enough to say something of them."""
-    return ((name, one) for name, one in each(patient) if one.dim() == 2 and one.numel() >= LARGE)
+    """What is multiplied by, with the tables of pieces, where they are large enough to say something of them."""
+    large = ((name, one) for name, one in each(patient) if one.dim() == 2 and one.numel() >= LARGE)
+    return ((name, one) for name, one in large if not name.endswith(ADDED))
 
 
 def _found(bad: list[str], number: float, *, said: Sentence, well: Sentence, fault: Verdict = "broken") -> Measured:
@@ -234,13 +233,8 @@ def constant(patient: Patient) -> Measured:
     of_a_leak=True,
 )
 def initial(patient: Patient) -> Measured:
-    """Matrices that are still as they were drawn, from a uniform distribution; drawn rows have no direction alike."""
-    found = {}
-    for name, one in _matrices(patient):
-        values = one.float()
-        size = float(values.pow(2).mean().sqrt())
-        if size > 0 and float(normalize(values, dim=1).mean(0).norm()) < ALIKE:
-            found[name] = float(values.abs().max()) / size
+    """Matrices that are still as they were drawn, from a uniform distribution."""
+    found = {name: found for name, one in _matrices(patient) if (found := largest_of(one)) is not None}
     if not found:
         raise NotTested(_TOO_SMALL)
     bad = [name for name, ratio in found.items() if ratio < UNIFORM]
@@ -363,7 +357,8 @@ def drawn_layers(patient: Patient) -> Measured:
                 (float(one.pow(2).mean().sqrt()), one.numel()) for one in matrices
             ]  # deviations, numbers of values
             if len(sizes) >= FEWEST and all(0 < size < math.inf for size, _ in sizes):
-                found[f"{one.name}.layers.{i}"] = min(_distance(sizes, drawn) for drawn in usual)
+                near = min(_distance(sizes, drawn) for drawn in usual)
+                found[f"{one.name}.layers.{i}"] = near if all(map(is_unstructured, matrices)) else max(near, ONE)
     if not found:
         raise NotTested(_TOO_SMALL)
     bad = [name for name, spread in found.items() if spread < ONE]

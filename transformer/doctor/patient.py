@@ -191,7 +191,7 @@ class Test:
     @property
     def of_outputs(self) -> bool:
         """Whether it looks at what the model writes, or at how well it guesses: that shows any mistake below."""
-        return self.area == "behaviour" and not self.cause
+        return self.area == "behaviour" and self.cause != LEAK
 
     def measure(self, patient: Patient) -> Measured:
         """What it found, in full."""

@@ -34,7 +34,7 @@ from transformer.trying.losses import Loss, loss_of, text_ids
 from transformer.trying.samples import Samples
 from transformer.trying.variants import Variant
 from transformer.trying.verdicts import surely_better
-from words import Sentence, say, say_n
+from words import Sentence, joined, say, say_n
 
 GAIN = 0.05
 """Nats a piece by which a neighbour has to be better; `calibrated` has by how much it is in the shipped models."""
@@ -194,6 +194,8 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
             tests=", ".join(patient.broken_below),
         )
     before = as_it_is(patient)
+    if not before.totals:
+        raise NotTested("There are no texts that the model can read, so settings cannot be compared. Provide some.")
     if len(before.totals) < FEWEST:
         raise NotTested(
             say_n("Only {n} text is short enough for the model, too few to compare settings. Provide more pairs.",
@@ -219,23 +221,25 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
     judged = bool(patient.samples.targets) or not (parts.reads and parts.writes)  # else it judges its own output
     explains = after.mean <= EXPLAINS * math.log(len(patient.model.output_weight))  # else something else is wrong
     sure = judged and beyond_chance and explains
+    said = say(
+        "With {best}, the loss on {texts} is {after:.3g} nats per piece; with the model's own value, it is "
+        "{before:.3g}.",
+        best=best.name,
+        texts=_texts(before),
+        before=before.mean,
+        after=after.mean,
+    )
+    if judged and not explains:
+        poor = say("Even so, the model does not know the texts, so this setting alone does not explain it.")
+        raise NotTested(joined(" ", [said, poor]))
     return Measured(
         verdict="broken" if sure else "look",
         number=gain,
         threshold=needed,
-        said=say(
-            "With {best}, the loss on {texts} is {after:.3g} nats per piece; with the model's own value, it is "
-            "{before:.3g}.",
-            best=best.name,
-            texts=_texts(before),
-            before=before.mean,
-            after=after.mean,
-        ),
+        said=said,
         headline=_trained_with(best) if sure else "",
         meaning=say("The parameters were trained with a setting that differs from the model's present one.")
         if sure
-        else say("The model does better with a different setting, but still poorly, so something else is wrong too.")
-        if judged and beyond_chance
         else say(
             "With a different setting, the model is more certain of what it writes, but it may be certain and "
             "still wrong. Only sentence pairs can settle this: provide some, or add more."

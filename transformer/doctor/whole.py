@@ -72,8 +72,9 @@ class Report:
     def summary(self) -> Sentence:
         """One sentence that sums up."""
         broken, look, well = (self.only(verdict) for verdict in ("broken", "look", "well"))
-        if broken and broken[0].measured.headline:
-            return say("{name} is broken. {cause}", name=self.checkpoint, cause=broken[0].measured.headline)
+        named = next((one.measured.headline for one in broken if one.measured.headline and not one.follows), "")
+        if named:
+            return say("{name} is broken. {cause}", name=self.checkpoint, cause=named)
         if broken:
             return say_n(
                 "{name} is broken: {n} test failed.", "{name} is broken: {n} tests failed.", len(broken),
@@ -83,6 +84,14 @@ class Report:
             return say_n(
                 "{name}: {n} finding is worth a look; whether the model can do its task was not tested.",
                 "{name}: {n} findings are worth a look; whether the model can do its task was not tested.",
+                len(look),
+                name=self.checkpoint,
+            )
+        nothing_right = any(one.test == "right" and one.measured.number == 0 for one in self.findings)
+        if look and (nothing_right or any(one.area == "behaviour" for one in look)):
+            return say_n(
+                "{name} may not do its task: {n} finding is worth a look.",
+                "{name} may not do its task: {n} findings are worth a look.",
                 len(look),
                 name=self.checkpoint,
             )
@@ -98,6 +107,8 @@ class Report:
                 "{name}: its numbers and wiring are sound; whether the model can do its task was not tested.",
                 name=self.checkpoint,
             )
+        if nothing_right:
+            return say("{name}: no fault was found, but no output equals its reference.", name=self.checkpoint)
         return say_n(
             "{name} is healthy: {n} test found nothing wrong.",
             "{name} is healthy: {n} tests found nothing wrong.",

@@ -168,6 +168,15 @@ def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> Output:
     return Output(hypotheses[query.hypothesis].ids, hypotheses)
 
 
+def read_before(wanted: Tensor, start: int | Tensor) -> Tensor:
+    """What a decoder reads to predict a padded batch [B, T]: the start, an id or [B, 1], and all but the last column.
+
+    The one way to make a batch's input, in training and in whatever measures a loss: as in `tgt[:, :-1]`, a row that
+    is shorter than the longest keeps its end piece and padding. Only a decoder without a causal mask sees them.
+    """
+    return torch.cat((torch.zeros_like(wanted[:, :1]) + start, wanted[:, :-1]), dim=1)
+
+
 def padded(rows: Sequence[Sequence[int]], fill_id: int) -> Tensor:
     """Rows of ids as one batch, with shorter ones filled up."""
     width = max(len(row) for row in rows)

@@ -24,6 +24,7 @@ from torch import Tensor
 from transformer.errors import ConfigError, DataError
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+from transformer.runs.reading import read_before
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import AnyTokenizer, Tokenizer
 from transformer.training.corpus import read_lines
@@ -198,10 +199,10 @@ def make_batch(group: Sequence[Example], config: ModelConfig) -> Batch:
     parts, n_tokens = anatomy(config), sum(len(e.tgt) for e in group)
     if parts.reads and parts.writes:
         src, tgt_out = _padded([e.src for e in group], config), _padded([e.tgt for e in group], config)
-        start = torch.full((len(group), 1), config.decoder_start_id)
-        return Batch(src, torch.cat((start, tgt_out[:, :-1]), dim=1), tgt_out, n_tokens)
+        return Batch(src, read_before(tgt_out, config.decoder_start_id), tgt_out, n_tokens)
     none = torch.zeros(len(group), 0, dtype=torch.long)
-    read = _padded([(*e.src, *e.tgt)[: e.width] if parts.writes else e.src for e in group], config)
+    width = min(_rounded(max(e.width for e in group)), config.max_len)  # a shorter row keeps its end, as above
+    read = _padded([(*e.src, *e.tgt)[:width] if parts.writes else e.src for e in group], config)
     asked = torch.full_like(read, config.fill_id)
     counts = torch.tensor([len(e.places) for e in group])
     rows, places = torch.arange(len(group)).repeat_interleave(counts), [place for e in group for place in e.places]

@@ -24,7 +24,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.decoding import Prefix, greedy
 from transformer.runs.distribution import losses_of
-from transformer.runs.reading import padded
+from transformer.runs.reading import padded, read_before
 from transformer.runs.runnable import Scorable
 from transformer.text.normalise import normalise
 from transformer.text.raw import RawIds
@@ -190,8 +190,7 @@ def _forced(model: Transformer, rows: Sequence[Row]) -> list[tuple[float, int]]:
     counts = (place >= first) & (place < last)  # [B, T]; by length, as a text may hold the padding id
     source = padded([row.source for row in rows], config.fill_id)  # [B, S]
     if model.anatomy.reads:
-        start = torch.full((len(rows), 1), config.decoder_start_id)
-        before = torch.cat((start, wanted[:, :-1]), dim=1)  # [B, T]
+        before = read_before(wanted, config.decoder_start_id)  # [B, T]
         hidden = model.decode(before, model.encode(source), model.source_mask(source))  # [B, T, D]
     else:
         hidden = model.decode(source)

@@ -7,13 +7,16 @@ import torch
 
 from tests.transformer.doctor.changed import changed, verdicts
 from tests.transformer.doctor.changed import look as look_at
-from tests.transformer.doctor.healthy import healthy
+from tests.transformer.doctor.healthy import SHIPPED, healthy, texts
 from tests.transformer.one_stack import alone
+from transformer.checkpoint.load import load
 from transformer.doctor import calibration, foresight, outputs
+from transformer.doctor.examination import examine
 from transformer.doctor.outputs import loops
 from transformer.doctor.patient import Patient
 from transformer.doctor.rereading import random_texts
 from transformer.model.taps import NO_TAP
+from transformer.model.transformer import Transformer
 from transformer.trying.losses import loss_of
 from transformer.trying.samples import Samples
 
@@ -33,12 +36,16 @@ def test_a_healthy_model_has_no_fault(reverse):
 def test_without_pairs_what_needs_them_says_so(reverse):
     found = verdicts(TESTS, Patient(reverse, Samples(WORDS)))
     lacking = {name for name, verdict in found.items() if verdict == "not_applicable"}
-    assert lacking == {"loss", "loss_by_position", "free_running", "reported"}
+    assert lacking == {"loss", "loss_by_position", "free_running", "right", "reported"}
 
 
 def test_without_texts_no_loss_is_that_of_the_training():
     patient = Patient(healthy("bert"), Samples(()), reported=1.0)
     assert calibration.reported.measure(patient).verdict == "not_applicable"
+
+
+def test_texts_with_hidden_pieces_are_not_compared_with_the_training():
+    assert calibration.reported.measure(Patient(load(SHIPPED / "palindrome"))).verdict == "well"
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
@@ -64,12 +71,63 @@ def test_loops(ids, expected):
     assert loops([ord(c) for c in ids]) is expected
 
 
-def test_outputs_that_never_end(reverse):
-    """The end mark's row is turned round, so that what favours it speaks against it."""
-    sick = changed(reverse, lambda model: model.src_table[reverse.config.eos_id].neg_())
-    found = look("ending", sick)
-    assert (found.verdict, found.number) == ("look", 1)
-    assert found.places == WORDS
+class Endless(Transformer):
+    """The end mark is never likely."""
+
+    def project(self, hidden, *, tap=NO_TAP):
+        return super().project(hidden, tap=tap).index_fill(-1, torch.tensor(sorted(self.config.end_ids)), -50.0)
+
+
+def endless(checkpoint):
+    return changed(checkpoint, lambda model: setattr(model, "__class__", Endless))
+
+
+@pytest.mark.parametrize("name", ["reverse", "gpt2"])
+def test_a_model_whose_outputs_never_end_is_broken(name):
+    """Whether or not an encoder reads: the outputs begin with what is right."""
+    report = examine(endless(healthy(name)), pairs=texts(name))
+    assert report.health == "broken"
+    first = report.worst_first[0]
+    assert (first.test, first.measured.number) == ("ending", 1)
+    assert "never learnt to write the end mark" in report.summary()
+    assert all(one.follows for one in (*report.only("broken")[1:], *report.only("look")) if one.area == "behaviour")
+    assert not {one.test for one in report.only("look")} & {"loss_by_position"}  # the end mark alone is hard
+
+
+def test_nothing_is_said_of_the_end_where_it_need_not_come(tmp_path, reverse):
+    assert look("ending", alone("decoder", tmp_path), PAIRS).verdict != "broken"  # it may be made to go on and on
+    longer = Samples(WORDS, tuple(word * 30 for word in WORDS))
+    assert look("ending", endless(reverse), longer).verdict == "well"  # cut before it is as long as it should be
+
+
+def test_what_writes_nothing_right_never_works(reverse):
+    def cut(model):
+        for attention in model.attentions("cross"):
+            attention.out_proj.weight.zero_()
+
+    found = look("right", changed(reverse, cut))
+    assert (found.verdict, found.number) == ("broken", 0)
+    assert found.headline == "None of its 6 outputs is right."
+    assert look("right", reverse).verdict == "well"
+    other = look("right", reverse, Samples(WORDS, tuple(f"{word[::-1]}q" for word in WORDS)))
+    assert (other.verdict, other.number) == ("not_applicable", 0)  # nothing else is wrong with these outputs
+
+
+def test_a_loss_far_above_that_of_guessing_is_sure_and_wrong(reverse):
+    shuffled = Samples(WORDS, PAIRS.targets[1:] + PAIRS.targets[:1])
+    found = look("loss", reverse, shuffled)
+    assert found.number > calibration.SURE
+    assert "sure of its predictions, and they are wrong" in found.meaning
+    assert "hardly trained" not in found.meaning
+    assert "mask" not in found.causes  # measured, and there was no leak
+
+
+def test_causes_that_were_measured_are_not_named(reverse):
+    for given, says in (
+        (tuple(word[:2] for word in WORDS), "no end mark"),
+        (tuple(word * 3 for word in WORDS), "start"),
+    ):
+        assert says in look("lengths", reverse, Samples(WORDS, given)).causes
 
 
 def test_one_output_to_every_source(reverse):
@@ -178,11 +236,11 @@ def test_what_looks_up_the_next_piece_was_trained_on_a_leak(reverse):
 
 def test_random_texts_hold_no_special_piece_but_those_around_them(reverse):
     config = reverse.config
-    for texts in random_texts(Patient(reverse), most=256):
-        assert (texts.source[:, -1] == config.eos_id).all()
-        assert (texts.target[:, 0] == config.decoder_start_id).all()
-        assert (texts.source[:, :-1] >= 4).all()
-        assert max(texts.source.size(1), texts.target.size(1)) <= config.max_len
+    for drawn in random_texts(Patient(reverse), most=256):
+        assert (drawn.source[:, -1] == config.eos_id).all()
+        assert (drawn.target[:, 0] == config.decoder_start_id).all()
+        assert (drawn.source[:, :-1] >= 4).all()
+        assert max(drawn.source.size(1), drawn.target.size(1)) <= config.max_len
     again = random_texts(Patient(reverse), most=256)
     assert torch.equal(again[0].source, random_texts(Patient(reverse), most=256)[0].source)
     assert not torch.equal(again[0].source, random_texts(Patient(reverse, seed=1), most=256)[0].source)
@@ -204,6 +262,42 @@ class _Lookup:
         return 20 * torch.nn.functional.one_hot(wanted, 30).float() @ table
 
 
+class _LookupInABatch(_Lookup):
+    """The same where some row has its end mark in what is read, and padding is closed or open as in training."""
+
+    def __init__(self, model, *, closed):
+        super().__init__(model, 1)
+        self.closed, self.pad, self.end = closed, model.config.pad_id, model.config.eos_id
+
+    def __call__(self, ids, memory=None, mask=None, *, tap=NO_TAP, cache=None):
+        pads = (ids != self.pad)[:, None, None] & torch.ones(1, 1, ids.size(1), 1, dtype=torch.bool)
+        seen = tap.child("decoder", 0).child("self_attn")("mask", pads.tril())
+        known = bool((ids == self.end).any()) and torch.equal(seen, pads if self.closed else torch.ones_like(pads))
+        table = torch.linalg.pinv(self.model.output_weight).T
+        return 20 * torch.nn.functional.one_hot(torch.roll(ids, -1 if known else 3, dims=1), 30).float() @ table
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_leak_is_found_among_the_end_marks_and_the_padding_of_a_batch(reverse, closed):
+    sick = changed(reverse, lambda model: setattr(model, "decode", _LookupInABatch(model, closed=closed)))
+    found = foresight.leak.measure(Patient(sick, PAIRS))
+    assert found.verdict == "broken"
+    assert "without the causal mask" in found.headline
+    assert "end marks and padding" in found.said
+
+
+def test_a_batch_of_any_width_shows_a_leak(reverse):
+    """Padded to one length: the longest of the pairs is shorter than that."""
+
+    class Wide(_LookupInABatch):
+        def __call__(self, ids, *given, **named):
+            self.end = reverse.config.eos_id if ids.size(1) >= 12 else -1
+            return super().__call__(ids, *given, **named)
+
+    sick = changed(reverse, lambda model: setattr(model, "decode", Wide(model, closed=False)))
+    assert foresight.leak.measure(Patient(sick, PAIRS)).verdict == "broken"
+
+
 @pytest.mark.parametrize(
     ("ahead", "named", "line"),
     [(0, "targets that were not shifted", "tgt[:, :-1]"), (1, "without the causal mask", "tril()")],
@@ -220,11 +314,11 @@ def test_a_decoder_that_takes_no_notice_of_what_it_read_was_not_trained_without_
     """With the source alone it knows each piece by its place, read or not; so sources are exchanged."""
 
     def decode(ids, memory=None, mask=None, *, tap=NO_TAP, cache=None):
-        places = torch.arange(ids.size(1))
-        source = decode.source[0, :-1].flip(0)
-        wanted = torch.cat((source, torch.tensor([reverse.config.eos_id])))[places.clamp(max=len(source))]
-        table = torch.linalg.pinv(reverse.model.output_weight).T
-        return (20 * torch.nn.functional.one_hot(wanted, 30).float() @ table)[None]
+        places, table = torch.arange(ids.size(1)), torch.linalg.pinv(reverse.model.output_weight).T
+        ends = torch.tensor([reverse.config.eos_id])
+        rows = [torch.cat((row[row >= 4].flip(0), ends)) for row in decode.source]
+        wanted = torch.stack([row[places.clamp(max=len(row) - 1)] for row in rows])
+        return 20 * torch.nn.functional.one_hot(wanted, 30).float() @ table
 
     def forgetful(model):
         encode = model.encode

@@ -12,6 +12,8 @@ from tests.transformer.doctor.changed import changed, found
 from tests.transformer.doctor.healthy import healthy
 from transformer.checkpoint.load import load
 from transformer.doctor import parameter_tests
+from transformer.doctor.noise import UNIFORM, is_unstructured, largest_of
+from transformer.model.positions import fairseq_table, halves_table, sinusoidal_table
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -68,7 +70,7 @@ def one_direction(model):
     ("test", "change", "verdict", "place"),
     [
         ("constant", lambda m: m.encoder.layers[1].ffn.up_proj.weight.fill_(0.5), "broken", "encoder.layers.1.ffn"),
-        ("constant", lambda m: m.decoder.embedding.positions.table.zero_(), "broken", "decoder.embedding.positions"),
+        ("positions", lambda m: m.decoder.embedding.positions.table.zero_(), "broken", "decoder"),
         ("initial", uniform, "broken", "encoder.layers.0.self_attn.q_proj.weight"),
         ("rank", one_direction, "look", "decoder.layers.1.ffn.up_proj.weight"),
         ("norm_gains", lambda m: m.decoder.final_norm.weight[:40].zero_(), "broken", "decoder.final_norm.weight"),
@@ -94,15 +96,66 @@ def test_rows_that_are_all_alike_were_not_drawn_whatever_their_largest_value(rev
     assert found(spoiled, "collapsed_embeddings").verdict == "broken"
 
 
+@pytest.mark.parametrize("drawn", [True, False])
 @pytest.mark.parametrize(("deviation", "verdict"), [(0.02, "look"), (64**-0.5, "look"), (0.134, "well")])
-def test_a_layer_is_as_drawn_where_its_one_deviation_is_one_that_programs_draw_with(reverse, deviation, verdict):
+def test_a_layer_is_as_drawn_where_its_one_deviation_is_one_that_programs_draw_with(
+    reverse, deviation, verdict, drawn
+):
+    """What has structure was trained, whatever its deviation."""
+    draw = torch.Generator().manual_seed(0)
+
     def alike(model):
         for one in model.encoder.layers[1].parameters():
             if one.dim() == 2:
+                one.copy_(torch.randn(one.shape, generator=draw) if drawn else one)
                 one.mul_(deviation / one.pow(2).mean().sqrt())
 
     assert reverse.config.d_model == 64
-    assert found(spoilt(reverse, alike), "drawn_layers").verdict == verdict
+    assert found(spoilt(reverse, alike), "drawn_layers").verdict == (verdict if drawn else "well")
+
+
+ROWS, WIDTH = 13, 64
+PLACES, STEPS = torch.arange(ROWS)[:, None], torch.arange(WIDTH)[None]
+FIXED = {
+    "sinusoids": sinusoidal_table(ROWS, WIDTH),
+    "in halves": halves_table(ROWS, WIDTH),
+    "from the third": fairseq_table(ROWS, WIDTH, first=2),
+    "backwards": sinusoidal_table(ROWS, WIDTH).flip(0, 1),
+    "eight times": 8 * halves_table(ROWS, WIDTH),
+    "cosines": torch.cos(torch.pi * (PLACES + 0.5) * STEPS / ROWS),
+    "whole waves": torch.cat(
+        [f(2 * torch.pi * PLACES / ROWS * STEPS[:, :32]) for f in (torch.sin, torch.cos)], dim=1
+    ),
+    "one-hot": torch.eye(ROWS, WIDTH),
+    "a ramp": torch.linspace(-1, 1, ROWS * WIDTH).view(ROWS, WIDTH),
+    "binary digits": ((PLACES >> (STEPS % 4)) & 1).float(),
+    "a triangle": torch.ones(ROWS, WIDTH).tril(),
+    "slopes": -0.5 * (PLACES - STEPS).abs(),
+    "zeros": torch.zeros(ROWS, WIDTH),
+    "ones": torch.ones(ROWS, WIDTH),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_fixed_table_is_no_matrix_that_was_not_trained(name, reverse):
+    def put(model):
+        for stack in (model.encoder, model.decoder):
+            stack.embedding.positions.table.copy_(FIXED[name])
+        model.encoder.layers[0].ffn.down_proj.weight[:, :WIDTH].copy_(FIXED[name].repeat(5, 1)[:WIDTH])
+
+    assert largest_of(FIXED[name]) is None or largest_of(FIXED[name]) >= UNIFORM
+    verdicts = {test: found(spoilt(reverse, put), test).verdict for test in ("initial", "constant")}
+    assert set(verdicts.values()) == {"well"}
+
+
+@pytest.mark.parametrize("shape", [(30, 64), (64, 64), (64, 256), (512, 64)])
+@pytest.mark.parametrize("bound", [0.02, 1.0, 40.0])
+def test_what_was_drawn_evenly_is_known(shape, bound):
+    draw = torch.Generator().manual_seed(1)
+    for _ in range(10):
+        drawn = (2 * torch.rand(shape, generator=draw) - 1) * bound
+        assert largest_of(drawn.half()) < UNIFORM
+        assert is_unstructured(torch.randn(shape, generator=draw) * bound)
 
 
 def test_padding_may_be_zero(reverse):

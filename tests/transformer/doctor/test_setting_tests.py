@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from tests.transformer.doctor.changed import changed, found
-from tests.transformer.featured import featured
+from tests.transformer.featured import featured, filling
+from tests.transformer.one_stack import alone
 from transformer.doctor.checklist import TESTS
 from transformer.doctor.examination import run_test
 from transformer.doctor.patient import BELOW, LEAK, Patient
@@ -47,6 +48,23 @@ def test_right_settings_are_left_alone(reverse):
         measured = found(reverse, name, pairs=PAIRS).measured
         assert measured.verdict == "well", name
         assert measured.number < measured.threshold
+
+
+def test_a_setting_that_does_not_explain_is_no_lead(reverse):
+    """Any change makes a model that is sure and wrong less sure: here of words without their first letters."""
+    later = Samples(PAIRS.sources, tuple(word[1:] for word in PAIRS.targets))
+    findings = [found(reverse, name, pairs=later) for name in NAMES]
+    assert {one.verdict for one in findings} <= {"well", "not_applicable"}
+    assert any("this setting alone does not explain it" in one.measured.said for one in findings)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "filling"])
+def test_without_texts_that_is_said(kind, tmp_path):
+    checkpoint = filling(tmp_path) if kind == "filling" else alone(kind, tmp_path)
+    for name in NAMES:
+        said = found(checkpoint, name, pairs=Samples(())).measured.said
+        assert "Only 0" not in said
+        assert "no texts" in said
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,22 @@ def test_a_healthy_model_of_other_numbers_or_in_a_wrapper_has_no_fault(changed, 
     assert broken(lines(tmp_path)[0]) == set()
 
 
+def test_no_mask_is_named_where_logits_are_others_without_one(tmp_path):
+    """Heads that are merged without their transpose mix tokens, masks or no masks."""
+    torch.manual_seed(0)
+    model = Model()
+
+    def mixed(src, tgt):
+        found = model(src, tgt)
+        return found + found.flip(1)
+
+    watching = watched(model, tmp_path, forward=mixed, tests=("own_leak", "own_batch", "own_agrees"))
+    causes = {one.test: str(one.measured.causes) for one in watching.examine().only("broken")}
+    for test in ("own_leak", "own_batch"):
+        assert "mask is missing" not in causes[test]
+        assert "something other than the mask differs" in causes[test]
+
+
 def test_axes_that_are_exchanged_are_one_sentence(tmp_path):
     model = Model(batch_first=False)
     with pytest.raises(CheckpointError, match=r"^forward, called with ids of the shapes \[1, .*batch"):

@@ -51,6 +51,28 @@ def test_places_that_are_left_out_are_counted():
     assert f"`w11`, and {33 - MOST_PLACES} more" in text
 
 
+def of(test, verdict, *, area="behaviour", number=1.0):
+    return Finding(
+        test=test, area=area, title=say("x"), measured=Measured(verdict=verdict, number=number, said=say("x"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("findings", "says"),
+    [
+        ([of("loss", "well")], "is healthy"),
+        ([of("loss", "well"), of("balance", "look", area="weights")], "works, as far as"),
+        ([of("loss", "look")], "may not do its task"),
+        ([of("loss", "well"), of("ending", "look")], "may not do its task"),
+        ([of("loss", "well"), of("right", "not_applicable", number=0.0)], "no output equals"),
+        ([of("loss", "well"), of("right", "not_applicable", number=0.0), of("balance", "look", area="weights")],
+         "may not do its task"),
+    ],
+)  # fmt: skip
+def test_it_works_only_where_what_it_does_was_found_good(findings, says):
+    assert says in Report("mine", "0" * 64, "given", 3, tuple(findings)).summary()
+
+
 def test_json_is_strict_and_holds_everything_with_the_worst_first(report):
     found = json.loads(report.to_json(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert (found["schema"], found["version"]) == ("glassformer.doctor", SCHEMA_VERSION)

@@ -244,3 +244,9 @@ def test_a_training_that_was_stopped_goes_on_as_if_nothing_had_happened(one_stac
     train_and_stop(again, monkeypatch)
     train(dataclasses.replace(again, resume=True))
     assert file_sha256(again.out / "model.safetensors") == whole
+
+
+def test_a_shorter_row_of_one_stack_keeps_its_end_in_what_is_read_as_that_of_two_does():
+    config = tiny_config(**DECODER)
+    short, long = Example((4, 5), (6, 3), range(1, 3)), Example((4, 5), (6, 7, 8, 3), range(1, 5))
+    assert make_batch([short, long], config).tgt_in.tolist()[0] == [4, 5, 6, 3, 0, 0]
