@@ -30,7 +30,7 @@ def is_core(path):
 
 
 @pytest.mark.parametrize(
-    ("name", "counts", "limit"), [("product", lambda path: True, 115_340), ("core", is_core, 77_320)]
+    ("name", "counts", "limit"), [("product", lambda path: True, 117_600), ("core", is_core, 78_600)]
 )
 def test_lines(name, counts, limit):
     lines = sum(n for path, n in files().items() if counts(path))
@@ -45,4 +45,4 @@ def test_files_of_a_page(page):
 
 def test_lines_that_the_formatter_leaves():
     skipped = sum((ROOT / path).read_text(encoding="utf-8").count("# fmt: skip") for path in files())
-    assert skipped <= 290, f"{skipped} places are kept from the formatter; the budget is 290"
+    assert skipped <= 295, f"{skipped} places are kept from the formatter; the budget is 295"

@@ -230,8 +230,7 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
         after=after.mean,
     )
     if judged and not explains:
-        poor = say("Even so, the model does not know the texts, so this setting alone does not explain it.")
-        raise NotTested(joined(" ", [said, poor]))
+        raise NotTested(joined(" ", [said, _POOR]))
     return Measured(
         verdict="broken" if sure else "look",
         number=gain,
@@ -247,6 +246,9 @@ def _measured(patient: Patient, values: Values, shown: Shown) -> Measured:
         places=(best.name,),
         shown=shown,
     )
+
+
+_POOR = say("Even so, the model does not know the texts, so this setting alone does not explain it.")
 
 
 def _texts(loss: Loss) -> Sentence:
