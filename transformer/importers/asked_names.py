@@ -18,7 +18,7 @@ from transformer.errors import CheckpointError, shown
 from transformer.importers import parts
 from transformer.importers.keys import Match, Taken, match
 from transformer.importers.matching import PREFIX, WITHOUT, places, rivals, unused
-from transformer.importers.report import Choice, Field
+from transformer.importers.report import Field, ask
 from transformer.importers.reshapes import AS_IS, FLATTENED, FLATTENED_FOR_BOTH
 from transformer.importers.tutorial_fields import Understanding, output_behind, stack_unsaid
 from transformer.importers.tutorials import LAYERS, POSITION_OF, TUTORIALS
@@ -53,18 +53,16 @@ _SEVERAL = say("The names of several tensors suggest the same part of the model.
 
 def named(found: Match, answers: Mapping[str, Any], weights: Weights) -> Match:
     """The match with the names that the user gave; refuses one that the file has no tensor of."""
-    for question in TABLES:
-        if question in answers:
-            name = _there(question, answers[question], weights)
-            found = _taking(found, name, (question,))
+    both = tuple(POSITION_OF.values())
+    for question in (*TABLES, POSITIONS, OUTPUT_BIAS):
+        if question in used(answers, weights):
+            name, targets = _there(question, answers[question], weights), (question,)
+            if question == POSITIONS:
+                targets = tuple(one for one in both if one not in found.sources) or both
+            found = _taking(found, name, targets)
             bias = f"{name.removesuffix('weight')}bias"
             if question == "output_table" and bias != name and bias in found.left_over:
-                found = _taking(found, bias, ("output_bias",))
-    if answers.get(POSITIONS) in weights.tensors:
-        both = tuple(POSITION_OF.values())
-        found = _taking(found, answers[POSITIONS], tuple(one for one in both if one not in found.sources) or both)
-    if answers.get(OUTPUT_BIAS) in weights.tensors:
-        found = _taking(found, answers[OUTPUT_BIAS], (OUTPUT_BIAS,))
+                found = _taking(found, bias, (OUTPUT_BIAS,))
     return _ignoring(found, answers[IGNORED], weights) if IGNORED in answers else found
 
 
@@ -111,15 +109,15 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) ->
     outside = [name for name in rest if name not in within]
     groups = [next((f"{one}*" for one in copied if name.startswith(one)), name) for name in outside]
     before = said.split(",") if isinstance(said, str) else said
-    return Field(IGNORED, "asked", None, why, _choices([*before, *groups]))
+    return ask(IGNORED, why, *before, *groups)
 
 
 def _prefixes(found: Match, weights: Weights) -> dict[str, Field]:
     """The question which of several models in a file is meant."""
     others = rivals(found, list(weights.tensors))
     why = say("The file has several models, behind different prefixes. Choose one.")
-    choices = _choices([found.prefix or parts.NONE, *(one or parts.NONE for one in others)])
-    return {PREFIX: Field(PREFIX, "asked", None, why, choices)} if others else {}
+    choices = (one or parts.NONE for one in (found.prefix, *others))
+    return {PREFIX: ask(PREFIX, why, *choices)} if others else {}
 
 
 def _doubles(found: Match, answers: Mapping[str, Any]) -> Iterator[Field]:
@@ -128,7 +126,7 @@ def _doubles(found: Match, answers: Mapping[str, Any]) -> Iterator[Field]:
     for question in TABLES:
         second = [one.source for one in again.taken if one.targets == (question,)]
         if second and question in found.sources and question not in answers:
-            yield Field(question, "asked", None, _SEVERAL, _choices([found.sources[question].source, *second]))
+            yield ask(question, _SEVERAL, found.sources[question].source, *second)
     names, output = stack_unsaid(found, answers), output_behind(found)
     if names and output:
         why = say(
@@ -137,11 +135,11 @@ def _doubles(found: Match, answers: Mapping[str, Any]) -> Iterator[Field]:
             name=shown(names[0]),
             output=shown(output),
         )
-        yield Field("decoder_layers", "asked", None, why, _choices([*places(found, "encoder"), parts.NONE]))
+        yield ask("decoder_layers", why, *places(found, "encoder"), parts.NONE)
     for question, stack in parts.STACKS.items():
         second = [place for place in places(again, stack) if place]
         if second and question not in answers and found.n_layers(stack):
-            yield Field(question, "asked", None, _SEVERAL, _choices([*places(found, stack), *second]))
+            yield ask(question, _SEVERAL, *places(found, stack), *second)
 
 
 def _questions(
@@ -168,8 +166,7 @@ def _questions(
     if not sides <= known and POSITIONS not in answers:
         places = [name for name, shape in shapes.items() if _has_positions(shape, width)]
         if places:
-            question = _question(POSITIONS, places, weights)
-            yield replace(question, choices=(*question.choices, *_choices(["sinusoidal", "none"])))
+            yield _question(POSITIONS, places, weights, "sinusoidal", "none")
     yield from _vectors(found, shapes, weights, width=width, rows=values.get("tgt_vocab_size"), answers=answers)
 
 
@@ -185,23 +182,20 @@ def _vectors(
     """Questions about a bias of the logits, and norms behind the last layers, that may be among unknown vectors."""
     biases = [name for name, shape in shapes.items() if tuple(shape) == (rows,)]
     if biases and found.n_layers("decoder") and OUTPUT_BIAS not in found.sources and OUTPUT_BIAS not in answers:
-        question = _question(OUTPUT_BIAS, biases, weights)
-        yield replace(question, choices=(*question.choices, Choice(False)))
+        yield _question(OUTPUT_BIAS, biases, weights, False)
     modules = Counter(parts.paths(name, found)[0] for name in shapes)
     norms = [parts.paths(name, found)[0] for name, shape in shapes.items() if tuple(shape) == (width,)]
     norms = [module for module in norms if module and modules[module] <= 2]
     there = {stack for stack in LAYERS if f"{stack}.final_norm.weight" in found.sources}
     for name, stack in parts.FINAL.items():
         if norms and found.n_layers(stack) and stack not in there and name not in answers:
-            yield Field(name, "asked", None, _NORM, _choices([*norms, parts.NONE]))
+            yield ask(name, _NORM, *norms, parts.NONE)
 
 
-def _question(question: str, names: Iterable[str], weights: Weights) -> Field:
+def _question(question: str, names: Iterable[str], weights: Weights, *others: Any) -> Field:
     names = sorted(dict.fromkeys(names), key=lambda name: _unlikely(name, question))
-    why = joined(
-        " ", [_WHY[question], say("Tensors with a matching shape: {tensors}.", tensors=_listed(names, weights))]
-    )
-    return Field(question, "asked", None, why, _choices(names))
+    there = say("Tensors with a matching shape: {tensors}.", tensors=_listed(names, weights))
+    return ask(question, joined(" ", [_WHY[question], there]), *names, *others)
 
 
 def _unlikely(name: str, question: str) -> int:
@@ -273,7 +267,3 @@ def _listed(names: Sequence[str], weights: Weights) -> Sentence:
     rest = len(names) - _MOST
     more = [say_n("{n} more", "{n} more", rest)] if rest > 0 else []
     return joined(", ", [*(f"{name} {list(weights.tensors[name].shape)}" for name in names[:_MOST]), *more])
-
-
-def _choices(names: Iterable[str]) -> tuple[Choice, ...]:
-    return tuple(Choice(name) for name in dict.fromkeys(names))

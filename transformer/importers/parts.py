@@ -12,12 +12,12 @@ from a shape: norms whose names count them from first to last are the only ones 
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice, permutations, product
 from typing import Any
 
 from transformer.importers.keys import Match, match
-from transformer.importers.report import Choice, Field
+from transformer.importers.report import Field, ask
 from transformer.importers.tutorials import ATTENTIONS, LAYERS, PROJECTIONS
 from transformer.importers.weights import Weights
 from words import say
@@ -88,7 +88,7 @@ def stacks(found: Match, answers: Mapping[str, Any]) -> list[Field]:
     for name in found.left_over:
         if numbered := re.match(r"(.+?)\.\d+\.", name.removeprefix(found.prefix)):
             places.setdefault(numbered[1], set()).add(name.removeprefix(found.prefix))
-    asked = []
+    open_ = []
     for question, stack in STACKS.items():
         there = [
             place
@@ -96,8 +96,8 @@ def stacks(found: Match, answers: Mapping[str, Any]) -> list[Field]:
             if match(found.table, [_called(one, {question: [place]}, set()) or "" for one in names]).n_layers(stack)
         ]
         if there and not found.n_layers(stack) and question not in answers:
-            asked.append(Field(question, "asked", None, _WHY_STACK, tuple(map(Choice, [*there, NONE]))))
-    return asked
+            open_.append(ask(question, _WHY_STACK, *there, NONE))
+    return open_
 
 
 def paths(name: str, found: Match) -> list[str]:
@@ -108,12 +108,13 @@ def paths(name: str, found: Match) -> list[str]:
     return [module, *([inside, inside.rpartition(".")[2]] if inside else [])]
 
 
-def _called(name: str, said: Mapping[str, list[str]], norms: set[tuple[str, str]]) -> str | None:
+def _called(own: str, said: Mapping[str, list[str]], norms: set[tuple[str, str]]) -> str | None:
+    name = own
     for part, stack in STACKS.items():
         place = next((one.removesuffix(".") for one in said.get(part, ()) if name.startswith(f"{one}.")), None)
         if place is not None:
             name = f"{LAYERS[stack][0]}{name.removeprefix(place)}"
-            return _called(name, {own: value for own, value in said.items() if own not in STACKS}, norms) or name
+            break
         if part in said and any(re.match(rf"{re.escape(known)}\.\d+\.", name) for known in LAYERS[stack]):
             return f"?{name}"  # of other layers, which the table would know
     for part, stack in FINAL.items():
@@ -121,16 +122,18 @@ def _called(name: str, said: Mapping[str, list[str]], norms: set[tuple[str, str]
             return f"{stack}.norm.{name.rpartition('.')[2]}"
     layer, module, parameter = split(name)
     for kind in ATTENTIONS:
-        for own in said.get(kind, ()):
-            if f"{module}.".startswith(f"{own}."):
-                module = f"{kind}{module.removeprefix(own)}"
-    for part in MATRICES:
-        if any(f".{module}".endswith(f".{own}") for own in said.get(part, ())):
-            return f"{layer}{FEED_FORWARD.get(part) or f'{_attention(module)}.{part}'}.{parameter}"
+        for one in said.get(kind, ()):
+            if f"{module}.".startswith(f"{one}."):
+                module = f"{kind}{module.removeprefix(one)}"
     if module in said.get(NORMS, ()):
         order = [one for one in said[NORMS] if (layer, one) in norms]
-        return f"{layer}norm{order.index(module) + 1}.{parameter}"
-    return f"{layer}{module}.{parameter}" if f"{layer}{module}.{parameter}" != name else None
+        module = f"norm{order.index(module) + 1}"
+    for part in MATRICES:
+        if any(f".{module}".endswith(f".{one}") for one in said.get(part, ())):
+            module = FEED_FORWARD.get(part) or f"{_attention(module)}.{part}"
+            break
+    made = f"{layer}{module}.{parameter}" if module else name
+    return made if made != own else None
 
 
 def _attention(module: str) -> str:
@@ -161,78 +164,66 @@ def counted_norms(found: Match, weights: Weights) -> dict[str, str]:
     return called
 
 
-def questions(found: Match, missing: Iterable[str], unused: Iterable[str], weights: Weights) -> list[Field]:
+def questions(found: Match, missing: Iterable[str], unused: Sequence[str], weights: Weights) -> list[Field]:
     """A question for each part of a layer that is missing while something that it may be is there.
 
     `missing` are tensors of the model, `unused` those of the file that have no meaning so far.
     """
-    wanted: dict[str, set[tuple[str, str]]] = {}  # part -> where: the stack and the sub-layer
-    lacking: dict[tuple[str, str], set[str]] = {}
+    lacking: dict[tuple[str, str], set[str]] = {}  # where: the stack and the sub-layer -> parts
     for one in filter(None, map(_MISSING.fullmatch, missing)):
-        part = NORMS if one[4] else one[3]
-        lacking.setdefault((one[1], one[2] or ""), set()).add(part)
-    for place, parts in lacking.items():
-        whole = place[1] in ATTENTIONS and parts >= set(PROJECTIONS)
-        whole = whole and bool(_parents(place[0], unused, found, weights))
-        for part in parts & {NORMS, *MATRICES}:
-            wanted.setdefault(place[1] if whole else part, set()).add(place)
-    asked = {part: _choices(part, places, unused, found, weights) for part, places in wanted.items()}
-    return [
-        Field(
-            part,
-            "asked",
-            None,
-            _WHY_NORMS if part == NORMS else _WHY,
-            tuple(map(Choice, [*names, *([NONE] if part == "out_proj" else [])])),
-        )
-        for part, names in asked.items()
-        if names
-    ]
+        lacking.setdefault((one[1], one[2] or ""), set()).add(NORMS if one[4] else one[3])
+    there: dict[str, dict[tuple[str, str], list[str]]] = {}  # part -> where -> the modules that it may be
+    for place in sorted(lacking, reverse=True):  # the encoder's names first
+        stack, sublayer = place
+        modules = [_modules(stack, unused, found, weights, axes) for axes in (1, 2)]
+        whole = _parents(modules[1]) if sublayer in ATTENTIONS and lacking[place] >= set(PROJECTIONS) else []
+        for part in (NORMS, *MATRICES):
+            if part in lacking[place]:
+                names = list(modules[0]) if part == NORMS else whole or _matrices(part, sublayer, modules[1])
+                there.setdefault(sublayer if whole else part, {})[place] = names
+    most = max((n for _, n in found.layers.values()), default=1)
+    made = []
+    for part, places in there.items():
+        if choices := _together(part, list(places.values()), most):
+            why = _WHY_NORMS if part == NORMS else _WHY
+            made.append(ask(part, why, *choices, *([NONE] if part == "out_proj" else [])))
+    return made
 
 
 def _modules(
     stack: str, unused: Iterable[str], found: Match, weights: Weights, axes: int
 ) -> dict[str, tuple[int, ...]]:
     """The modules in a stack's layers that nobody knows -> the shape of a tensor with so many axes in it."""
-    layers = [layer for layer, (own, _) in found.layers.items() if own == stack]
     made = {}
     for name in unused:
-        layer = next((one for one in layers if name.startswith(one)), None)
-        if layer is not None and len(weights.tensors[name].shape) == axes:
-            made[name.removeprefix(layer).rpartition(".")[0]] = weights.tensors[name].shape
-    return {module: shape for module, shape in made.items() if module}
+        layer = next((one for one in found.layers if found.layers[one][0] == stack and name.startswith(one)), name)
+        module, shape = name.removeprefix(layer).rpartition(".")[0], weights.tensors[name].shape
+        if module and len(shape) == axes:
+            made[module] = shape
+    return made
 
 
-def _parents(stack: str, unused: Iterable[str], found: Match, weights: Weights) -> list[str]:
+def _parents(there: Mapping[str, Sequence[int]]) -> list[str]:
     """The modules that may be a whole attention: they hold matrices in parts, or three in one."""
-    there = _modules(stack, unused, found, weights, 2)
     joint = [module for module, shape in there.items() if shape[0] == 3 * shape[1]]
     parents = dict.fromkeys([*joint, *(parent for module in there if (parent := module.rpartition(".")[0]))])
     return [one for one in parents if not any(one.split(".")[0] in names for names in ATTENTIONS.values())]
 
 
-def _choices(
-    part: str, places: Iterable[tuple[str, str]], unused: Iterable[str], found: Match, weights: Weights
-) -> list[str]:
-    groups = []
-    for stack, sublayer in sorted(places, reverse=True):  # the encoder's names first
-        if part == NORMS:
-            groups.append(list(_modules(stack, unused, found, weights, 1)))
-        elif part in ATTENTIONS:
-            groups.append(_parents(stack, unused, found, weights))
-        else:
-            there = _modules(stack, unused, found, weights, 2)
-            of_it = [one for one in there if sublayer in ATTENTIONS and _attention(one) == sublayer]
-            if part in FEED_FORWARD:
-                groups.append(list(there))
-            else:
-                square = (one for one in of_it or there if len(set(there[one])) == 1)
-                groups.append(list(dict.fromkeys(one.rpartition(".")[2] for one in square)))
+def _matrices(part: str, sublayer: str, there: Mapping[str, Sequence[int]]) -> list[str]:
+    """The modules that may be a matrix of a sub-layer; of an attention by the last part of their names."""
+    if part in FEED_FORWARD:
+        return list(there)
+    of_it = [one for one in there if sublayer in ATTENTIONS and _attention(one) == sublayer]
+    return list(dict.fromkeys(one.rpartition(".")[2] for one in of_it or there if len(set(there[one])) == 1))
+
+
+def _together(part: str, groups: list[list[str]], most: int) -> list[str]:
+    """The answers to a question about all places where a part is missing, from the modules in each."""
     if part == NORMS:
-        names = list(dict.fromkeys(name for group in sorted(groups, key=len, reverse=True) for name in group))
-        most = max(n for _, n in found.layers.values())
+        names = dict.fromkeys(name for group in sorted(groups, key=len, reverse=True) for name in group)
         orders = permutations(sorted(names, key=_place), min(most, len(names)))
-        return [",".join(one) for one in islice(orders, _MOST)]
+        return [",".join(one) for one in islice(orders, _MOST) if one]
     in_all = [one for one in groups[0] if all(one in group for group in groups)]
     return (in_all or [",".join(dict.fromkeys(one)) for one in islice(product(*groups), _MOST)])[:_MOST]
 

@@ -77,6 +77,16 @@ class Field:
         return Field(self.name, "answered", value, say("Your answer."), self.choices)
 
 
+def ask(name: str, why: Sentence, *values: Any) -> Field:
+    """A question, with the answers that are possible, likeliest first."""
+    return Field(name, "asked", None, why, tuple(map(Choice, dict.fromkeys(values))))
+
+
+def inferred(name: str, value: Any, why: Sentence, *values: Any) -> Field:
+    """A value that the file shows; with other `values` it is assumed."""
+    return Field(name, "inferred", value, why, tuple(map(Choice, dict.fromkeys(values))))
+
+
 @dataclass(frozen=True)
 class ImportReport:
     """All that is known of an import before it is done."""

@@ -15,12 +15,11 @@ from typing import Any
 from torch import Tensor
 
 from transformer.importers.handed_pieces import Tokenizers
-from transformer.importers.report import Choice, Field
+from transformer.importers.report import Field, ask, inferred
 from transformer.text.listed import CALLED
 from transformer.text.tokenizer import AnyTokenizer
 from words import Sentence, say
 
-_TRUE_FALSE = (Choice(True), Choice(False))
 USUAL = 4  # ids from 0 that tutorials give to special pieces
 MOST_NAMED = 8  # special pieces of a tokenizer that are tried; some have hundreds, for languages
 # Without a tokenizer: usual for each, in an order in which the first of all four differ.
@@ -53,7 +52,7 @@ def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers:
 
 
 def _or_else(field: Field, value: Any, why: Sentence) -> Field:
-    return Field(field.name, "inferred", value, why) if field.how == "asked" else field
+    return inferred(field.name, value, why) if field.how == "asked" else field
 
 
 def _id(field: Field, tokenizers: Tokenizers) -> Field:
@@ -82,9 +81,9 @@ def _id(field: Field, tokenizers: Tokenizers) -> Field:
             first=first[0],
             second=second[0],
         )
-        return Field(field.name, "asked", None, why)
+        return ask(field.name, why)
     if field.name in ("pad_id", "unk_id"):
-        return Field(field.name, "inferred", None, say("The tokenizer has no piece of this kind."))
+        return inferred(field.name, None, say("The tokenizer has no piece of this kind."))
     return field
 
 
@@ -95,12 +94,12 @@ def _around(
     start = ids["bos_id"]
     if reads and writes and "bos_id" not in asked:
         if start is None:
-            yield Field("decoder_start_id", "asked", None, say("There is no bos_id that an output could begin with."))
+            yield ask("decoder_start_id", say("There is no bos_id that an output could begin with."))
         else:
-            yield Field("decoder_start_id", "inferred", start, say("Outputs usually begin with bos_id."))
+            yield inferred("decoder_start_id", start, say("Outputs usually begin with bos_id."))
     elif "eos_id" not in asked and not (reads and writes):
         why = say("An encoder-only or decoder-only model has no separate start id for its output.")
-        yield Field("decoder_start_id", "inferred", ids["eos_id"], why)
+        yield inferred("decoder_start_id", ids["eos_id"], why)
     wrapping = tokenizers.source.wrapping
     if wrapping.before or wrapping.after:
         why = say("The tokenizer determines this.")
@@ -113,23 +112,20 @@ def _around(
         return
     if tokenizers.raw:
         why = say("Without a tokenizer, ids are read exactly as typed.")
-        yield Field("prepend_source_bos", "inferred", False, why)
-        yield Field("append_source_eos", "inferred", False, why, (Choice(False), Choice(True)) if reads else ())
+        yield inferred("prepend_source_bos", False, why)
+        yield inferred("append_source_eos", False, why, *((False, True) if reads else ()))
         return
     if start is None and "bos_id" not in asked:
-        yield Field("prepend_source_bos", "inferred", False, say("There is no bos_id."))
+        yield inferred("prepend_source_bos", False, say("There is no bos_id."))
     else:
         why = say("Only the training code can tell you whether texts begin with bos_id.")
-        yield Field("prepend_source_bos", "asked", None, why, _TRUE_FALSE)
+        yield ask("prepend_source_bos", why, True, False)
     if reads:
         why = say("Only the training code can tell you whether sources end with eos_id.")
-        yield Field("append_source_eos", "asked", None, why, _TRUE_FALSE)
+        yield ask("append_source_eos", why, True, False)
     else:
-        yield Field(
-            "append_source_eos",
-            "inferred",
-            False,
-            say("A decoder-only model continues its text, so the text gets no end mark."),
+        yield inferred(
+            "append_source_eos", False, say("A decoder-only model continues its text, so the text gets no end mark.")
         )
 
 

@@ -20,7 +20,7 @@ from transformer.importers import parts
 from transformer.importers.accounts import account
 from transformer.importers.keys import Match, Taken, check, shapes
 from transformer.importers.matching import matched, unused
-from transformer.importers.report import Choice, Field, ImportReport
+from transformer.importers.report import Field, ImportReport, ask, inferred
 from transformer.importers.reshapes import ONE_MAP, UNIT_VECTORS, WITH_NO_OUTPUT_MAP
 from transformer.importers.tutorials import POSITION_OF, TABLES, alone
 from transformer.importers.weights import Weights
@@ -48,6 +48,8 @@ SAVED_AS = {
     "norm": ("norm_place",),
     "scale_embedding": ("scale_embedding",),
 }
+BIASES = {"attention_bias": "q_proj.bias", "attention_output_bias": "out_proj.bias", "ffn_bias": "up_proj.bias",
+          "norm_bias": "norm.bias", "output_bias": "output_bias"}  # fmt: skip
 _FIRST = "encoder.layers.0.ffn.up_proj.weight"
 
 
@@ -120,20 +122,18 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
     why = say("There are two embedding tables.")
     if one:
         why = say("The two tables have the same values.") if target else say("There is one embedding table.")
-    fields = [Field("shared_vocab", "inferred", one, why)] if source else []
+    fields = [inferred("shared_vocab", one, why)] if source else []
     if target and one:
         found = found.without(["tgt_table"], say("it is the source's table"))
     if not found.n_layers("decoder"):
         return found, fields
     if output and output == (target or source):
-        fields.append(
-            Field("tie_output", "inferred", True, say("The output layer shares its weights with the embeddings."))
-        )
+        fields.append(inferred("tie_output", True, say("The output layer shares its weights with the embeddings.")))
         return found.without(["output_table"], say("it is the embedding table")), fields
     if output:
-        return found, [*fields, Field("tie_output", "inferred", False, say("The output layer has a separate table."))]
+        return found, [*fields, inferred("tie_output", False, say("The output layer has a separate table."))]
     why = say("No tensor's name suggests an output layer; perhaps the model uses its embedding table as one.")
-    return found, [*fields, Field("tie_output", "asked", None, why, _choices(True, False))]
+    return found, [*fields, ask("tie_output", why, True, False)]
 
 
 def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
@@ -141,51 +141,43 @@ def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
     there = [table for table in POSITION_OF.values() if table in found.sources]
     if not there:
         why = say("The file has no table of positions; perhaps a formula computes the positions.")
-        asked = Field("positions", "asked", None, why, _choices("sinusoidal", "none"))
-        return found, [
-            asked,
-            Field("max_len", "asked", None, say("Without a table of positions, the number of positions is unknown.")),
-        ]
+        unknown = say("Without a table of positions, the number of positions is unknown.")
+        return found, [ask("positions", why, "sinusoidal", "none"), ask("max_len", unknown)]
     differences, lengths = [], []
     for one in {found.sources[table] for table in there}:
         table = one.reshape.apply(weights.read(one.source), {})[0]
         lengths.append(len(table))
         differences.append(float((table - sinusoidal_table(*table.shape)).abs().max()))
-    rows = Field("max_len", "inferred", min(lengths), say("The table of positions has this many rows."))
+    rows = inferred("max_len", min(lengths), say("The table of positions has this many rows."))
     difference = max(differences)
     if not all(one <= SINUSOID for one in differences):  # NaN is not
         why = say("The table of positions differs from the sinusoids by up to {most:.2g}.", most=difference)
-        return found, [Field("positions", "inferred", "learned", why), rows]
+        return found, [inferred("positions", "learned", why), rows]
     why = say("The table of positions matches the sinusoids; the difference is at most {most:.1g}.", most=difference)
     found = found.without(there, say("the formula computes it"))
-    return found, [Field("positions", "inferred", "sinusoidal", why), rows]
+    return found, [inferred("positions", "sinusoidal", why), rows]
 
 
 def _sizes(found: Match, sizes: Shapes) -> Iterator[Field]:
     for stack in POSITION_OF:
         why = say("The number of layers follows from the tensor names.")
-        yield Field(f"n_{stack}_layers", "inferred", found.n_layers(stack), why)
+        yield inferred(f"n_{stack}_layers", found.n_layers(stack), why)
     up = next((shape for name, shape in sizes.items() if name.endswith("up_proj.weight") and len(shape) == 2), None)
     if up is not None:
-        yield Field(
-            "d_model",
-            "inferred",
-            up[1],
-            say("The first matrix of a feed-forward network has this many columns."),
-        )
-        yield Field("d_ff", "inferred", up[0], say("The first matrix of a feed-forward network has this many rows."))
+        yield inferred("d_model", up[1], say("The first matrix of a feed-forward network has this many columns."))
+        yield inferred("d_ff", up[0], say("The first matrix of a feed-forward network has this many rows."))
     source = sizes.get("src_table") or sizes.get("tgt_table")
     target = sizes.get("tgt_table") or source
     for side, shape in (("src", source), ("tgt", target)):
         if shape:
-            yield Field(f"{side}_vocab_size", "inferred", shape[0], say("The embedding table has this many rows."))
+            yield inferred(f"{side}_vocab_size", shape[0], say("The embedding table has this many rows."))
 
 
 def _norms(found: Match) -> Iterator[Field]:
     names = [name for name in found.sources if "norm." in name and name.endswith(".weight")]
     final = any("final_norm" in name for name in names)
     why = say("A norm follows the last layer.") if final else say("No norm follows the last layer.")
-    yield Field("final_norm", "inferred", final, why)
+    yield inferred("final_norm", final, why)
     if not names:
         return
     said = {found.sources[name].source.rpartition(".")[2] for name in names}
@@ -196,41 +188,30 @@ def _norms(found: Match) -> Iterator[Field]:
             "norms to be of the same kind.",
             names=", ".join(sorted(said)),
         )
-        yield Field("norm_kind", "asked", None, why, _choices(*kinds))
-        yield Field("norm_eps", "asked", None, why, _choices(EPS, EPS_OF_DEVIATION))
+        yield ask("norm_kind", why, *kinds)
+        yield ask("norm_eps", why, EPS, EPS_OF_DEVIATION)
     elif "weight" not in said:
         why = say(
             "The scale of the norms is called {names}, the usual name in norms that divide by the standard "
             "deviation plus epsilon.",
             names=", ".join(sorted(said)),
         )
-        yield Field("norm_kind", "inferred", next(iter(kinds)), why)
-        yield Field("norm_eps", "inferred", EPS_OF_DEVIATION, say("Norms of this kind usually use this value."))
+        yield inferred("norm_kind", next(iter(kinds)), why)
+        yield inferred("norm_eps", EPS_OF_DEVIATION, say("Norms of this kind usually use this value."))
     elif not any(name.endswith("norm.bias") for name in found.sources):
         why = say("The norms have no biases: PyTorch's RMSNorm never has any, and its LayerNorm may be without.")
-        yield Field("norm_kind", "asked", None, why, _choices("rms", "layer"))
-        yield Field("norm_eps", "asked", None, why, _choices(EPS, EPS_OF_DEVIATION, EPS_OF_FLOAT))
+        yield ask("norm_kind", why, "rms", "layer")
+        yield ask("norm_eps", why, EPS, EPS_OF_DEVIATION, EPS_OF_FLOAT)
     else:
-        yield Field("norm_kind", "inferred", "layer", say("The norms are named as in PyTorch's LayerNorm."))
-        yield Field("norm_eps", "inferred", EPS, say("This is the default of PyTorch's LayerNorm."))
+        yield inferred("norm_kind", "layer", say("The norms are named as in PyTorch's LayerNorm."))
+        yield inferred("norm_eps", EPS, say("This is the default of PyTorch's LayerNorm."))
 
 
 def _biases(found: Match) -> Iterator[Field]:
-    ends = {
-        "attention_bias": "q_proj.bias",
-        "attention_output_bias": "out_proj.bias",
-        "ffn_bias": "up_proj.bias",
-        "norm_bias": "norm.bias",
-        "output_bias": "output_bias",
-    }
-    for field, end in ends.items():
+    said = {True: say("The file has these biases."), False: say("The file does not have these biases.")}
+    for field, end in BIASES.items():
         there = any(name.endswith(end) for name in found.sources)
-        yield Field(
-            field,
-            "inferred",
-            there,
-            say("The file has these biases.") if there else say("The file does not have these biases."),
-        )
+        yield inferred(field, there, said[there])
 
 
 def _asked(sizes: Shapes) -> Iterator[Field]:
@@ -241,28 +222,22 @@ def _asked(sizes: Shapes) -> Iterator[Field]:
     why = say(
         "The tensor shapes are the same for any number of heads, so the number of heads cannot be seen from them."
     )
-    yield Field("n_heads", "asked", None, why, _choices(*likely))
+    yield ask("n_heads", why, *likely)
     final = "encoder.final_norm.weight" in sizes or "decoder.final_norm.weight" in sizes
     places = ("pre", "post") if final else ("post", "pre")
-    yield Field(
-        "norm",
-        "asked",
-        None,
-        say("The position of the norms cannot be seen from the tensor names."),
-        _choices(*places),
-    )
+    yield ask("norm", say("The position of the norms cannot be seen from the tensor names."), *places)
     why = say("The file does not record whether embeddings are multiplied by √d_model.")
-    yield Field("scale_embedding", "asked", None, why, _choices(True, False))
+    yield ask("scale_embedding", why, True, False)
     why = say(
         "This is assumed, because nearly all code divides q·k by √d_head. Some code does not divide q·k at all "
         "(factor 1), and some divides it by √d_model, with d_model = {width}.",
         width=width,
     )
-    yield Field("score_scale", "inferred", None, why, _choices(None, 1.0, width**-0.5) if width else ())
+    yield inferred("score_scale", None, why, *((None, 1.0, width**-0.5) if width else ()))
     why = say("An activation function has no parameters, so the file does not show which one it is.")
-    yield Field("activation", "asked", None, why, _choices("relu", "gelu", "gelu_tanh", "silu"))
+    yield ask("activation", why, "relu", "gelu", "gelu_tanh", "silu")
     for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
-        yield Field(name, "asked", None, say("This id can be found only in the tokenizer or in the training code."))
+        yield ask(name, say("This id can be found only in the tokenizer or in the training code."))
 
 
 def _evident(field: Field, evidence: Mapping[str, Any], rows: int) -> Field:
@@ -317,10 +292,6 @@ def _needed(found: Match, fields: Mapping[str, Any]) -> Iterator[str]:
         yield "output_table"
 
 
-def _choices(*values: Any) -> tuple[Choice, ...]:
-    return tuple(Choice(value) for value in values)
-
-
 def completed(found: Match, weights: Weights, *, joined: bool = True) -> Match:
     """The match with what a bare model leaves out, where that changes nothing: a map of heads put together, a table.
 
@@ -364,16 +335,16 @@ def bare_fields(found: Match, weights: Weights, asked: Iterable[Field]) -> dict[
         fields.append(Field("n_heads", "inferred", 1, why, tuple(sorted(heads, key=lambda one: one.value != 1))))
     if ONE_MAP in how:
         why = say("The feed-forward network is a single matrix, so it has no activation function.")
-        fields.append(Field("activation", "inferred", "none", why))
+        fields.append(inferred("activation", "none", why))
     if not _unknown(found, weights, 1) and not any(name.endswith("norm.weight") for name in found.sources):
         why = say("This model has no norms.")
-        fields += [Field("norm_kind", "inferred", "none", why), Field("norm", "inferred", "post", why)]
-        fields.append(Field("norm_eps", "inferred", 1e-5, why))
+        fields += [inferred("norm_kind", "none", why), inferred("norm", "post", why)]
+        fields.append(inferred("norm_eps", 1e-5, why))
         why = say("The file does not record whether a sub-layer's output is added to its input.")
-        fields.append(Field("residual", "asked", None, why, (Choice(False), Choice(True))))
+        fields.append(ask("residual", why, False, True))
     if UNIT_VECTORS in how:
         why = say("The file has no embeddings, so the layers read unit vectors instead.")
-        fields += [Field("scale_embedding", "inferred", False, why), Field("positions", "inferred", "none", why)]
+        fields += [inferred("scale_embedding", False, why), inferred("positions", "none", why)]
     return {one.name: one for one in fields}
 
 

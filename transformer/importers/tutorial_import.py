@@ -22,7 +22,7 @@ from transformer.importers.answers import CONFIG_FIELDS, answered, check_names
 from transformer.importers.asked_names import NAMES
 from transformer.importers.handed_pieces import NOTHING, Given, Tokenizers
 from transformer.importers.imported import Content, Imported
-from transformer.importers.report import Field, ImportReport
+from transformer.importers.report import Field, ImportReport, inferred
 from transformer.importers.special_ids import settled
 from transformer.importers.toolkits.importing import import_toolkit, toolkit_of
 from transformer.importers.toolkits.toolkit import Place
@@ -163,9 +163,7 @@ class _Import:
 def _settled_length(field: Field, answers: Mapping[str, Any]) -> Field:
     """The length of a text; where a formula gives the positions any will do, so nobody is asked."""
     if field.name == "max_len" and field.how == "asked":
-        return Field(
-            field.name, "inferred", LENGTH, say("Without a table of positions, the number of positions is unknown.")
-        )
+        return inferred(field.name, LENGTH, say("Without a table of positions, the number of positions is unknown."))
     if field.name == "max_len" and field.value > MAX_LENGTH:
         return Field(field.name, field.how, MAX_LENGTH, say("This is the maximum length that this program can read."))
     return field
