@@ -56,24 +56,31 @@ _SHARD = say(
     "is a part of a distributed checkpoint of PyTorch. Join its folder into one file with: "
     "python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER weights.pt"
 )
-_OTHERS: tuple[tuple[int, bytes, Sentence], ...] = (  # where it stands, what stands there
-    (0, b"GGUF", _GGUF), (0, b"lmgg", _GGUF), (0, b"fmgg", _GGUF), (0, b"tjgg", _GGUF),
-    (0, b"\x89HDF\r\n\x1a\n", _KERAS), (4, b"TFL3", _TENSORFLOW), (0, b"\x08\x01\x12", _TENSORFLOW),
-    (0, b"model_checkpoint_path:", _TENSORFLOW),
-    (0, b"\x93NUMPY", _ONE_ARRAY),
-    (257, b"ustar", UNPACK), (0, b"\x1f\x8b", UNPACK), (0, b"BZh", UNPACK), (0, b"\xfd7zXZ\0", UNPACK),
-    (0, b"\x28\xb5\x2f\xfd", UNPACK), (0, b"7z\xbc\xaf\x27\x1c", UNPACK), (0, b"Rar!", UNPACK),
-    (0, b"version https://git-lfs",
-     say("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")),
-    (0, b"\x80", _PICKLE),
-)  # fmt: skip
-_BY_NAME = {".onnx": _ONNX, ".msgpack": _FLAX, **dict.fromkeys((".pb", ".tflite", ".index"), _TENSORFLOW)}
-_BY_NAME |= dict.fromkeys((".keras", ".h5", ".hdf5"), _KERAS) | dict.fromkeys((".pkl", ".pickle", ".joblib"), _PICKLE)
+# How a file begins and what its name ends in, and what it is then: the first one that fits.
+_OTHERS: tuple[tuple[bytes, str, Sentence], ...] = (
+    (rb"\Z", "", say("is empty; copy or download it again.")),
+    (rb"(?i)\s*<(!doctype|html|\?xml)", "", say("is a web page, not a weights file; download the file itself.")),
+    (b"", r"\.distcp$", _SHARD),
+    (rb"PK\x03\x04.{22}\x0d\0..metadata\.json", "", _KERAS),
+    (rb"PK\x03\x04|.{257}ustar|\x1f\x8b|BZh|\xfd7zXZ\0|\x28\xb5\x2f\xfd|7z\xbc\xaf\x27\x1c|Rar!", "", UNPACK),
+    (rb"GGUF|lmgg|fmgg|tjgg", "", _GGUF),
+    (rb"\x89HDF\r\n\x1a\n", "", _KERAS),
+    (rb".{4}TFL3|\x08\x01\x12|model_checkpoint_path:", "", _TENSORFLOW),
+    (rb"\x93NUMPY", "", _ONE_ARRAY),
+    (rb"version https://git-", "", say("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")),
+    (rb"\x80", "", _PICKLE),
+    (rb"\x08[\x02-\x1f][\x12\x1a\x22\x28\x3a\x42]", "", _ONNX),  # the fields of a `ModelProto`, behind its version
+    (rb".{6,59}Spec\0", "", _CTRANSLATE2),
+    (b"", r"\.onnx$", _ONNX),
+    (b"", r"\.msgpack$", _FLAX),
+    (b"", r"\.(pb|tflite|index)$|\.data-0", _TENSORFLOW),
+    (b"", r"\.(keras|h5|hdf5)$", _KERAS),
+    (b"", r"\.(pkl|pickle|joblib)$", _PICKLE),
+)
 # What lies beside models and is never one, so that a list need not look into it.
 _ENDINGS = ".json.jsonl.txt.md.csv.tsv.yml.yaml.toml.py.ipynb.log.model.spm.vocab.svg.png.jpg.pdf.html.sh.training"
 BESIDE = [f".{ending}" for ending in _ENDINGS.split(".")[1:]]
 _OF_TORCH = re.compile(rb"[^/]+/(data\.pkl$|archive_format$|version$|data/)")  # first records of its archives
-_ONNX_FIELDS = b"\x12\x1a\x22\x28\x3a\x42"  # of a `ModelProto`, behind its version
 
 
 def kind_of(start: bytes, size: int, name: str) -> Kind | None:
@@ -96,22 +103,9 @@ def kind_of(start: bytes, size: int, name: str) -> Kind | None:
 
 def unopened(start: bytes, name: str) -> Sentence | None:
     """What is said of a file that opens nowhere here, with the way out; None if nobody knows what it is."""
-    text = start.lstrip().lower()
-    if not start:
-        return say("is empty; copy or download it again.")
-    if text.startswith((b"<!doctype", b"<html", b"<?xml")):
-        return say("is a web page, not a weights file; download the file itself.")
-    if Path(name).suffix.lower() == ".distcp":
-        return _SHARD
-    if start.startswith(ZIP):
-        return _KERAS if _first_of_zip(start) == b"metadata.json" else UNPACK
-    found = next((said for place, mark, said in _OTHERS if start.startswith(mark, place)), None)
-    if found is None and len(start) > 2 and start[0] == 8 and 1 < start[1] < 32 and start[2] in _ONNX_FIELDS:
-        found = _ONNX
-    if found is None and b"Spec\0" in start[6:64]:
-        found = _CTRANSLATE2
     ending = Path(name).suffix.lower()
-    return found or _BY_NAME.get(ending) or (_TENSORFLOW if ".data-0" in ending else None)
+    fitting = (one for one in _OTHERS if re.match(one[0], start, re.DOTALL) and re.match(one[1], ending))
+    return next((said for _, _, said in fitting), None)
 
 
 def refusal(start: bytes, name: str) -> Sentence:
@@ -131,7 +125,8 @@ def is_archive(name: str, path: Path) -> bool:
 def start_of(path: Path) -> bytes:
     """The first bytes of a file; none of one that is not regular, or cannot be read."""
     try:
-        return _start_of(path, *_version(path.stat()))
+        there = path.stat()
+        return _start_of(path, there.st_mode, there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns)
     except (OSError, ValueError, RuntimeError):
         return b""
 
@@ -154,10 +149,6 @@ def _start_of(path: Path, mode: int, *_: int) -> bytes:
         return b""
     with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # it may be a pipe by now
         return file.read(START) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
-
-
-def _version(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_mode, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _first_of_zip(start: bytes) -> bytes:
