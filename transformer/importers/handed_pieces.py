@@ -18,7 +18,7 @@ from transformer.files.files import FolderFiles, as_typed
 from transformer.text import library, listed
 from transformer.text.options import Options
 from transformer.text.tokenizer import AnyTokenizer
-from transformer.text.vocabularies import TARGET_JSON, Vocabularies, sentencepiece
+from transformer.text.vocabularies import Vocabularies, sentencepiece
 from words import Sentence, say
 
 SENTENCEPIECE, LIST = "SentencePiece", "list"
@@ -26,6 +26,7 @@ _SIDES = (("source", "src"), ("target", "tgt", "trg"))
 _MODELS = ("tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "spm.model")
 _BOTH = ("pieces.model", "pieces.json", library.FILE, *_MODELS, "vocab.json", "vocab.txt", "pieces.txt")
 _NOT = ("config.json", "merges.txt", "generation_config.json", "tokenizer_config.json", "special_tokens_map.json")
+_ENDINGS = (".model", ".spm", ".json", ".txt")
 _PADDING = 128  # rows that a table may have beyond its pieces
 _MOST = 12  # files beside the weights that are tried
 _WITH_MODEL = re.compile(rb'"model"\s*:\s*\{')  # in a list of pieces a number follows
@@ -100,15 +101,14 @@ def beside(source: Path, sizes: tuple[int, int], *, shared: bool, inside: Path |
             note = say("The tokenizer next to the weights is not used: {problem}", problem=error.sentence)
             notes = (*notes, note)
     there = sorted(folder.iterdir()) if source.is_dir() else []
-    files = [path for path in there if path.suffix in (".model", ".spm", ".json", ".txt") and path.name not in _NOT]
+    files = [path for path in there if path.suffix in _ENDINGS and path.name not in _NOT]
     fitting = {rows: [path for path in files[:_MOST] if _fits(path, rows, inside)] for rows in sizes}
     sources, targets = (fitting[rows] for rows in sizes)
     if not shared and sizes[0] == sizes[1] and len(sources) == 2:  # one each, if the names say which
         sources, targets = ([path for path in sources if _side(path) == side] for side in (0, 1))
     if sources and targets and len(sources) == len(targets) == 1:
         return _taken(Given(sources[0], targets[0]), sizes, shared=shared, inside=inside)
-    if sources or targets:
-        names = ", ".join(path.name for path in dict.fromkeys((*sources, *targets)))
+    if names := ", ".join(path.name for path in dict.fromkeys((*sources, *targets))):
         said = say(
             "Several files next to the weights could be the tokenizer, or one side has none: {names}. Give them.",
             names=names,
@@ -123,11 +123,8 @@ def _usual(folder: Path) -> Given:
     def first(*names: str) -> Path | None:
         return next((folder / name for name in names if (folder / name).exists()), None)
 
-    sides = (
-        first(*(side + end for side in names for end in (".model", ".spm", ".json", ".txt"))) for names in _SIDES
-    )
-    source, target = sides
-    return Given(source, target, first(*_BOTH))
+    sides = (first(*(side + end for side in names for end in _ENDINGS)) for names in _SIDES)
+    return Given(*sides, first(*_BOTH))
 
 
 def _taken(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path | None) -> Tokenizers:
@@ -237,17 +234,10 @@ def _made(source: _File, target: _File, sizes: tuple[int | None, int | None], *,
         models = [sentencepiece({file.name: file.files[""]}, file.name) for file in (source, target)]
         stored = (source.files[""],) if shared else (source.files[""], target.files[""])
         return Tokenizers(stored, models[0], models[0] if source is target else models[1])
-    options = Options(size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1])
-    if source is target:
-        both = Vocabularies(source.kind, options, source.files)
-        return Tokenizers(both, *both.open())
-    if {source.kind, target.kind} == {"json"}:
-        files = {library.FILE: source.files[library.FILE], TARGET_JSON: target.files[library.FILE]}
-        both = Vocabularies("json", options, files)
-        return Tokenizers(both, *both.open())
-    if {source.kind, target.kind} == {LIST}:
-        own = {f"target_{name}": content for name, content in target.files.items()}
-        both = Vocabularies(LIST, options, {**source.files, **own})
+    if source is target or {source.kind, target.kind} in ({"json"}, {LIST}):
+        options = Options(size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1])
+        own = {} if source is target else {f"target_{name}": content for name, content in target.files.items()}
+        both = Vocabularies(source.kind, options, {**source.files, **own})
         return Tokenizers(both, *both.open())
     raise CheckpointError(
         "{source} and {target}: the tokenizers of the two sides must be two SentencePiece models, two files in the "

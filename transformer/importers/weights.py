@@ -220,12 +220,8 @@ def _sharded(files: FolderFiles, stack: ExitStack) -> dict[str, _Place]:
 
 
 def _pickled(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
-    label = files.label(name)
     content, path = stack.enter_context(pickles.opened(files, name))
-    held = unwrapped(content, label=label)
-    temporary = _places(FolderFiles(path.parent), path.name, stack)
-    places = {tensor: temporary[own] for tensor, own in held.tensors.items()}
-    return _of_places(label, places, evidence=held.evidence, notes=held.notes)
+    return _held(content, _places(FolderFiles(path.parent), path.name, stack), label=files.label(name))
 
 
 def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
@@ -238,8 +234,13 @@ def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
 def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
     """What a file of `torch.save` was written anew as: its tensors, and the outline that says what they were in."""
     label = files.label(PICKLED if name == WHOLE else name.removesuffix(TENSORS))
-    held = unwrapped(pickles.outline_of(files, name + OUTLINE, label=label), label=label)
-    there = _places(files, name, stack)
+    content = pickles.outline_of(files, name + OUTLINE, label=label)
+    return _held(content, _places(files, name, stack), label=label)
+
+
+def _held(content: Any, there: Mapping[str, _Place], *, label: str) -> Weights:
+    """The weights in what a file of `torch.save` holds, and where its tensors are."""
+    held = unwrapped(content, label=label)
     for tensor, own in held.tensors.items():
         if own not in there:
             raise CheckpointError(
@@ -260,7 +261,9 @@ def _of_places(
 ) -> Weights:
     twins = _twins(places)
     if twins:
-        notes = (*notes, _named_twice(twins))
+        pairs = _listed([f"{gone} = {place.name}" for gone, place in twins.items()])
+        said = say("By the file's metadata, these tensors have the same values: {pairs}.", pairs=pairs)
+        notes = (*notes, said)
     places = {**places, **twins}
     plain, wrappers = without_wrappers(places, label=label)
     first: dict[tuple[int, str], str] = {}
@@ -277,8 +280,8 @@ def _of_places(
         del tensors[length], tensors[direction]
     parametrised.check(tensors, label=label)
     if in_two:
-        names = ", ".join(list(in_two)[:_MOST_NAMES]) + ", ..." * (len(in_two) > _MOST_NAMES)
-        notes = (*notes, say("Weights with weight_norm are computed from their two parts: {names}.", names=names))
+        said = say("Weights with weight_norm are computed from their two parts: {names}.", names=_listed([*in_two]))
+        notes = (*notes, said)
     return Weights(
         label=label,
         tensors=tensors,
@@ -303,10 +306,8 @@ def _twins(places: Mapping[str, _Place]) -> dict[str, _Place]:
     return found
 
 
-def _named_twice(twins: Mapping[str, _Place]) -> Sentence:
-    pairs = [f"{gone} = {place.name}" for gone, place in twins.items()]
-    listed = ", ".join(pairs[:_MOST_NAMES]) + ", ..." * (len(pairs) > _MOST_NAMES)
-    return say("By the file's metadata, these tensors have the same values: {pairs}.", pairs=listed)
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMES]) + ", ..." * (len(names) > _MOST_NAMES)
 
 
 def read_index(files: FolderFiles) -> dict[str, str]:

@@ -21,16 +21,15 @@ from typing import BinaryIO
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, TokenizerError
 from transformer.files import kinds, strictjson, tensorfile
+from transformer.files.kinds import PICKLED
 from transformer.importers import npz, pickle_child, pickles, weights
-from transformer.importers.weights import OUTLINE, PICKLES, WHOLE
+from transformer.importers.weights import OUTLINE, PICKLES, TENSORS, WHOLE
 from transformer.text import sentencepiece_check
 
-TENSORS, EXPORTED = ".safetensors", ".pt2"
 SENTENCEPIECE = (".model", ".spm")
 TEXTS = (".txt", ".csv", ".yml", ".yaml")
-OPENED = (TENSORS, *PICKLES, npz.SUFFIX, EXPORTED, ".json", *SENTENCEPIECE, *TEXTS)
-WEIGHTS = (TENSORS, *PICKLES, npz.SUFFIX, EXPORTED)
-PICKLED = (*PICKLES, EXPORTED)
+WEIGHTS = (TENSORS, npz.SUFFIX, *PICKLED)
+OPENED = (*WEIGHTS, ".json", *SENTENCEPIECE, *TEXTS)
 MAX_DEPTH = 64
 CHUNK = 2**20
 SECONDS = 60.0
@@ -44,14 +43,9 @@ def is_opened(name: str, source: Path) -> bool:
 def kind(name: str, source: Path) -> str:
     """The ending that a file should have by its first bytes; that of its name, where those say nothing."""
     ending, start = Path(name).suffix.lower(), kinds.start_of(source)
-    found = kinds.kind_of(start, source.stat().st_size, name)
-    own = {
-        None: ending,
-        "torch": ending if ending in PICKLED else PICKLES[0],
-        "tensors": TENSORS,
-        "arrays": npz.SUFFIX,
-    }
-    return own[found]
+    torch = ending if ending in PICKLED else PICKLES[0]
+    own = {None: ending, "torch": torch, "tensors": TENSORS, "arrays": npz.SUFFIX}
+    return own[kinds.kind_of(start, source.stat().st_size, name)]
 
 
 def write(name: str, source: Path, target: Path, *, work: Path) -> None:
