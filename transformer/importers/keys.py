@@ -10,7 +10,7 @@ rule. What no rule knows is left over, and what nothing may come of is never dro
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
@@ -125,12 +125,17 @@ class Match:
         found = {int(m[2]) for name in self.sources if (m := _LAYER.match(name)) and m[1] == f"{stack}.layers"}
         return len(found)
 
+    def leaving(self, sources: Collection[str]) -> "Match":
+        """The match in which some tensors of the file are left over."""
+        kept = tuple(one for one in self.taken if one.source not in sources)
+        return replace(self, taken=kept, left_over=(*self.left_over, *sorted(sources)))
+
     def without(self, targets: Iterable[str], why: Sentence) -> "Match":
         """The match in which some tensors of the model are not taken, and what they came from is ignored."""
         gone = set(targets)
         kept = tuple(one for one in self.taken if not gone & set(one.targets))
         ignored = {one.source: why for one in self.taken if gone & set(one.targets)}
-        return Match(self.table, self.prefix, kept, {**self.ignored, **ignored}, self.left_over)
+        return replace(self, taken=kept, ignored={**self.ignored, **ignored})
 
 
 def match(table: Table, names: Sequence[str], *, prefix: str = "", called: Mapping[str, str] = NO_NAMES) -> Match:
@@ -152,8 +157,7 @@ def match(table: Table, names: Sequence[str], *, prefix: str = "", called: Mappi
             left.append(name)
     inside = {target for one in taken if one.source.startswith(prefix) for target in one.targets}
     second = [one.source for one in taken if not one.source.startswith(prefix) and inside & set(one.targets)]
-    kept = tuple(one for one in taken if one.source not in second)
-    return Match(table, prefix, kept, ignored, (*left, *second))
+    return Match(table, prefix, tuple(taken), ignored, tuple(left)).leaving(second)
 
 
 def best_match(tables: Iterable[Table], names: Sequence[str]) -> Match:

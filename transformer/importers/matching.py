@@ -101,5 +101,4 @@ def _single(found: Match, called: Mapping[str, str]) -> Match:
         if one.targets[0] in TABLES:
             gone |= {one.source} if one.targets[0] in seen else set()
             seen.add(one.targets[0])
-    kept_ones = tuple(one for one in found.taken if one.source not in gone)
-    return replace(found, taken=kept_ones, left_over=(*found.left_over, *sorted(gone)))
+    return found.leaving(gone)

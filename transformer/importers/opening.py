@@ -243,17 +243,9 @@ def made(
 
 def incomplete(report: ImportReport) -> CheckpointError:
     """The obstacle to loading if there is no question to answer."""
-    missing = say("The file has no tensors for {names}.", names=first(report.missing)) if report.missing else ""
-    left_over = (
-        say("The purpose of these tensors is unknown: {names}.", names=first(report.left_over))
-        if report.left_over
-        else ""
-    )
-    return CheckpointError(
-        joined(
-            " ",
-            filter(
-                None, [say("{source}: {verdict}", source=report.source, verdict=report.verdict()), missing, left_over]
-            ),
-        )
-    )
+    said = [say("{source}: {verdict}", source=report.source, verdict=report.verdict())]
+    if report.missing:
+        said.append(say("The file has no tensors for {names}.", names=first(report.missing)))
+    if report.left_over:
+        said.append(say("The purpose of these tensors is unknown: {names}.", names=first(report.left_over)))
+    return CheckpointError(joined(" ", said))

@@ -27,6 +27,7 @@ from transformer.importers.special_ids import settled
 from transformer.importers.toolkits.importing import import_toolkit, toolkit_of
 from transformer.importers.toolkits.toolkit import Place
 from transformer.importers.tutorial_fields import Understanding, understand
+from transformer.importers.tutorials import LAYERS
 from transformer.importers.weights import Weights, open_weights
 from transformer.model.config import MAX_LENGTH, ModelConfig
 from transformer.text.listed import CALLED
@@ -68,16 +69,10 @@ def import_opened(
     """
     check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
     understood = understand(weights, answers, lambda found: asked_names.named(found, answers, weights))
-    asked = parts.stacks(understood.match, answers)
-    if not (understood.match.n_layers("encoder") or understood.match.n_layers("decoder")) and asked:
+    if any(map(understood.match.n_layers, LAYERS)):
+        return _Import(weights, understood, answers, also, beside, inside, open_again).done()
+    if asked := parts.stacks(understood.match, answers):
         return Imported(replace(understood.report, fields=tuple(asked)), None)
-    _check_layers(understood, weights)
-    return _Import(weights, understood, answers, also, beside, inside, open_again).done()
-
-
-def _check_layers(understood: Understanding, weights: Weights) -> None:
-    if understood.match.n_layers("encoder") or understood.match.n_layers("decoder"):
-        return
     raise CheckpointError(
         "{label}: no tensor has a name that is usual for a layer of a tutorial's Transformer or of "
         "torch.nn.Transformer; the file has {names}. A Hugging Face model needs its config.json in the same folder.",
@@ -102,15 +97,13 @@ class _Import:
         report, tokenizers = self._report()
         if not report.can_be_written or tokenizers is None:
             return Imported(report, None)
-        found = self.understood.match
-        facts: dict[str, int] = {}
-        config = self._config(report)
-        sizes = keys.shapes(found, self.weights, facts)
+        found, config = self.understood.match, self._config(report)
+        sizes = keys.shapes(found, self.weights, {})
         check_agreement(found, self.weights, sizes, expected_shapes(config))
         absent = sum(math.prod(sizes[name]) for name in found.standing_in)
         learned = config.count_parameters() - absent
         card = {"title": self.weights.label, "description": found.table.name, "parameters": learned}
-        return Imported(report, Content(config, tokenizers.stored, card, found, facts, self.open_again))
+        return Imported(report, Content(config, tokenizers.stored, card, found, {}, self.open_again))
 
     def _report(self) -> tuple[ImportReport, Tokenizers | None]:
         """The report with all fields and questions, and the tokenizers once the sizes of the tables are known."""

@@ -184,13 +184,10 @@ def alone(found: Match) -> Match:
     table = replace(found.table, name=ALONE[stack])
     if POSITION_OF[stack] in found.sources:  # a table of the other side's is no second one
         outputs |= set(POSITION_OF.values()) - {POSITION_OF[stack]}
-    left = [one.source for one in found.taken if set(one.targets) <= outputs]
-    taken = tuple(
-        _alone(one, stack, two_norms=two_norms, one_table="src_table" not in found.sources)
-        for one in found.taken
-        if not set(one.targets) <= outputs
-    )
-    return replace(found, table=table, taken=taken, left_over=(*found.left_over, *left))
+    found = found.leaving([one.source for one in found.taken if set(one.targets) <= outputs])
+    one_table = "src_table" not in found.sources
+    taken = tuple(_alone(one, stack, two_norms=two_norms, one_table=one_table) for one in found.taken)
+    return replace(found, table=table, taken=taken)
 
 
 def _alone(one: Taken, stack: str, *, two_norms: bool, one_table: bool) -> Taken:
