@@ -93,9 +93,10 @@ def _question(entry: Entry, field: Field) -> None:
     elif field.choices:
         if field.name in naming.LANGUAGES:
             field = replace(field, choices=tuple(sorted(field.choices, key=lambda one: language_name(one.value))))
-        field = _with_own(field)
-        values = [one.value for one in field.choices]
-        given = values.index(field.value) if field.how == "answered" and field.value in values else None
+        values, answered = [one.value for one in field.choices], field.how == "answered"
+        if answered and field.value not in values:  # an address may say any value of what is assumed
+            field, values = replace(field, choices=(*field.choices, Choice(field.value))), [*values, field.value]
+        given = values.index(field.value) if answered else None
         assumed = field.is_assumed
         unsaid = say("{answer} (assumed)", answer=naming.value(field.name, field.value)) if assumed else NOT_YET
         options: dict[int | None, str] = {None: unsaid}
@@ -106,13 +107,6 @@ def _question(entry: Entry, field: Field) -> None:
         _typed(entry, field)
     if field.evidence != YOU:
         st.caption(drawing.plain(capitalised(field.evidence)))
-
-
-def _with_own(field: Field) -> Field:
-    """The field with the answer among its choices: an address may say any value of what is assumed."""
-    if field.how != "answered" or any(one.value == field.value for one in field.choices):
-        return field
-    return replace(field, choices=(*field.choices, Choice(field.value)))
 
 
 def _several(entry: Entry, field: Field) -> None:
@@ -148,7 +142,7 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
     """Draw the choice of files that split texts into pieces."""
     known = dict(session.answers_of(entry.name))
     shared = next((one.value for one in report.fields if one.name == "shared_vocab"), True)
-    names = ("pieces",) if shared else ("source_pieces", "target_pieces")
+    names = ("pieces",) if shared else SIDES
     st.subheader(say("How texts are split into pieces"))
     st.caption(
         say(
@@ -156,6 +150,9 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
             "starting from the folder of checkpoints."
         )
     )
+    beside = NO_FILE
+    if report.pieces:
+        beside = say("{files} (next to the weights)", files=", ".join(report.pieces))
     for column, name in zip(st.columns(2, gap="medium"), names, strict=False):
         options = list(dict.fromkeys(filter(None, (*foreign_models.beside(entry), known.get(name)))))
         key = f"answer_{name}"
@@ -165,9 +162,7 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
             options,
             index=None,
             key=key,
-            placeholder=say("{files} (next to the weights)", files=", ".join(report.pieces))
-            if report.pieces
-            else NO_FILE,
+            placeholder=beside,
             accept_new_options=True,
             on_change=_take,
             args=(entry.name, name, key),
@@ -176,22 +171,13 @@ def _tokenizers(entry: Entry, report: ImportReport) -> None:
     if half is not None and not shared:
         name, path = half
         other = SIDES[1 - SIDES.index(name)]
-        said = {
-            "source_pieces": say(
-                "The output has no tokenizer yet: choose one above, or use the source's tokenizer for both."
-            ),
-            "target_pieces": say(
-                "The source has no tokenizer yet: choose one above, or use the output's tokenizer for both."
-            ),
-        }
+        said = say("The source has no tokenizer yet: choose one above, or use the output's tokenizer for both.")
+        if other == "target_pieces":
+            said = say("The output has no tokenizer yet: choose one above, or use the source's tokenizer for both.")
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(said[name])
-            st.button(
-                say("Use one tokenizer for both sides"),
-                key=SAME,
-                on_click=_answer_all,
-                args=(entry.name, ((other, path),)),
-            )
+            st.caption(said)
+            args = entry.name, ((other, path),)
+            st.button(say("Use one tokenizer for both sides"), key=SAME, on_click=_answer_all, args=args)
 
 
 def half_chosen(model: str) -> tuple[str, str] | None:
@@ -210,22 +196,20 @@ def has_pieces(entry: Entry, report: ImportReport) -> bool:
 
 
 def _choose(model: str, name: str, values: Sequence[Any], place: int | None) -> None:
-    _keep(model, without(session.answers_of(model), name) if place is None else _with(model, name, values[place]))
+    known = session.answers_of(model)
+    _keep(model, without(known, name) if place is None else with_answer(known, name, values[place]))
 
 
 def _take(model: str, name: str, key: str, read: Callable[[str], Answer] = str) -> None:
     """Answer with what was typed or chosen; nothing takes the answer back."""
     found = st.session_state[key]
     text = ",".join(found) if isinstance(found, list) else str(found or "").strip()
-    _keep(model, _with(model, name, read(text)) if text else without(session.answers_of(model), name))
+    known = session.answers_of(model)
+    _keep(model, with_answer(known, name, read(text)) if text else without(known, name))
 
 
 def _answer_all(model: str, found: Sequence[tuple[str, Answer]]) -> None:
     _keep(model, tuple({**dict(session.answers_of(model)), **dict(found)}.items()))
-
-
-def _with(model: str, name: str, value: Answer) -> tuple[tuple[str, Answer], ...]:
-    return with_answer(session.answers_of(model), name, value)
 
 
 def _keep(model: str, found: tuple[tuple[str, Answer], ...]) -> None:
