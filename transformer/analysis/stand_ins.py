@@ -29,7 +29,8 @@ def stand_ins(model: Transformer) -> frozenset[str]:
     """The names of a model's tensors that stand in for what it does not have, the biases beside them included."""
     if model not in _FOUND:
         tensors = dict(model.named_parameters())
-        identities = [name for name, one in tensors.items() if name.endswith(_ends(model)) and _is_identity(one)]
+        ends = (PROJECTION, TABLE, *((MAP,) if model.config.activation == "none" else ()))
+        identities = [name for name, one in tensors.items() if name.endswith(ends) and _is_identity(one)]
         biases = (name.removesuffix("weight") + "bias" for name in identities)
         zeros = (name for name in biases if name in tensors and not tensors[name].any())
         _FOUND[model] = frozenset((*identities, *zeros))
@@ -38,13 +39,8 @@ def stand_ins(model: Transformer) -> frozenset[str]:
 
 def said(names: frozenset[str], beginning: str = "") -> list[Sentence]:
     """What to say of those whose names begin so."""
-    return [
-        text for end, text in SAID.items() if any(one.startswith(beginning) and one.endswith(end) for one in names)
-    ]
-
-
-def _ends(model: Transformer) -> tuple[str, ...]:
-    return (PROJECTION, TABLE, *((MAP,) if model.config.activation == "none" else ()))
+    ours = [one for one in names if one.startswith(beginning)]
+    return [text for end, text in SAID.items() if any(one.endswith(end) for one in ours)]
 
 
 def _is_identity(one: Tensor) -> bool:

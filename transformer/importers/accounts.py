@@ -39,14 +39,13 @@ def account(
     names = dict.fromkeys(
         (*sources, *_in_every_layer(found, [*needed, *(_LAYER.sub(r"\1.layers.*.\3", name) for name in sources)]))
     )
+    given = sources.keys() - absent.keys()
     return ImportReport(
         source=weights.label,
         recognised=found.table.name,
         file_tensors=tuple(_of_file(name, found, weights) for name in weights.tensors),
         model_tensors=tuple(
-            ModelTensor(name, shapes.get(name), filled=absent[name])
-            if name in absent
-            else ModelTensor(name, shapes.get(name), (sources[name].source,) if name in sources else ())
+            ModelTensor(name, shapes.get(name), (sources[name].source,) if name in given else (), absent.get(name))
             for name in names
         ),
         fields=tuple(fields),

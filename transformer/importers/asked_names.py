@@ -48,6 +48,7 @@ _WHY = {
     OUTPUT_BIAS: say("No tensor's name suggests a bias of the output layer; perhaps it has none."),
 }
 _NORM = say("No tensor's name suggests a norm after the last layer; perhaps there is none.")
+_MODELS = say("The file has several models, behind different prefixes. Choose one.")
 _SEVERAL = say("The names of several tensors suggest the same part of the model.")
 
 
@@ -77,11 +78,12 @@ def with_questions(
 ) -> list[Field]:
     """The fields, with questions about the tensors that are left over in the place of those that they settle."""
     found, values = understood.match, {one.name: one.value for one in fields}
-    several = {} if PREFIX in answers else _prefixes(found, weights)
+    models = [] if PREFIX in answers else rivals(found, list(weights.tensors))
+    prefixes = (one or parts.NONE for one in (found.prefix, *models))
+    several = {PREFIX: ask(PREFIX, _MODELS, *prefixes)} if models else {}
     missing = understood.report.missing
-    inside = parts.questions(found, missing, unused(found), weights)
+    inside = [*parts.questions(found, missing, unused(found), weights), *parts.stacks(found, answers)]
     outside = _questions(understood, values, weights, answers)
-    inside += parts.stacks(found, answers)
     asked = several or {one.name: one for one in (*_doubles(found, answers), *inside, *outside) if one.choices}
     offered = {name for one in asked.values() for choice in one.choices for name in str(choice.value).split(",")}
     rest = [name for name in found.left_over if name not in offered and not offered & set(parts.paths(name, found))]
@@ -110,14 +112,6 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) ->
     groups = [next((f"{one}*" for one in copied if name.startswith(one)), name) for name in outside]
     before = said.split(",") if isinstance(said, str) else said
     return ask(IGNORED, why, *before, *groups)
-
-
-def _prefixes(found: Match, weights: Weights) -> dict[str, Field]:
-    """The question which of several models in a file is meant."""
-    others = rivals(found, list(weights.tensors))
-    why = say("The file has several models, behind different prefixes. Choose one.")
-    choices = (one or parts.NONE for one in (found.prefix, *others))
-    return {PREFIX: ask(PREFIX, why, *choices)} if others else {}
 
 
 def _doubles(found: Match, answers: Mapping[str, Any]) -> Iterator[Field]:

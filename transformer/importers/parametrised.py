@@ -19,15 +19,15 @@ from words import Sentence, say
 # A length and a direction: the end of their names, and what stands for both in the name of the weight.
 _NORMED = (("weight_g", "weight_v"), ("parametrizations.weight.original0", "parametrizations.weight.original1"))
 _MERGE = say("Merge the adapter into the weights (PEFT: `merge_and_unload()`), and save the merged model.")
-_PLAIN = say("Save the model without quantisation, in float32 or a 16-bit format.")
+_QUANTISED = say("a quantised weight")
 _REMOVE = say("Remove the parametrisation (`torch.nn.utils.parametrize.remove_parametrizations`), and save again.")
 _KINDS: tuple[tuple[str, Sentence, Sentence], ...] = (  # what a name has in it
     (r"(^|\.)(lora_\w+|base_layer)(\.|$)", say("an adapter (LoRA)"), _MERGE),
     (
         r"(^|\.)(qweight|qzeros|g_idx|SCB|weight_format|_packed_params|weight_scale(_inv)?|weight_zero_point)(\.|$)"
         r"|weight\.(absmax|nested_absmax|quant_map|nested_quant_map|quant_state\.\w+)$",
-        say("a quantised weight"),
-        _PLAIN,
+        _QUANTISED,
+        say("Save the model without quantisation, in float32 or a 16-bit format."),
     ),
     (r"weight_orig$|weight_mask$", say("a weight with spectral normalisation or pruning"), _REMOVE),
     (r"(^|\.)parametrizations\.", say("a parametrised weight"), _REMOVE),
@@ -55,18 +55,13 @@ def together(length: Tensor, direction: Tensor) -> Tensor:
 def check(tensors: Mapping[str, TensorInfo], *, label: str) -> None:
     """Refuse a file that holds weights in parts; names the first one and how to save them."""
     for name, info in tensors.items():
+        is_small = name.endswith("weight") and len(info.shape) == 2 and info.dtype in _SMALL
         for pattern, what, remedy in _KINDS:
-            if re.search(pattern, name):
-                raise _refused(name, what, remedy, label)
-        if name.endswith("weight") and len(info.shape) == 2 and info.dtype in _SMALL:
-            raise _refused(name, say("a quantised weight"), _PLAIN, label)
-
-
-def _refused(name: str, what: Sentence, remedy: Sentence, label: str) -> CheckpointError:
-    return CheckpointError(
-        "{label}: tensor {tensor} is part of {what}, not a plain weight. {remedy}",
-        label=label,
-        tensor=shown(name),
-        what=what,
-        remedy=remedy,
-    )
+            if re.search(pattern, name) or (is_small and what is _QUANTISED):
+                raise CheckpointError(
+                    "{label}: tensor {tensor} is part of {what}, not a plain weight. {remedy}",
+                    label=label,
+                    tensor=shown(name),
+                    what=what,
+                    remedy=remedy,
+                )

@@ -209,10 +209,7 @@ def _refusals(found: str) -> dict[str, Sentence]:
             "is damaged or not a weights file: reading it stopped with {found}; copy or download it again.",
             found=shown(found),
         ),
-        "torchscript": say(
-            "is a TorchScript program, not just weights. {remedy}",
-            remedy=SAVE_AGAIN,
-        ),
+        "torchscript": say("is a TorchScript program, not just weights. {remedy}", remedy=SAVE_AGAIN),
         "exported": say("is an exported program (.pt2), not just weights. {remedy}", remedy=SAVE_AGAIN),
         "zip": say("is a zip archive that torch.save did not write; unpack it, and open the weights file in it."),
         "packed": say(

@@ -60,21 +60,16 @@ def _id(field: Field, tokenizers: Tokenizers) -> Field:
     if field.how != "asked":
         return field
     if tokenizers.raw:
-        return (
-            _or_else(field, None, say("Without a tokenizer, texts are typed as ids, so no text is unknown."))
-            if field.name == "unk_id"
-            else field
-        )
-    found = [
+        why = say("Without a tokenizer, texts are typed as ids, so no text is unknown.")
+        return inferred(field.name, None, why) if field.name == "unk_id" else field
+    first, second = (
         next(((i, name) for name in CALLED[field.name] if (i := one.id_of(name)) is not None), None)
         for one in (tokenizers.source, tokenizers.target)
-    ]
-    first, second = found
+    )
     if first is not None and second is not None:
         if first[0] == second[0]:
-            return Field(
-                field.name, "read", first[0], say("In the tokenizer, this piece is called {name}.", name=first[1])
-            )
+            why = say("In the tokenizer, this piece is called {name}.", name=first[1])
+            return Field(field.name, "read", first[0], why)
         why = say(
             "The two tokenizers give this piece different ids, {first} and {second}, but the model can have only "
             "one id for it.",

@@ -155,10 +155,9 @@ def _positions() -> Iterator[Rule]:
 TUTORIALS = Table(
     name=say("An encoder and a decoder whose tensors have names from tutorials."),
     rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions()),
-    unused=(
-        Unused("src_mask", say("this tensor is a mask, which is rebuilt for each sentence")),
-        Unused("tgt_mask", say("this tensor is a mask, which is rebuilt for each sentence")),
-        Unused("mask", say("this tensor is a mask, which is rebuilt for each sentence")),
+    unused=tuple(
+        Unused(name, say("this tensor is a mask, which is rebuilt for each sentence"))
+        for name in ("src_mask", "tgt_mask", "mask")
     ),
 )
 

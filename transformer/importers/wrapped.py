@@ -123,14 +123,9 @@ def _check_odd(flat: Mapping[str, Any], label: str) -> None:
 
 ODD_TENSORS = {
     "quantized": say("quantised"),
-    "sparse_coo": say("sparse"),
-    "sparse_csr": say("sparse"),
-    "sparse_csc": say("sparse"),
-    "sparse_bsr": say("sparse"),
-    "sparse_bsc": say("sparse"),
+    **dict.fromkeys((f"sparse_{kind}" for kind in ("coo", "csr", "csc", "bsr", "bsc")), say("sparse")),
     "meta": say("without values (on the meta device)"),
-    "complex128": say("of complex numbers"),
-    "complex32": say("of complex numbers"),
+    **dict.fromkeys(("complex32", "complex128"), say("of complex numbers")),
 }
 
 

@@ -31,7 +31,7 @@ from transformer.importers.huggingface.rotary_config import grows
 from transformer.importers.huggingface.without_effect import ASKS_FOR_CODE, WITHOUT_EFFECT
 from transformer.importers.imported import Content, Imported
 from transformer.importers.keys import Match, Table
-from transformer.importers.report import Field
+from transformer.importers.report import Field, ask
 from transformer.importers.weights import Weights, open_weights
 from transformer.model.config import MAX_LENGTH, ModelConfig
 from words import Sentence, say
@@ -126,7 +126,7 @@ class _Import:
         if "eos_id" not in of_ids & self.answers.keys():
             said["eos_id"] = end or self._end(said, asked)
         if said["decoder_start_id"] is beyond.get("decoder_start_id") and said["n_encoder_layers"].value:
-            asked.append(Field("decoder_start_id", "asked", None, said["decoder_start_id"].evidence))
+            asked.append(ask("decoder_start_id", said["decoder_start_id"].evidence))
         if said["decoder_start_id"].value is None:
             said["decoder_start_id"] = said["eos_id" if said["bos_id"].value is None else "bos_id"]
         config, facts = config_of(said, label=self.files.name), {"n_heads": said["n_heads"].value}
@@ -234,7 +234,7 @@ class _Import:
             return Known(self.answers["eos_id"], say("Your answer."), "answered")
         why = say("neither config.json nor the tokenizer specifies which piece ends an output")
         why = said["eos_id"].evidence if said["eos_id"].how == "inferred" else why
-        asked.append(Field("eos_id", "asked", None, why))
+        asked.append(ask("eos_id", why))
         return Known(int(said["pad_id"].value == 0), why)  # for the shapes, which do not depend on it
 
 

@@ -14,7 +14,7 @@ from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, TokenizerError, shown
 from transformer.files.files import FolderFiles
 from transformer.importers.huggingface.config_settings import Fields, Known, inferred
-from transformer.importers.report import Choice, Field
+from transformer.importers.report import Field, ask
 from transformer.text import languages, library, vocabulary_files
 from transformer.text.options import CONFIG, FILES, Options, options_of_config
 from transformer.text.tokenizer import AnyTokenizer
@@ -86,9 +86,7 @@ def choose(
         codes = _codes(name, names, options, content)
         if codes and not (source_language and target_language):
             why = say("the tokenizer supports many languages, and the language cannot be inferred from the text")
-            choices = tuple(Choice(code) for code in codes)
-            questions = tuple(Field(key, "asked", None, why, choices) for key in LANGUAGES)
-            return Chosen(None, None, questions, codes)
+            return Chosen(None, None, tuple(ask(key, why, *codes) for key in LANGUAGES), codes)
         options = replace(options, source_language=source_language, target_language=target_language)
         made = Vocabularies(name, options, content)
         source, _ = made.open()
