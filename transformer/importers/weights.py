@@ -33,7 +33,6 @@ from transformer.importers.wrapped import unwrapped, without_wrappers
 from words import Sentence, joined, say
 
 WHOLE, PICKLED, TENSORS = "model.safetensors", "pytorch_model.bin", ".safetensors"
-PICKLES = (".pt", ".pth", ".bin", ".ckpt")
 OUTLINE = ".outline.json"  # beside a tensor file that a file of torch.save was written anew as
 INDEX = "model.safetensors.index.json"
 MAX_INDEX = 16_000_000
@@ -161,7 +160,7 @@ def _chosen(files: FolderFiles, folder: Path) -> str:
             folder=files.name,
         )
     there = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    found = [path.name for path in there if path.suffix in (TENSORS, *PICKLES, npz.SUFFIX)]
+    found = [path.name for path in there if path.suffix in (TENSORS, *kinds.PICKLED, npz.SUFFIX)]
     found = found or [path.name for path in there if kinds.looked_at(path)[0]]
     if len(found) == 1:
         return found[0]

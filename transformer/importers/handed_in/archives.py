@@ -75,9 +75,7 @@ def _check_end(file: BinaryIO, label: str, limits: Limits) -> None:
     place = tail.rfind(_END)
     if place < 0 or len(tail) - place < _END_BYTES:
         raise CheckpointError("{label}: is not a zip archive, or is cut off; pack or copy it again.", label=label)
-    n_entries, n_bytes = struct.unpack("<H", tail[place + 10 : place + 12]) + struct.unpack(
-        "<I", tail[place + 12 : place + 16]
-    )
+    n_entries, n_bytes = struct.unpack("<HI", tail[place + 10 : place + 16])
     if n_entries > limits.files or n_bytes > _MOST_LIST:
         raise _too_many(n_entries, label, limits)
 

@@ -23,7 +23,7 @@ from transformer.errors import CheckpointError, ClauseError, TokenizerError
 from transformer.files import kinds, strictjson, tensorfile
 from transformer.files.kinds import PICKLED
 from transformer.importers import npz, pickle_child, pickles, weights
-from transformer.importers.weights import OUTLINE, PICKLES, TENSORS, WHOLE
+from transformer.importers.weights import OUTLINE, TENSORS, WHOLE
 from transformer.text import sentencepiece_check
 
 SENTENCEPIECE = (".model", ".spm")
@@ -43,7 +43,7 @@ def is_opened(name: str, source: Path) -> bool:
 def kind(name: str, source: Path) -> str:
     """The ending that a file should have by its first bytes; that of its name, where those say nothing."""
     ending, start = Path(name).suffix.lower(), kinds.start_of(source)
-    torch = ending if ending in PICKLED else PICKLES[0]
+    torch = ending if ending in PICKLED else PICKLED[0]
     own = {None: ending, "torch": torch, "tensors": TENSORS, "arrays": npz.SUFFIX}
     return own[kinds.kind_of(start, source.stat().st_size, name)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from transformer.errors import CheckpointError, shown
-from transformer.files.kinds import is_archive, looked_at
+from transformer.files.kinds import PICKLED, is_archive, looked_at
 from transformer.importers import opening
 from transformer.importers.handed_in import canonical
 from transformer.importers.handed_in.archives import unpack
@@ -107,7 +107,7 @@ def _check_kinds(
     """Refuse what cannot become a model before anything of it is read."""
     ending = {name: canonical.kind(name, path) for name, path in chosen.items()}
     weights = [name for name in chosen if ending[name] in canonical.WEIGHTS]
-    refused = [name for name in weights if ending[name] in canonical.PICKLED]
+    refused = [name for name in weights if ending[name] in PICKLED]
     if refused and not pickles:
         raise CheckpointError(
             "{name}: this server does not accept torch.save files; save the weights as safetensors.",

@@ -27,6 +27,7 @@ from transformer.importers.handed_in import canonical, said, worker
 from transformer.importers.handed_in.handed_folder import Read, Received
 from transformer.importers.handed_in.handed_limits import OURS, Limits
 from transformer.importers.pickles import KEPT
+from transformer.importers.weights import TENSORS
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULE = "transformer.importers.handed_in.worker"
@@ -198,7 +199,7 @@ def _check_made(made: Path, limits: Limits) -> None:
     """Nothing but plain files of the kinds that `canonical` writes, and not more than there may be."""
     files = FolderFiles(made, inside=made.parents[1].resolve())
     names = os.listdir(made)
-    endings = {canonical.TENSORS, ".json", *canonical.SENTENCEPIECE, *canonical.TEXTS}
+    endings = {TENSORS, ".json", *canonical.SENTENCEPIECE, *canonical.TEXTS}
     if len(names) > 2 * limits.files or any(Path(name).suffix.lower() not in endings for name in names):
         raise CheckpointError(worker.CRASHED)
     for name in names:
