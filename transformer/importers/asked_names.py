@@ -57,10 +57,9 @@ def named(found: Match, answers: Mapping[str, Any], weights: Weights) -> Match:
     both = tuple(POSITION_OF.values())
     for question in (*TABLES, POSITIONS, OUTPUT_BIAS):
         if question in used(answers, weights):
-            name, targets = _there(question, answers[question], weights), (question,)
-            if question == POSITIONS:
-                targets = tuple(one for one in both if one not in found.sources) or both
-            found = _taking(found, name, targets)
+            name = _there(question, answers[question], weights)
+            without = tuple(one for one in both if one not in found.sources) or both
+            found = _taking(found, name, without if question == POSITIONS else (question,))
             bias = f"{name.removesuffix('weight')}bias"
             if question == "output_table" and bias != name and bias in found.left_over:
                 found = _taking(found, bias, (OUTPUT_BIAS,))

@@ -123,8 +123,8 @@ def _usual(folder: Path) -> Given:
     def first(*names: str) -> Path | None:
         return next((folder / name for name in names if (folder / name).exists()), None)
 
-    sides = (first(*(side + end for side in names for end in _ENDINGS)) for names in _SIDES)
-    return Given(*sides, first(*_BOTH))
+    source, target = (first(*(side + end for side in names for end in _ENDINGS)) for names in _SIDES)
+    return Given(source, target, first(*_BOTH))
 
 
 def _taken(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path | None) -> Tokenizers:
