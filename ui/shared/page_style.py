@@ -67,7 +67,7 @@ RULES = """
   color: light-dark(#fff, #10161d);
 }
 [data-testid="stCode"] .token.variable { color: inherit; }
-/* The button of the presentation stands under Streamlit's menu; what it begins hides the menu until it is asked for. */
+/* The button of the presentation stands under Streamlit's menu, which hides as the pages' does, until asked for. */
 .st-key-presenter { position: fixed; z-index: 30; top: 3rem; right: 0.5rem; width: auto !important; }
 :root.gf-present .st-key-presenter { top: 0.6rem; }
 :root.gf-present :is([data-testid="stSidebar"], [data-testid="stHeader"]) { display: none; }
