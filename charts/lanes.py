@@ -1,7 +1,7 @@
 """The lanes of a tree's branches, which grow from left to right; lanes are reused.
 
-A branch begins where it leaves another and ends with its last node. It takes the nearest free lane, so edges are
-short; a lane is free where no other branch is, so branches that end early make room.
+A branch begins where it leaves another and ends with its last node. Those that reach the edge stand in order; any
+other takes the nearest free lane. A lane is free where no other branch is.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ def lanes(nodes: Sequence[Growing]) -> dict[int, int]:
     branches = _branches(nodes)
     taken: dict[int, list[tuple[float, float]]] = defaultdict(list)
     found: dict[int, int] = {}
-    for branch in sorted(branches, key=lambda branch: _urgency(branch, named)):
+    for n, branch in enumerate(sorted(branches, key=lambda branch: _urgency(branch, named))):
         first, last = named[branch[0]], named[branch[-1]]
         end = float("inf") if last.stays else last.step + _AFTER
-        lane = _nearest(taken, found.get(first.parent, 0) if first.parent is not None else 0, first.step, end)
+        beside = found.get(first.parent, 0) if first.parent is not None else 0
+        lane = n if last.stays else _nearest(taken, beside, first.step, end)
         taken[lane].append((first.step - _BEFORE, end))
         found |= dict.fromkeys(branch, lane)
     top = min(found.values(), default=0)

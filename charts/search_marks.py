@@ -101,7 +101,8 @@ def names(twigs: Sequence[Twig], at: Places, n_steps: int) -> list[Spec]:
 
 def _text(ones: Sequence[Twig], at: Places, side: str, colour: str, limit: int, lower: float) -> Spec:
     look = {"textposition": side, "textfont": {**_FONT, "color": colour}, **_BESIDE}
-    look["text"] = [literal(shortened(twig.piece, limit=limit)) for twig in ones]
+    beside = "\u00a0" * (side == "middle left")  # such a text ends in the middle of its mark
+    look["text"] = [literal(shortened(twig.piece, limit=limit)) + beside for twig in ones]
     return layer("text", [at[twig.place][0] for twig in ones], [at[twig.place][1] + lower for twig in ones], look)
 
 

@@ -158,3 +158,18 @@ def test_charts_take_the_width_there_is(stage):
         expected=True,
     )
     assert chart.bounding_box()["width"] < before
+
+
+def test_a_place_of_no_width_waits_until_there_is_some(stage):
+    """While a page is laid out a chart's place may be 16 pixels wide, where Plotly places titles at infinity."""
+    said = []
+    stage.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+    shown = "document.querySelector(\"[aria-label='An attention map.']\")._fullLayout.width"
+    before = stage.evaluate(shown)
+    chart = stage.locator(CELLS)
+    chart.evaluate("root => { root.style.width = '16px'; }")
+    wait_for_rest(stage)
+    chart.evaluate("root => { root.style.width = ''; }")
+    wait_for_rest(stage)
+    comes_to(stage, lambda: stage.evaluate(shown), before)
+    assert said == []

@@ -135,6 +135,45 @@ def test_typing_begins_nothing_and_the_button_does(server, page):
     expect(page.locator(PRESENTED)).to_have_count(0)
 
 
+def test_the_menu_lies_over_the_page_and_one_key_opens_the_next(server, page):
+    open_page(page, f"{server.url}/attention?model=reverse&src=abcdef&panel=flow&present=1")
+    sidebar, lines = page.get_by_test_id("stSidebar"), page.locator(".gf-flow-scroll")
+    expect(sidebar).to_be_hidden()
+    expect(page.get_by_role("button", name="Next page")).to_be_visible()
+    before = lines.bounding_box()
+    page.keyboard.press("m")
+    expect(sidebar.get_by_role("link", name="Attention")).to_be_focused()
+    assert lines.bounding_box() == before, "the menu moves what it lies over"
+    page.keyboard.press("Escape")
+    expect(sidebar).to_be_hidden()
+    assert presented(page), "the key that closes the menu ends the presentation, too"
+    page.get_by_role("button", name="Menu", exact=True).click()
+    sidebar.get_by_role("link", name="Step through decoding").click()
+    expect(sidebar).to_be_hidden()
+    page.wait_for_function("location.pathname.endsWith('/step')")
+    wait_for_idle(page)
+    page.keyboard.press("n")
+    page.wait_for_function("location.pathname.endsWith('/attention')")
+    wait_for_idle(page)
+    expect_address(page, present="1", src="abcdef", panel="flow")
+    page.keyboard.press("p")
+    expect(sidebar).to_be_visible()
+    expect(page.get_by_role("button", name="Next page")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "last"), [("I+like+coffee.&layer=1", "gf-flow-tools"), (SENTENCE, "gf-flow-token")]
+)
+def test_presented_lines_begin_under_the_controls_and_are_in_sight(server, tab, sentence, last):
+    tab.set_viewport_size(SMALL)
+    turn_to(tab, f"{server.url}/attention?model=en-fr&src={sentence}&kind=cross&panel=flow&present=1")
+    wait_for_idle(tab)
+    stepper, first, end = (tab.locator(f".{name}").first for name in ("st-key-stepper", "gf-flow-token", last))
+    ends = lambda locator: sum(locator.bounding_box()[side] for side in ("y", "height"))  # noqa: E731
+    comes_to(tab, lambda: first.bounding_box()["y"] - ends(stepper) < 150, expected=True)
+    comes_to(tab, lambda: ends(end) <= 720, expected=True)
+
+
 # ---------------------------------------------------------------- a chart as large as the window
 
 

@@ -57,6 +57,13 @@ def test_no_two_beginnings_of_a_step_share_a_lane(nodes):
                 assert found[early.place] != found[late.place]
 
 
+@given(growths())
+def test_what_is_written_at_the_edge_stands_in_its_order(nodes):
+    found = lanes(nodes)
+    kept = sorted((node for node in nodes if node.stays), key=lambda node: node.order)
+    assert [found[node.place] for node in kept] == sorted(found[node.place] for node in kept)
+
+
 def drawn(**more):
     return charts.search_tree(TWIGS, LEAVES, title="T", start="<s>", n_steps=2, **more)
 
@@ -116,4 +123,5 @@ def test_what_was_dropped_has_its_name_away_from_what_was_kept():
     spec = charts.search_tree_spec(twigs, [], title="T", start="<s>", n_steps=2, step=0)
     (names,) = [trace for trace in spec["data"] if trace.get("text") and "dropped piece" in trace["text"][0]]
     assert names["textposition"] == "middle left"
+    assert all(text.endswith("\u00a0") for text in names["text"]), "the name hides the left half of its mark"
     assert max(names["x"]) < 1

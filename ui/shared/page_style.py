@@ -67,10 +67,15 @@ RULES = """
   color: light-dark(#fff, #10161d);
 }
 [data-testid="stCode"] .token.variable { color: inherit; }
-/* The button of the presentation stands under Streamlit's menu; what it begins hides the menu, too. */
+/* The button of the presentation stands under Streamlit's menu, which hides as the pages' does, until asked for. */
 .st-key-presenter { position: fixed; z-index: 30; top: 3rem; right: 0.5rem; width: auto !important; }
 :root.gf-present .st-key-presenter { top: 0.6rem; }
 :root.gf-present :is([data-testid="stSidebar"], [data-testid="stHeader"]) { display: none; }
+:root.gf-present.gf-menu-open [data-testid="stSidebar"] {
+  display: flex; position: fixed !important; inset: 0 auto 0 0; z-index: 40; transform: none !important;
+  width: 20rem !important; box-shadow: 0 0 2rem rgb(0 0 0 / 35%);
+}
+:root.gf-menu-open [data-testid="stSidebarCollapseButton"] { display: none; }
 :root.gf-present [data-testid="stMainBlockContainer"] { max-width: none; }
 .gf-pieces { margin: 0; line-height: 2; }
 .gf-pieces span {

@@ -9,11 +9,11 @@ const PAGE = "[data-testid='stMainBlockContainer']";
  * The height that the window has left under all that stands above an element, before anybody scrolls, and at most
  * `most`; its own where that is too little, as it is for what nobody sees before scrolling.
  * @param {HTMLElement} element
- * @param {{ own: number, least: number, most: number }} heights
+ * @param {{ own: number, least: number, most: number, below?: number }} heights `below` of what shall be seen under it
  */
-export function fittedHeight(element, { own, least, most }) {
+export function fittedHeight(element, { own, least, most, below = BELOW }) {
   const scrolled = element.closest(SCROLLER)?.scrollTop ?? 0;
-  const left = Math.floor(window.innerHeight - element.getBoundingClientRect().top - scrolled) - BELOW;
+  const left = Math.floor(window.innerHeight - element.getBoundingClientRect().top - scrolled - below);
   return left < least ? own : Math.min(left, most);
 }
 

@@ -2,7 +2,7 @@
 // Gives columns, rows and letters their sizes for the room there is.
 
 import { cssVariable, pen } from "../common/dom.js";
-import { typeScale } from "../common/present.js";
+import { isPresenting, typeScale } from "../common/present.js";
 import { fittedHeight } from "../common/room.js";
 import { update } from "./drawing.js";
 import { placeRows, rowCentre } from "./places.js";
@@ -22,11 +22,15 @@ const SIZES = [[40, 17], [26, 14], [20, 13], [17, 12], [0, 11]];
 export function roomOf(view) {
   const isLarge = view.under.isLarge(), own = Math.round(ROOM * typeScale(isLarge));
   if (isLarge) return Math.max(LEAST_ROOM, window.innerHeight - 180 * typeScale(isLarge));
-  return fittedHeight(view.scroll, { own, least: LEAST_ROOM, most: own });
+  const below = view.body.getBoundingClientRect().bottom - view.scroll.getBoundingClientRect().bottom;
+  const heights = { own, least: LEAST_ROOM, most: own };
+  const withTools = isPresenting() ? fittedHeight(view.scroll, { ...heights, below }) : own;
+  return withTools < own ? withTools : fittedHeight(view.scroll, heights);
 }
 
 /** @param {View} view */
 export function layOut(view) {
+  view.body.classList.toggle("gf-flow-presented", isPresenting());
   view.width = view.scroll.clientWidth;
   if (!view.width) return;  // in a closed tab: the size observer calls again when it opens
   const isLarge = view.under.isLarge();

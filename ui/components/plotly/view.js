@@ -26,7 +26,7 @@ import { addTools, askedRanges, refreshTools } from "./tools.js";
 /** @import { Figure, Film, Plot, Plotly, Trace, View } from "./types.js" */
 
 const MOST_GROWN = 1.3;
-const SCROLL_BAR = 14;
+const SCROLL_BAR = 14, LEAST = 64;  // pixels; in less Plotly places its titles at infinity
 const NO_TABLE = "none";  // as in `saved_pages.py`
 const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, responsive: false, showLink: false };
 
@@ -150,7 +150,7 @@ async function drawOnce(view) {
   view.width = Math.floor(view.root.clientWidth);
   view.scale = typeScale(view.under.isLarge());
   view.height = heightOf(view);
-  if (!view.width) return;  // in a closed tab or expander: the size observer calls again when it opens
+  if (view.width < LEAST) return;  // closed, or a page that is still being laid out: the size observer calls again
   const figure = parsedFigure(view.data.figure);
   if (!figure.data?.length) return note(view, say("Nothing to draw yet."));
   try {

@@ -12,10 +12,12 @@ import { say } from "../common/words.js";
 
 /** @import { Create, PresenterPayload, Show } from "../common/payloads.js" */
 
-/** @typedef {{ button: HTMLButtonElement, skip: HTMLAnchorElement }} View */
+/** @typedef {{ button: HTMLButtonElement, menu: HTMLButtonElement, next: HTMLButtonElement, skip: HTMLAnchorElement }} View */
 
 const SENTENCE = ".st-key-source input";
+const PAGES = ".st-key-menu a:not(.gf-this)", MENU = "gf-menu-open";
 const SCREEN = "M3 4h18M5 4v10.5h14V4M12 14.5v3M8 21l4-3.5 4 3.5";  // on a stand
+const LINES = "M4 6h16M4 12h16M4 18h16", ARROW = "M4 12h15M13 6l6 6-6 6";
 const WRITTEN = "textarea, select, [contenteditable]:not([contenteditable='false']), [role='textbox'], [role='combobox']";
 /** Inputs that take no letters. */
 const CHOSEN = new Set(["button", "checkbox", "color", "file", "image", "radio", "range", "reset", "submit"]);
@@ -34,11 +36,11 @@ function isFree(event) {
 }
 
 /**
- * Whether a key begins or ends the presentation.
+ * Whether a key is pressed that the app has: P begins or ends the presentation.
  * @param {KeyboardEvent} event
  */
-export function togglesIt(event) {
-  return event.key.toLowerCase() === "p" && isFree(event);
+export function togglesIt(event, letter = "p") {
+  return event.key.toLowerCase() === letter && isFree(event);
 }
 
 /**
@@ -49,6 +51,23 @@ export function endsIt(event) {
   if (event.key !== "Escape" || !isFree(event)) return false;
   if (event.composedPath().some((node) => node instanceof HTMLDialogElement)) return false;
   return !Array.from(document.querySelectorAll(OPEN)).some((element) => element.getClientRects().length > 0);
+}
+
+/** Lay the menu over what is presented, or take it away; gives back whether it was there. */
+function layMenu(open = false, { classList } = document.documentElement, was = classList.contains(MENU)) {
+  classList.toggle(MENU, open);
+  if (open) pages().find((page) => page.ariaCurrent)?.focus();
+  return was;
+}
+
+/** The links to pages, in the menu's order. */
+const pages = () => /** @type {HTMLElement[]} */ (Array.from(document.querySelectorAll(PAGES)));
+
+/** @type {(path: string, letter: string, act: () => void) => HTMLButtonElement} */
+function keyed(path, letter, act) {
+  const button = makeButton("gf-present-button", "", "", act, { "aria-keyshortcuts": letter });
+  button.append(icon(path), make("kbd", "gf-present-key", letter));
+  return button;
 }
 
 /** What the keyboard comes to first: a link past all of the menu. */
@@ -67,17 +86,22 @@ function skipLink() {
 /** @type {Create<View>} */
 function create(root, signal) {
   const toggle = () => present(!isPresenting());
-  const button = makeButton("gf-present-button", "", "", toggle, { "aria-keyshortcuts": "P" });
-  button.append(icon(SCREEN), make("kbd", "gf-present-key", "P"));
-  root.append(button);
+  const unfold = () => layMenu() || layMenu(true);
+  const follow = () => pages()[(pages().findIndex((page) => page.ariaCurrent) + 1) % pages().length]?.click();
+  const button = keyed(SCREEN, "P", toggle), menu = keyed(LINES, "M", unfold), next = keyed(ARROW, "N", follow);
+  root.append(button, menu, next);
   // After all others were asked: whoever has used the key says so.
   window.addEventListener("keydown", (event) => {
     if (togglesIt(event)) toggle();
-    else if (isPresenting() && endsIt(event)) present(false);
+    else if (!isPresenting()) return;
+    else if (togglesIt(event, "m")) unfold();
+    else if (togglesIt(event, "n")) follow();
+    else if (endsIt(event) && !layMenu()) present(false);
   }, { signal });
+  document.addEventListener("click", ({ target }) => target instanceof Element && target.closest(PAGES) && layMenu(), { signal });
   followLinks(signal);
   keepFolds(signal);
-  return { button, skip: skipLink() };
+  return { button, menu, next, skip: skipLink() };
 }
 
 /** @type {Show<View, PresenterPayload>} */
@@ -87,13 +111,17 @@ function shown(view, { data: { payload } }) {
 }
 
 /** @param {View} view */
-function show({ button, skip }) {
+function show({ button, menu, next, skip }) {
   skip.textContent = say("Skip to the sentence");
   const presented = isPresenting();
   button.title = presented
     ? say("End the presentation: back to the usual size, with the sidebar (P or Escape)")
     : say("Present: everything in large type, without the sidebar (P)");
   set(button, { "aria-label": say("Presentation"), "aria-pressed": presented });
+  if (!presented) layMenu();
+  menu.hidden = next.hidden = !presented;
+  set(menu, { "aria-label": say("Menu"), title: say("The menu, over the page (M or Escape closes it)") });
+  set(next, { "aria-label": say("Next page"), title: say("The next page of the menu (N)") });
 }
 
 export const component = mount({
