@@ -72,7 +72,7 @@ def test_a_model_without_a_table_of_positions_says_what_it_has(open_model, name,
 
 @pytest.mark.parametrize("name", ["halves", "fairseq"])
 def test_sinusoids_of_another_layout_are_drawn_in_turns(open_model, name):
-    test = open_model(name, POSITIONS)
+    test = open_model(name, POSITIONS, apart=0)
     table = opened(name).model.encoder.embedding.positions.table.numpy()
     drawn = numbers(figure(test, "position_table")["data"][0]["z"])
     assert np.array_equal(drawn[:, 0::2], table[:, :6])

@@ -43,7 +43,7 @@ def open_cells(drawn):
 
 @pytest.mark.parametrize("stack", STACKS)
 def test_the_only_table_is_drawn(open_one_stack, stack):
-    test = open_one_stack(stack, POSITIONS)
+    test = open_one_stack(stack, POSITIONS, apart=0)
     table = getattr(opened(stack).model, stack).embedding.positions.table.detach().numpy()
     np.testing.assert_array_equal(numbers(figure(test, "position_table")["data"][0]["z"]), table)
     assert f"The model has no other table of positions, because it is {stack}-only." in told_or_noted(test)

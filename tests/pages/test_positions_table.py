@@ -9,11 +9,14 @@ from tests.pages.test_positions import paper, z_of
 PAGE = ROOT / "pages" / "explore" / "positions.py"
 
 
-def test_sines_stand_apart_from_cosines_when_asked_for(open_page):
+def test_sines_stand_apart_from_cosines_unless_asked_otherwise(open_page):
     test = open_page(PAGE, model="zh-en")
-    check(next(toggle for toggle in test.toggle if toggle.key == "apart").set_value(True).run())
-    assert address(test)["apart"] == "1"
     table = paper(64, 256)
+    check(next(toggle for toggle in test.toggle if toggle.key == "apart").set_value(False).run())
+    assert address(test)["apart"] == "0"
+    np.testing.assert_allclose(z_of(test, "position_table"), table, atol=1e-6)
+    check(next(toggle for toggle in test.toggle if toggle.key == "apart").set_value(True).run())
+    assert "apart" not in address(test)
     np.testing.assert_allclose(z_of(test, "position_table"), np.hstack([table[:, ::2], table[:, 1::2]]), atol=1e-6)
     drawn = figure(test, "position_table")
     assert drawn["layout"]["meta"]["ticks"]["xaxis"]["labels"][126:130] == ["252", "254", "1", "3"]

@@ -88,7 +88,10 @@ def test_what_is_asked_is_listed_and_nothing_is_written(tmp_path, capsys):
     [
         ("eos_id", "expected FIELD=VALUE"),
         ("=3", "expected FIELD=VALUE"),
-        ("colour=red", "there is no question named 'colour'; expected one of eos_id, source_language"),
+        (
+            "colour=red",
+            "there is no question named 'colour'; expected one of bos_id, decoder_start_id, eos_id, pad_id",
+        ),
     ],
 )
 def test_an_answer_to_nothing_is_refused(folder, tmp_path, capsys, given, message):

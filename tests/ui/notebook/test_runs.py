@@ -224,7 +224,7 @@ def test_html_of_a_command_steps(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--out", "map.gif"], "'map.gif': a picture must be .svg, .png or .html."),
+        (["--out", "map.gif"], "map.gif: a picture must be .svg, .png or .html."),
         (["layer", "--out", "map.svg"], "'layer': write it as WORD=VALUE"),
         (["layr=1", "--out", "map.svg"], "'layr' is not an address parameter; choose from layer"),
         (["--panel", "x", "--out", "map.svg"], "'x' is not the name of a picture"),

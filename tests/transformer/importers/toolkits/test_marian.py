@@ -169,7 +169,7 @@ def test_settings_that_are_no_settings(tmp_path):
         ("</s>: 0\nthe: 2\n", "none has the id 1"),
         ("</s>: 0\nthe: 0\n", "'the' has the id 0, which '</s>' already has"),
         ("</s>: 0\nthe five\n", "line 2"),
-        ("</s>: 0\n&a b: 1\n*a : 2\n", "line|YAML"),
+        ("</s>: 0\n&a b: 1\n*a : 2\n", "line|YAML|alias"),
         (vocabulary(40, "x"), "40 pieces, but its embedding table"),
     ],
 )
