@@ -86,12 +86,17 @@ class Judge:
 
     def problems(self, answer: Answer) -> list[str]:
         """What an answer shows that is not its visitor's."""
-        sentence = answer.sentence or self._checkpoint.card.examples[0]
-        which = sentence, answer.changes
-        if which not in self._traces:
-            query = self._checkpoint.query(sentence, interventions=parse(answer.changes))
-            self._traces[which] = self._checkpoint.run(query)
-        return foreign(answer, self._traces[which])
+        examples = self._checkpoint.card.examples
+        trace, *beside = [
+            self._trace(sentence, answer.changes) for sentence in (answer.sentence or examples[0], *examples)
+        ]
+        return foreign(answer, trace, beside=beside)
+
+    def _trace(self, sentence: str, changes: str) -> Trace:
+        if (sentence, changes) not in self._traces:
+            query = self._checkpoint.query(sentence, interventions=parse(changes))
+            self._traces[sentence, changes] = self._checkpoint.run(query)
+        return self._traces[sentence, changes]
 
 
 def visitor_of(

@@ -15,7 +15,7 @@ import itertools
 import json
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -59,14 +59,14 @@ CHANGES = (
     "causal-off",  # no cache, and each prefix is read by itself
 )
 PATIENCE_SECONDS = 2.0  # after which a browser fetches what charts show at other steps
+MASKS = ("mask_bool", "mask_additive")
 MAPS = (
     "cross_map",
     "head_map",
     "overview_encoder",
     "overview_decoder",
     "overview_cross",
-    "mask_bool",
-    "mask_additive",
+    *MASKS,
 )
 CANDIDATES = "candidates"
 SENTENCES = (
@@ -308,12 +308,13 @@ class Visitor:
         return await self._rerun(page=PAGES[self._page])
 
 
-def foreign(answer: Answer, trace: Trace) -> list[str]:
+def foreign(answer: Answer, trace: Trace, *, beside: Sequence[Trace] = ()) -> list[str]:
     """What in an answer does not belong to the visitor's own sentence, in words; empty if all of it does.
 
     Args:
         answer: What came.
         trace: Of the visitor's sentence, made without the server.
+        beside: Of the examples; where the visitor's sentence is the longest of a batch, its masks show one of them.
     """
     found = []
     if STEPPER in answer.drawn:
@@ -323,9 +324,10 @@ def foreign(answer: Answer, trace: Trace) -> list[str]:
             found.append(f"the stepper shows {' '.join((*shown[0], *shown[1]))}")
     rows = [str(label) for label in trace.row_labels()]
     expected = (list(trace.src_pieces), list(trace.read_pieces), rows)
+    others = [axis for one in beside for axis in (list(one.read_pieces), [str(label) for label in one.row_labels()])]
     for key in MAPS:
         for labels in _axes(answer, key):
-            if labels not in expected:
+            if labels not in expected and not (key in MASKS and labels in others):
                 found.append(f"{key} has the axis {labels}")
     if CANDIDATES in answer.drawn:
         table = json.loads(_payload(answer, CANDIDATES)["figure"])["layout"]["meta"]["table"]["rows"]

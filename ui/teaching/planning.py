@@ -74,6 +74,7 @@ def draw() -> None:
         key=f"{CHOSEN}{minutes}",
         default=proposed(known, minutes=minutes),
         format_func=lambda name: known[name].title.said({}),
+        placeholder=say("Choose lessons"),
     )
     chosen = [one for name, one in known.items() if name in names]
     found = plan(chosen, minutes=minutes, votes=2 if votes is None else votes)
