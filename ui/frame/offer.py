@@ -4,7 +4,7 @@ A sentence that was typed switches by itself, with the way back beside it. A lin
 reader's own say which checkpoint it is to be: there the other one is offered.
 
 Letters tell which checkpoint reads what was typed, as its own examples say which letters it reads. That knows Chinese
-from English, and not English from French.
+from English, and not English from French, which the words tell: few of them are whole in the vocabulary.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
+from transformer.text.tokenizer import AnyTokenizer
 from ui.runs import loading
 from ui.shared import drawing
 from ui.shared.door import st
@@ -28,6 +29,7 @@ UNDO: Final = "undo_switch"
 _SWITCHED: Final = "switched"  # in the session
 _IDEOGRAPHS: Final = "CJK"
 _ENOUGH: Final = 0.5
+_FEW, _MOST, _WORDS = 1 / 3, 2 / 3, range(3, 41)  # of a text's words, and of those of the examples; so many tell
 _TO_FOLLOW: Final = "switch_to_follow"  # likewise: set until the whole page was drawn anew
 
 
@@ -83,6 +85,13 @@ def offer(checkpoint: Checkpoint) -> None:
         said = say("This looks like {language}, which this checkpoint does not read.", language=other.language)
         label = drawing.plain(say("Read it with {title}", title=other.title))
         _row(said, label, OFFER, ":material/swap_horiz:", found, text)
+    elif (language := checkpoint.card.source_language) and is_strange(
+        text, checkpoint.card.tried(), checkpoint.src_tokenizer
+    ):
+        told = say(
+            "Most of these words are not pieces of the vocabulary, so this may not be {language}.", language=language
+        )
+        st.caption(drawing.plain(told))
 
 
 def follow_switch(checkpoint: Checkpoint) -> None:
@@ -131,6 +140,19 @@ def reader(text: str, here: Sequence[str], others: Mapping[str, Sequence[str]]) 
         return None
     fitting = (name for name, examples in others.items() if examples and share(text, examples) > _ENOUGH)
     return next(fitting, None)
+
+
+def is_strange(text: str, examples: Iterable[str], tokenizer: AnyTokenizer) -> bool:
+    """Whether few words of a text have their letters in one piece of a vocabulary, as most of the examples' have."""
+    shares = list[float]()
+    for words in (text.split(), " ".join(examples).split()):
+        spelt = [word for word in words if any(map(str.isalpha, word))][: _WORDS[-1]]
+        if len(spelt) < _WORDS[0]:
+            return False
+        pieces = ([tokenizer.piece(i) for i in tokenizer.encode(word).ids] for word in spelt)
+        whole = [sum(any(map(str.isalpha, piece)) for piece in one) == 1 for one in pieces]
+        shares.append(sum(whole) / len(spelt))
+    return shares[0] < _FEW and shares[1] > _MOST
 
 
 def _script(letter: str) -> str:

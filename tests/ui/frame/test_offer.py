@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ui.frame.offer import reader, scripts, share
+from transformer.checkpoint import load
+from ui.frame.offer import is_strange, reader, scripts, share
+from ui.runs.loading import SHIPPED
 
 CHINESE = ("我喜欢喝咖啡。", "汤姆有两个孩子。")
 ENGLISH = ("I like coffee.", "Tom has two children.")
@@ -42,6 +44,38 @@ def test_the_first_that_fits_is_taken():
 
 def test_ideographs_count_as_words():
     assert scripts("Tom 有两个 children") == {"LATIN": 2, "CJK": 3}
+
+
+@pytest.fixture(scope="module")
+def english():
+    return load.load(SHIPPED / "en-fr")
+
+
+@pytest.mark.parametrize(
+    ("text", "strange"),
+    [
+        ("Guten Tag, wie geht es dir heute?", True),
+        ("Der Hund schläft im Garten.", True),
+        ("Tengo dos hijos.", True),
+        ("Ik hou van koffie.", True),
+        ("He goes to school by bus every day.", False),
+        ("The cat sat on the mat.", False),
+        ("The committee postponed the controversial referendum.", False),
+        ("John Smith lives in Springfield, Massachusetts.", False),
+        ("Guten Tag", False),  # two words may be names
+        ("12 + 30 = 42!", False),
+        ("", False),
+    ],
+)
+def test_a_text_of_few_known_words_is_strange(english, text, strange):
+    assert is_strange(text, english.card.tried(), english.src_tokenizer) == strange
+
+
+def test_no_example_is_strange_and_letters_tell_nothing(english):
+    examples = english.card.tried()
+    assert not any(is_strange(text, examples, english.src_tokenizer) for text in examples)
+    letters = load.load(SHIPPED / "reverse")
+    assert not is_strange("Guten Tag lieber Hund", letters.card.tried(), letters.src_tokenizer)
 
 
 @given(st.text(), st.lists(st.text(), max_size=3), st.dictionaries(st.text(), st.lists(st.text(), max_size=3)))
