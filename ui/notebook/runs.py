@@ -109,9 +109,9 @@ class InNotebook:
 
     def _repr_html_(self) -> str:
         title = escape(" | ".join(repr(shown.run.trace) for shown in self.runs))
+        # Without `sandbox`: it makes itself as tall as its content, and with its origin a sandbox would hold nothing.
         frame = (
-            f'<iframe title="{title}" sandbox="allow-scripts allow-downloads allow-popups" '
-            f'srcdoc="{escape(file_of(*self.runs))}" '
+            f'<iframe title="{title}" srcdoc="{escape(file_of(*self.runs))}" '
             f'style="width:100%;height:{FRAME_PIXELS}px;border:0"></iframe>'
         )
         plain = "".join(map(_plain, self.runs))

@@ -56,7 +56,7 @@ RULES = """
 [data-testid="stSidebar"][data-collapsed="true"] ~ * .st-key-page_head { padding-left: 1.75rem; }
 /* What stands above the stepper's controls scrolls away, they stay. */
 .st-key-stepper, [class*="-stepper"] { position: sticky; top: calc(-1 * var(--gf-above, 200vh)); z-index: 20; }
-:root:not(.gf-present) .st-key-stepper { min-height: 7.8rem; }
+@media (min-width: 641px) { :root:not(.gf-present) .st-key-stepper { min-height: 7.8rem; } }
 /* Charts take the room, lines of text do not. */
 [data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] > p,
 [data-testid="stMainBlockContainer"] [data-testid="stCaptionContainer"] p { max-width: 54rem; }

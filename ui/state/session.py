@@ -348,7 +348,7 @@ def use_example(sentence: str) -> None:
 def change_model() -> None:
     """Callback: another checkpoint; its first example takes the place of a sentence it cannot read."""
     st.session_state.update({SOURCE: None, MAX_NEW: DEFAULT_NEW, COMPANIONS: None})
-    replace(MAIN, sentence=0, piece="", neuron=None)
+    replace(MAIN, sentence=None, piece="", neuron=None)
     stand(MAIN, beside=nested.without(standing(MAIN).beside, "src", "do", *nested.LOOKED_AT))
     for slot in SLOTS:
         stand(slot, interventions=())  # of another model's heads
