@@ -37,6 +37,7 @@ NEW = {
     "apart": True,
     "language_choice": "English",
 }  # controls that there were not then, at their defaults
+RETRAINED = ("ce6defeb299d", "3b8b15fe03e2")  # en-fr, which learned what people type first
 KEYS = {"one_layer": "layer", "one_head": "head"}
 
 
@@ -77,7 +78,7 @@ def as_once(key, value):
 
 def opened_now(old):
     """What an address opens; what it names not of the Masks page is the page's own choice, which is another since."""
-    as_text = json.dumps(old, ensure_ascii=False)
+    as_text = json.dumps(old, ensure_ascii=False).replace(*RETRAINED)
     now = json.loads(re.sub(r"(“none”\\*, which is not a valid choice\\*; )source is", r"\1decoder is", as_text))
     names = parse_qs(old["address"])
     if now["link"].get("view", {}).get("mask") == "decoder":
