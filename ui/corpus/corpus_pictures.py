@@ -185,36 +185,34 @@ def _spread(scene: Scene) -> Plot | None:
     edges, counts = _drawn(found)
     name = head_name(scene.kind, *scene.head)
     outside = int(found.counts[0] + found.counts[-1])
-    return Plot(
-        spec=charts.measure_spread_spec(
-            edges,
-            counts,
-            mean=found.mean,
-            interval=interval,
-            title=say("{head}: {measure}", head=name, measure=words.full_title),
-            value_name=capitalised(words.full_title),
-            here=scene.here,
-        ),
-        alt=say(
-            "{measure} of {head} over {n:,} lines: mean {mean:.3f}, 95 % interval {low:.3f} to {high:.3f}.",
-            measure=capitalised(words.title),
-            head=name,
-            n=found.n,
-            mean=found.mean,
-            low=interval[0],
-            high=interval[1],
-        ),
-        how_to_read=joined(
-            " ",
-            [
-                HOW_TO_READ_SPREAD,
-                words.meaning,
-                *[say_n("{n:,} line is outside the chart.", "{n:,} lines are outside the chart.", outside)]
-                * bool(outside),
-            ],
-        ),
-        of_sentence=False,
+    spec = charts.measure_spread_spec(
+        edges,
+        counts,
+        mean=found.mean,
+        interval=interval,
+        title=say("{head}: {measure}", head=name, measure=words.full_title),
+        value_name=capitalised(words.full_title),
+        here=scene.here,
     )
+    alt = say(
+        "{measure} of {head} over {n:,} lines: mean {mean:.3f}, 95 % interval {low:.3f} to {high:.3f}.",
+        measure=capitalised(words.title),
+        head=name,
+        n=found.n,
+        mean=found.mean,
+        low=interval[0],
+        high=interval[1],
+    )
+    read = joined(
+        " ",
+        [
+            HOW_TO_READ_SPREAD,
+            words.meaning,
+            *[say_n("{n:,} line is outside the chart.", "{n:,} lines are outside the chart.", outside)]
+            * bool(outside),
+        ],
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=read, of_sentence=False)
 
 
 def _drawn(found: Summary) -> tuple[np.ndarray, np.ndarray]:

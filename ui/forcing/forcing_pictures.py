@@ -166,24 +166,19 @@ def candidates(scene: Forced) -> Plot:
         ids = [*ids, score.ids[place]]
         probabilities = [*probabilities, float(score.probabilities[place])]
         ranks = [*ranks, int(score.ranks[place])]
-    return Plot(
-        spec=charts.candidates_spec(
-            [score.vocabulary[i] for i in ids],
-            probabilities,
-            ids=ids,
-            chosen=ids.index(score.ids[place]),
-            ranks=ranks,
-            how_chosen=say("the given piece"),
-            title=say("Token {n}: candidates and the given piece", n=place + 1),
-        ),
-        alt=say(
-            "The most probable pieces at token {n}; the given piece is {piece}.",
-            n=place + 1,
-            piece=score.pieces[place],
-        ),
-        how_to_read=HOW_TO_READ_CANDIDATES,
-        said=Said(above=_sees(scene)),
+    spec = charts.candidates_spec(
+        [score.vocabulary[i] for i in ids],
+        probabilities,
+        ids=ids,
+        chosen=ids.index(score.ids[place]),
+        ranks=ranks,
+        how_chosen=say("the given piece"),
+        title=say("Token {n}: candidates and the given piece", n=place + 1),
     )
+    alt = say(
+        "The most probable pieces at token {n}; the given piece is {piece}.", n=place + 1, piece=score.pieces[place]
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CANDIDATES, said=Said(above=_sees(scene)))
 
 
 def _sees(scene: Forced) -> str:
@@ -227,42 +222,34 @@ def _sees(scene: Forced) -> str:
 def losses(scene: Forced) -> Plot:
     """The loss of each right piece; a click means a place."""
     score = scene.score
-    return Plot(
-        spec=charts.piece_losses_spec(
-            score.pieces,
-            score.losses.tolist(),
-            places=range(len(score)),
-            ranks=score.ranks.tolist(),
-            best=[score.vocabulary[i] for i in score.best_ids[:, 0]],
-            best_probabilities=score.best_probabilities[:, 0].tolist(),
-            chosen=scene.place,
-            guessing=score.guessing,
-            title=losses.title,
-        ),
-        alt=say(
-            "The loss of each of the {n} given pieces, the mean loss, and the loss of random guessing.", n=len(score)
-        ),
-        how_to_read=HOW_TO_READ_LOSSES,
-        clicked=place_below(len(score)),
+    spec = charts.piece_losses_spec(
+        score.pieces,
+        score.losses.tolist(),
+        places=range(len(score)),
+        ranks=score.ranks.tolist(),
+        best=[score.vocabulary[i] for i in score.best_ids[:, 0]],
+        best_probabilities=score.best_probabilities[:, 0].tolist(),
+        chosen=scene.place,
+        guessing=score.guessing,
+        title=losses.title,
     )
+    alt = say(
+        "The loss of each of the {n} given pieces, the mean loss, and the loss of random guessing.", n=len(score)
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_LOSSES, clicked=place_below(len(score)))
 
 
 @JUDGED.picture("forcing_perplexity", say("Perplexity by position"))
 def perplexity(scene: Forced) -> Plot:
     """The perplexity of each right piece, and of all up to each; a click means a place."""
     score = scene.score
-    return Plot(
-        spec=charts.perplexity_spec(
-            score.pieces,
-            score.perplexities.tolist(),
-            score.running_perplexity.tolist(),
-            n_pieces=len(score.vocabulary),
-            chosen=scene.place,
-            title=say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
-        ),
-        alt=say(
-            "The perplexity of each of {n} pieces, and of the text up to and including that piece.", n=len(score)
-        ),
-        how_to_read=HOW_TO_READ_PERPLEXITY,
-        clicked=place_below(len(score)),
+    spec = charts.perplexity_spec(
+        score.pieces,
+        score.perplexities.tolist(),
+        score.running_perplexity.tolist(),
+        n_pieces=len(score.vocabulary),
+        chosen=scene.place,
+        title=say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
     )
+    alt = say("The perplexity of each of {n} pieces, and of the text up to and including that piece.", n=len(score))
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_PERPLEXITY, clicked=place_below(len(score)))

@@ -138,11 +138,8 @@ def diagram(o: OpenModel) -> Plot:
     """The diagram of the model; a click means a block."""
     parts, name = anatomy(o.config), o.run.checkpoint.name
     figure = _figure(o.one, one_layer if o.run.view.fold else few_layers, name)
-    return Plot(
-        spec=charts.with_links(figure, o.links),
-        alt=_in_a_sentence(name, parts),
-        clicked=partial(_block_of, places=frozenset(o.blocks)),
-    )
+    spec = charts.with_links(figure, o.links)
+    return Plot(spec=spec, alt=_in_a_sentence(name, parts), clicked=partial(_block_of, places=frozenset(o.blocks)))
 
 
 @lru_cache(maxsize=KEPT)

@@ -132,21 +132,20 @@ def steps(scene: Measured) -> Plot | None:
         axis, now = say("Reads → predicts"), run.view.step
     words = WORDS[measure, measure != "vectors"]
     name = name_of(run.view.kind, layer, head)
-    return Plot(
-        spec=charts.row_measure_spec(
-            numbers[: len(labels)],
-            labels,
-            title=say("Change at each step without {head}", head=head_name(layer, head))
-            if now is not None
-            else say("Change at each token without {head}", head=head_name(layer, head)),
-            value_name=capitalised(words.unit),
-            query_axis=axis,
-            marked_row=now,
-            colour="target" if now is not None else "source",
-        ),
-        alt=say("{title}, for {head}: one bar per step or token.", title=words.title, head=name),
-        how_to_read=joined(" ", [HOW_TO_READ_TOKENS if now is None else HOW_TO_READ_STEPS, words.meaning]),
+    spec = charts.row_measure_spec(
+        numbers[: len(labels)],
+        labels,
+        title=say("Change at each step without {head}", head=head_name(layer, head))
+        if now is not None
+        else say("Change at each token without {head}", head=head_name(layer, head)),
+        value_name=capitalised(words.unit),
+        query_axis=axis,
+        marked_row=now,
+        colour="target" if now is not None else "source",
     )
+    alt = say("{title}, for {head}: one bar per step or token.", title=words.title, head=name)
+    read = joined(" ", [HOW_TO_READ_TOKENS if now is None else HOW_TO_READ_STEPS, words.meaning])
+    return Plot(spec=spec, alt=alt, how_to_read=read)
 
 
 @HEADS.picture("matters_map", say("One map"))
@@ -156,13 +155,7 @@ def weights(scene: Measured) -> Plot | None:
     if scene.found is None or scene.head is None:
         return None
     drawn, name = seen_map(run, kind), name_of(kind, *scene.head)
-    return Plot(
-        spec=drawn.spec(
-            name,
-            mask_reason=mask_reason(run.checkpoint, kind),
-            marked_row=drawn.sides.current,
-            rows_sum_to_one=False,
-        ),
-        alt=drawn.alt(name),
-        how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed]),
+    spec = drawn.spec(
+        name, mask_reason=mask_reason(run.checkpoint, kind), marked_row=drawn.sides.current, rows_sum_to_one=False
     )
+    return Plot(spec=spec, alt=drawn.alt(name), how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed]))

@@ -273,23 +273,20 @@ def few_bits(scene: Checked) -> Plot | None:
         return None
     width = min(MOST, len(own.ids) + _FURTHER, max(len(one.ids) for one in found))
     same = [one.bits for one in found[1:] if one.ids == own.ids]
-    return Plot(
-        spec=charts.piece_rows_spec(
-            [(bits_named(one.bits), _rounded_cells(one, pieces, width)) for one in found],
-            names={"good": SAME, "replaced": OTHER},
-            columns=[say("bits"), say("place"), say("piece"), say("probability"), say("verdict")],
-            title=say("What if weights had fewer bits?"),
-        ),
-        alt=say(
-            "The output with weights rounded to {most} bits and fewer. It stays the same with {n} of {all} numbers "
-            "of bits.",
-            most=max(WIDTHS),
-            n=len(same),
-            all=len(found) - 1,
-        ),
-        how_to_read=HOW_TO_READ_BITS,
-        said=_about(found, width),
+    spec = charts.piece_rows_spec(
+        [(bits_named(one.bits), _rounded_cells(one, pieces, width)) for one in found],
+        names={"good": SAME, "replaced": OTHER},
+        columns=[say("bits"), say("place"), say("piece"), say("probability"), say("verdict")],
+        title=say("What if weights had fewer bits?"),
     )
+    alt = say(
+        "The output with weights rounded to {most} bits and fewer. It stays the same with {n} of {all} numbers "
+        "of bits.",
+        most=max(WIDTHS),
+        n=len(same),
+        all=len(found) - 1,
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_BITS, said=_about(found, width))
 
 
 def bits_named(bits: int | None) -> str:

@@ -161,13 +161,9 @@ def rates(scene: Curves) -> Plot | None:
 def _plot(scene: Curves, spec: Spec, lines: _Columns, how_to_read: list[str]) -> Plot:
     """A chart with its lines in words: where each begins and ends."""
     marks: list[int] = next((trace["customdata"] for trace in spec["data"] if "customdata" in trace), [])
-    return Plot(
-        spec=spec,
-        alt=joined(" ", [*_ends(scene, lines), *_snapshots_said(marks)]),
-        how_to_read=joined(" ", [*how_to_read, *[HOW_TO_READ_SNAPSHOTS] * bool(marks)]),
-        of_sentence=False,
-        clicked=place_of if marks else None,
-    )
+    alt = joined(" ", [*_ends(scene, lines), *_snapshots_said(marks)])
+    read = joined(" ", [*how_to_read, *[HOW_TO_READ_SNAPSHOTS] * bool(marks)])
+    return Plot(spec=spec, alt=alt, how_to_read=read, of_sentence=False, clicked=place_of if marks else None)
 
 
 def _ends(scene: Curves, lines: _Columns) -> list[str]:
