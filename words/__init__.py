@@ -20,7 +20,7 @@ Example:
 """
 
 from words.catalogue import ENGLISH, PSEUDO, languages, name_of, negotiated
-from words.sentence import Sentence, in_languages, joined, said, said_throughout, say, say_n, through
+from words.sentence import Sentence, in_languages, joined, paragraph, said, said_throughout, say, say_n, through
 
 __all__ = [
     "ENGLISH",
@@ -31,6 +31,7 @@ __all__ = [
     "languages",
     "name_of",
     "negotiated",
+    "paragraph",
     "said",
     "said_throughout",
     "say",

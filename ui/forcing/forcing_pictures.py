@@ -9,6 +9,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -27,7 +28,7 @@ from transformer.runs.teacher_forcing import Score, judge
 from ui.runs.picture import Page, Plot, Said
 from ui.runs.seen import OfRun, Seen
 from ui.state.click import Click, place_below
-from words import joined, say, say_n
+from words import paragraph, say, say_n
 
 
 @dataclass(frozen=True)
@@ -181,27 +182,24 @@ def candidates(scene: Forced) -> Plot:
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CANDIDATES, said=Said(above=_sees(scene)))
 
 
-def _sees(scene: Forced) -> str:
+@paragraph
+def _sees(scene: Forced) -> Iterator[str]:
     """What a place sees and what it has to predict."""
     run, score, place = scene.run, scene.score, scene.place
-    said: list[str] = [
-        say_n(
-            "At token {at}, the decoder reads “{reads}” and sees {n} piece: this one. It has to predict “{label}”.",
-            "At token {at}, the decoder reads “{reads}” and sees {n} pieces: this one and all before it. It has to "
-            "predict “{label}”.",
-            len(score.before) + place,
-            at=place + 1,
-            reads=score.reads[place],
-            label=score.pieces[place],
-        )
-    ]
+    yield say_n(
+        "At token {at}, the decoder reads “{reads}” and sees {n} piece: this one. It has to predict “{label}”.",
+        "At token {at}, the decoder reads “{reads}” and sees {n} pieces: this one and all before it. It has to "
+        "predict “{label}”.",
+        len(score.before) + place,
+        at=place + 1,
+        reads=score.reads[place],
+        label=score.pieces[place],
+    )
     if anatomy(run.checkpoint.config).reads:
-        said.append(
-            say_n(
-                "The decoder also sees the {n} piece of the source.",
-                "The decoder also sees all {n} pieces of the source.",
-                len(run.trace.src_pieces),
-            )
+        yield say_n(
+            "The decoder also sees the {n} piece of the source.",
+            "The decoder also sees all {n} pieces of the source.",
+            len(run.trace.src_pieces),
         )
     p, rank, loss = float(score.probabilities[place]), int(score.ranks[place]), float(score.losses[place])
     given = say(
@@ -211,11 +209,12 @@ def _sees(scene: Forced) -> str:
         loss=loss,
     )
     if score.hits[place]:
-        return joined(" ", [*said, given, say("This is the piece that the model itself would write.")])
+        yield given
+        yield say("This is the piece that the model itself would write.")
+        return
     own, q = score.own_pieces[place], float(score.own_probabilities[place])
-    return joined(
-        " ", [*said, given, say("The model itself would write “{own}” instead, with p = {q:.3g}.", own=own, q=q)]
-    )
+    yield given
+    yield say("The model itself would write “{own}” instead, with p = {q:.3g}.", own=own, q=q)
 
 
 @JUDGED.picture("forcing_losses", say("Loss by position"))

@@ -39,7 +39,7 @@ def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     o = OpenModel(run)
     _diagram(run, o, row)
-    left_out = not_drawn(o.config)
+    left_out = list(not_drawn(o.config))
     if absent := stand_in_words(contents(o.run.checkpoint.model).absent):
         left_out.append(say("* {reason}", reason=joined(" ", absent)))
     if left_out:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ui.runs.show import show, show_beside
 from ui.shared import choices, cover, drawing
 from ui.shared.door import st
 from ui.shared.numbers import digits
-from words import joined, say
+from words import joined, paragraph, say
 
 
 def draw(run: OpenRun, row: Any) -> None:
@@ -94,22 +95,20 @@ def what_happens(o: OpenStream) -> str:
     return joined(" ", said)
 
 
-def what_a_norm_does(found: Normed) -> str:
+@paragraph
+def what_a_norm_does(found: Normed) -> Iterator[str]:
     """The range of the numbers before and after, and whether the formula gives what the model has."""
-    said = [
-        say(
-            "Each token's vector has {n} numbers. Their standard deviation is {before} before the norm and {after} "
-            "after it, depending on the token. The norm's γ is {gamma}, depending on the dimension.",
-            n=found.before.shape[1],
-            before=_range(found.deviation_before),
-            after=_range(found.deviation_after),
-            gamma=_range(found.gamma),
-        ),
-        say(
-            "The formula reproduces the model's numbers to within {difference}.", difference=digits(found.difference)
-        ),
-    ]
-    return joined(" ", said)
+    yield say(
+        "Each token's vector has {n} numbers. Their standard deviation is {before} before the norm and {after} "
+        "after it, depending on the token. The norm's γ is {gamma}, depending on the dimension.",
+        n=found.before.shape[1],
+        before=_range(found.deviation_before),
+        after=_range(found.deviation_after),
+        gamma=_range(found.gamma),
+    )
+    yield say(
+        "The formula reproduces the model's numbers to within {difference}.", difference=digits(found.difference)
+    )
 
 
 def _range(values: np.ndarray) -> str:

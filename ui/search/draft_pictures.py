@@ -5,7 +5,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,7 +24,7 @@ from ui.search.search_pictures import NO_TEXT, SEARCH
 from ui.server.jobs import SMALL
 from ui.server.queue import cost_of
 from ui.state.click import column_below, into
-from words import joined, say, say_n
+from words import joined, paragraph, say, say_n
 from words.numbers import chance
 
 HOW_TO_READ: Final = say(
@@ -217,7 +217,8 @@ def _at_step(scene: Checked) -> str:
     )
 
 
-def _saved(scene: Checked) -> str:
+@paragraph
+def _saved(scene: Checked) -> Iterator[str]:
     """How many passes there were, and how many one piece at a time takes."""
     found = scene.drafted
     proposed = sum(place.proposed is not None for one in found.rounds for place in one.places)
@@ -233,26 +234,19 @@ def _saved(scene: Checked) -> str:
             alone=found.alone,
         )
     accepted = sum(one.accepted for one in found.rounds)
-    said: list[str] = [
-        passes,
-        say("Accepted: {accepted} of {n:,} proposed pieces.", n=proposed, accepted=accepted),
-    ]
+    yield passes
+    yield say("Accepted: {accepted} of {n:,} proposed pieces.", n=proposed, accepted=accepted)
     steps = sum(one.steps for one in found.rounds)
     if steps:
-        said.append(
-            say_n(
-                "Two pieces were nearly equal {n} time, and a pass of one piece decided.",
-                "Two pieces were nearly equal {n} times, and passes of one piece decided.",
-                steps,
-            )
+        yield say_n(
+            "Two pieces were nearly equal {n} time, and a pass of one piece decided.",
+            "Two pieces were nearly equal {n} times, and passes of one piece decided.",
+            steps,
         )
     if drafting := sum(one.draft_passes for one in found.rounds):
-        said.append(
-            say_n(
-                "The draft itself took {n:,} cheaper pass.", "The draft itself took {n:,} cheaper passes.", drafting
-            )
+        yield say_n(
+            "The draft itself took {n:,} cheaper pass.", "The draft itself took {n:,} cheaper passes.", drafting
         )
-    return joined(" ", said)
 
 
 # ------------------------------------------------------------------------------------------------ fewer bits
