@@ -6,8 +6,6 @@ once. So unpacked numbers are rounded to 1/250 of the scale. `ui/components/plot
 browser, `unpacked` for a notebook.
 """
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass
 

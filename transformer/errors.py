@@ -19,8 +19,6 @@ shows the sentence in the reader's language: `error.sentence`. The text of the e
 English.
 """
 
-from __future__ import annotations
-
 from typing import Any, LiteralString
 
 from words import Sentence, say

@@ -8,8 +8,6 @@ opened, JSON and the footers of Parquet files are read within limits, and column
 cannot be used is refused in one sentence. It knows nothing of DuckDB (`queries`) and of how runs are made.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

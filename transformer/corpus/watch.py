@@ -4,8 +4,6 @@ Nothing of a layer is kept but its measures. Shapes: B lines, H heads, G key-val
 tokens, N predicted pieces, Q queries, K keys, d d_head, D d_model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 

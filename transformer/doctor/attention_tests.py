@@ -9,8 +9,6 @@ Source: Clark et al. (2019), "What Does BERT Look At?", section 3.2, for heads t
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -8,8 +8,6 @@ rounding, so that no checkpoint contradicts them.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from functools import cache

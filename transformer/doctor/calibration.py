@@ -10,8 +10,6 @@ that are given against texts that are written. Knows nothing of Streamlit.
 Shapes: T target tokens, D d_model, V target vocabulary.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from contextlib import suppress

@@ -6,8 +6,6 @@ below makes all of them speak. The one that names it comes first, and the others
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

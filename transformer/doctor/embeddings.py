@@ -9,8 +9,6 @@ Representations?", for the mean cosine. Knows nothing of Streamlit.
 Shapes: V vocabulary, D d_model.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

@@ -9,8 +9,6 @@ run the `TESTS` one by one with `run_test`.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

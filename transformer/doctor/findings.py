@@ -6,8 +6,6 @@ A test never says more than its number. "look" means that a healthy model may ha
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal
 

@@ -17,8 +17,6 @@ Knows nothing of Streamlit.
 Shapes: B texts, T target tokens, D d_model, V target vocabulary.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

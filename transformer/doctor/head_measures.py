@@ -11,8 +11,6 @@ Knows nothing of Streamlit.
 Shapes: L layers, H heads, Q queries, K keys, d d_head, D d_model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 

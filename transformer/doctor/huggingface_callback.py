@@ -7,8 +7,6 @@
 The one module that imports transformers. Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from transformers import TrainerCallback

@@ -7,8 +7,6 @@ Source: Yin, Bai and Krishnaiah (1988), "On the limit of the largest eigenvalue 
 covariance matrix"; Kolmogorov (1933), for the distance of two distributions. Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

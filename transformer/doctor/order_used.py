@@ -14,8 +14,6 @@ Shapes: S source tokens, T target tokens, V target vocabulary, D d_model.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import random
 from statistics import fmean
 

@@ -7,8 +7,6 @@ Source: Holtzman et al. (2020), "The Curious Case of Neural Text Degeneration", 
 "Hallucinations in Neural Machine Translation", for one output to many sources. Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ Gradients are on, as some layers of torch compute otherwise without.
 Shapes: B rows, S source tokens, T target tokens, V target vocabulary. Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

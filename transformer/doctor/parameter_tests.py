@@ -18,8 +18,6 @@ He et al. (2015) for the uniform distributions that untrained matrices are drawn
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import partial

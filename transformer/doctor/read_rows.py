@@ -9,8 +9,6 @@ Shapes: B rows, S source tokens, T target tokens, V target vocabulary, D d_model
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ Knows nothing of Streamlit.
 Shapes: B texts, S source tokens, T target tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

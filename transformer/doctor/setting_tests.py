@@ -12,8 +12,6 @@ Source: `transformer.trying.variants` makes the neighbours, `losses` scores them
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

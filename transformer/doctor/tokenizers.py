@@ -4,8 +4,6 @@ By itself: special pieces, texts that come back, and pieces that it does not kno
 texts. Whether source and target were exchanged is told by the model's losses either way. Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ One file of HTML without scripts and without anything from elsewhere; all text i
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any

@@ -15,8 +15,6 @@ A young model does badly, so only what stands at the end counts: of each test it
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

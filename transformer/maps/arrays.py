@@ -7,8 +7,6 @@ Hugging Face's `transformers` returns a list of [batch, head, query, key], one p
 cross-attention the target's are queries and the source's are keys.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@ For each of `encoder`, `decoder` and `cross` that exists: `_weights` [layer, hea
 A file may come from anybody: `npzheaders` checks what it claims, and nothing in it is unpickled.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import struct

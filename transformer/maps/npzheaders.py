@@ -6,8 +6,6 @@ that the archive and the headers claim has to be one that maps can have, and not
 Source: numpy.lib.format (the arrays' headers); PKWARE's APPNOTE, 4.3.16 (the end of an archive).
 """
 
-from __future__ import annotations
-
 import math
 import struct
 import zipfile

@@ -5,8 +5,6 @@ All snapshots read the finished checkpoint's output (`ui.runs.grown`), so all ti
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -6,8 +6,6 @@ shown is measured, for this sentence alone.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property, partial

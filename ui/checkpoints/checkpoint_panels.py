@@ -1,7 +1,5 @@
 """The parts of the Checkpoints page: the card, the model's features, the list of folders."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 

@@ -6,8 +6,6 @@ pieces: those of the left output. Where they are two outputs of one model, each 
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The part Two runs: another run over the same file, how its scores and heads differ, and on which lines most."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final

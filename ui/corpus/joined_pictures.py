@@ -6,8 +6,6 @@ that are nearest to it in the head that is looked at.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

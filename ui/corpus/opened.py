@@ -4,8 +4,6 @@ The line stands by itself: its texts, its numbers, and the way to its map on the
 and the cell of the head's largest weight.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

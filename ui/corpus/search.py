@@ -1,7 +1,5 @@
 """The part Search: the lines that fit what a head does with them, their ranks, their loss and their words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Findings on the page: those that are wrong in full, the others in a line each, and the report to take away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal

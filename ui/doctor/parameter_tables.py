@@ -4,8 +4,6 @@ All is computed in the model's thread, once for all visitors, a tensor at a time
 sentence meanwhile waits for one tensor, and not for all of them.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -3,8 +3,6 @@
 What the numbers are stands in `transformer.analysis.parameters` and `spectra`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The page Teacher forcing: the box for the reference, and what the model makes of each right piece."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final

@@ -7,8 +7,6 @@ model's own output is judged, so that the page never opens without a picture.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The glossary: its terms on every page, and the page that lists them all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint

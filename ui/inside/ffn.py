@@ -3,8 +3,6 @@
 What a neuron is for, nobody says here: only what it did in this sentence, and what it writes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial

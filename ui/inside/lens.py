@@ -1,7 +1,5 @@
 """The logit lens: what the decoder would write if it stopped at an earlier depth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The part "The model" of the Inside page: the diagram of the loaded model, its shapes, and what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial

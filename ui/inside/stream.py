@@ -1,7 +1,5 @@
 """The residual stream of every token by depth, what sub-layers add to it, and what norms do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page with all lessons: what each teaches, how long it takes, what comes first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

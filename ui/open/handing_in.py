@@ -1,7 +1,5 @@
 """Upload files from the reader's own machine: a drop zone that takes them, has them read, and says what is wrong."""
 
-from __future__ import annotations
-
 from transformer.checkpoint.listing import Entry
 from transformer.confined import can_limit
 from transformer.errors import CheckpointError

@@ -1,7 +1,5 @@
 """The part Draft and check: the choice of a draft, its rounds, what it takes on this machine, and fewer bits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final

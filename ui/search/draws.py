@@ -1,7 +1,5 @@
 """The part Many draws: what begins and stops them, what they come to, and the draw that is opened."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial

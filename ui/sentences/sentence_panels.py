@@ -1,7 +1,5 @@
 """The page A file of sentences: the box and what begins to run them, and the results, drawn while they come."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 

@@ -12,8 +12,6 @@ may be guessed, and how often one client may ask.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import secrets

@@ -8,8 +8,6 @@ rule of style that asks `:has()` of the whole page would make the browser ask it
 rules of style that hold for every page come with it, too.
 """
 
-from __future__ import annotations
-
 import gzip
 from html import escape
 from typing import Final

@@ -7,8 +7,6 @@ says so.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

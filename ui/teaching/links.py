@@ -4,8 +4,6 @@ What it keeps is what the session looks at, as the page that the teacher comes f
 that is pasted in. What a page draws that can be covered is known once the session has drawn that page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final

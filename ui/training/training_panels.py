@@ -1,7 +1,5 @@
 """The parts of the Training page: the curves with the snapshots on them, and a sentence over training."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import partial

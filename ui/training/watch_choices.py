@@ -7,8 +7,6 @@ score on.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shlex

@@ -4,8 +4,6 @@ The form, and what it says before anything starts; then how far the training is,
 again, and what can be done with it. Its model is in the sidebar's choice as soon as it has one.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Final, get_args
 

@@ -1,7 +1,5 @@
 """Draws the menu of mistakes, and a card: outputs, number, what it means, the chart, the code, the way to Compare."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace

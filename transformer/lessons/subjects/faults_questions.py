@@ -6,8 +6,6 @@ Each is a change that the app carries out, too, so that what a question tells wa
 Tokens and rows count from 1.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any, Final
 
