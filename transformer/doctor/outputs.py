@@ -4,7 +4,7 @@ One bad output says nothing; half of them do. A decoder alone goes on for as lon
 when it is decoded greedily, so that its outputs are judged only where pairs say how they should be.
 
 Source: Holtzman et al. (2020), "The Curious Case of Neural Text Degeneration", for repetition; Lee et al. (2018),
-"Hallucinations in Neural Machine Translation", for one output to many sources. Knows nothing of Streamlit.
+"Hallucinations in Neural Machine Translation", for one output to many sources.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from transformer.checkpoint.agreement import expected_shapes
-from transformer.errors import CheckpointError, ConfigError, shown
+from transformer.errors import CheckpointError, ConfigError, shown, within
 from transformer.files.files import FolderFiles
 from transformer.importers import keys
 from transformer.importers.accounts import account, check_agreement
@@ -177,9 +177,10 @@ class _Import:
         found = keys.match(table if isinstance(table, Table) else table(self.settings), list(self.weights.tensors))
         said = self.family.fields(self.settings, frozenset(found.sources)) | always(**self.family.always)
         has_output = "mlm_head" not in said or bool(said["mlm_head"].value)
-        found, tables = settle_tables(
-            found, self.weights, self.settings, tied=self.family.tied, has_output=has_output
-        )
+        with within(self.weights.label):
+            found, tables = settle_tables(
+                found, self.weights, self.settings, tied=self.family.tied, has_output=has_output
+            )
         if "mlm_head" in said:
             tables["output_bias"] = said["mlm_head"]  # no model with such a head is without
         found, sinusoids = settle_sinusoids(found, self.weights, said)

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
-from transformer.errors import CheckpointError, TokenizerError, shown
+from transformer.errors import CheckpointError, shown, within
 from transformer.importers.huggingface.config_settings import Fields, Known, Present, always, fixed, inferred
 from transformer.importers.huggingface.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
 from transformer.importers.keys import Rule, Table
@@ -256,10 +256,8 @@ def _vocabulary(place: Place, name: str) -> tuple[str, ...]:
         return tuple(lines(place, name))
     if not name.endswith(".spm"):
         return by_ids(place, name)
-    try:
+    with within(place.weights.label):
         return sentencepiece({name: place.files.read(name, limit=MAX_TOKENIZER)}, name).pieces
-    except TokenizerError as error:
-        raise CheckpointError("{label}: {problem}", label=place.weights.label, problem=error.sentence) from error
 
 
 TOOLKIT = Toolkit(
