@@ -244,9 +244,7 @@ def variety(patient: Patient) -> Measured:
     expected = Counter(one.wanted for one in by_source.values() if one.wanted is not None).most_common(1)
     share = (n if n > 1 else 0) / len(by_source)
     said = say(
-        "The most common output was written for {share:.0%} of {n} different sources.",
-        share=share,
-        n=len(by_source),
+        "The most common output was written for {share:.0%} of {n} different sources.", share=share, n=len(by_source)
     )
     if expected and expected[0][1] >= n:
         return Measured(verdict="well", number=share, said=said)

@@ -120,10 +120,13 @@ class Match:
             made["".join(f"{part}." for part in shared)] = (stack, len(attentions[stack]) + 1)
         return {begin: of for begin, of in made.items() if begin}
 
+    def layer_of(self, name: str) -> str:
+        """What the names of a tensor's layer begin with; empty for one outside of layers."""
+        return next((begin for begin in self.layers if name.startswith(begin)), "")
+
     def n_layers(self, stack: str) -> int:
         """How many layers a stack of the model has."""
-        found = {int(m[2]) for name in self.sources if (m := _LAYER.match(name)) and m[1] == f"{stack}.layers"}
-        return len(found)
+        return len({m[2] for name in self.sources if (m := _LAYER.match(name)) and m[1] == f"{stack}.layers"})
 
     def leaving(self, sources: Collection[str]) -> "Match":
         """The match in which some tensors of the file are left over."""

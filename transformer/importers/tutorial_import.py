@@ -68,7 +68,8 @@ def import_opened(
     The rest is as `import_weights` has it.
     """
     check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
-    understood = understand(weights, answers, lambda found: asked_names.named(found, answers, weights))
+    with within(weights.label):
+        understood = understand(weights, answers, lambda found: asked_names.named(found, answers, weights))
     if any(map(understood.match.n_layers, LAYERS)):
         return _Import(weights, understood, answers, also, beside, inside, open_again).done()
     if asked := parts.stacks(understood.match, answers):
