@@ -6,7 +6,7 @@ Nothing is translated before it is drawn: what caches and threads hold serves re
 
 Read `sentence`, then `catalogue`; `spacing` is what Chinese does where a value begins and
 ends, `pseudo` the language of the tests, `browser` what scripts get, `tables` reads sentences that stand in data.
-Standard library only. Knows nothing of Streamlit.
+Standard library only.
 
 Source: GNU gettext's catalogues (https://www.gnu.org/software/gettext/manual/), as Babel extracts them.
 

@@ -89,11 +89,7 @@ class Watch:
     causal = True
 
     def __init__(
-        self,
-        batch: Batch,
-        factors: Mapping[Kind, Sequence[Tensor]],
-        found: Found,
-        links: Mapping[int, Linking],
+        self, batch: Batch, factors: Mapping[Kind, Sequence[Tensor]], found: Found, links: Mapping[int, Linking]
     ) -> None:
         self._batch, self._factors, self._found = batch, factors, found
         self._links, self.finite = links, True

@@ -12,8 +12,6 @@ that knows the pairs so, and does not know them otherwise, was trained so: that 
 that were drawn by chance; one that looks pieces up may know them, too, but need not, as it has never seen such texts:
 they show a leak, and never that there is none.
 
-Knows nothing of Streamlit.
-
 Shapes: B texts, T target tokens, D d_model, V target vocabulary.
 """
 

@@ -4,7 +4,7 @@
     Trainer(model, arguments, train_dataset=data, callbacks=[doctor]).train()
     sys.exit(doctor.outcome.status)
 
-The one module that imports transformers. Knows nothing of Streamlit.
+The one module that imports transformers.
 """
 
 from typing import Any

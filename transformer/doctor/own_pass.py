@@ -2,7 +2,7 @@
 
 Gradients are on, as some layers of torch compute otherwise without.
 
-Shapes: B rows, S source tokens, T target tokens, V target vocabulary. Knows nothing of Streamlit.
+Shapes: B rows, S source tokens, T target tokens, V target vocabulary.
 """
 
 from collections.abc import Callable, Sequence

@@ -14,8 +14,6 @@ two linear layers after each other). Where one is much larger, something was add
 
 Source: Roy and Vetterli, "The effective rank" (2007), for the spread of singular values; Glorot and Bengio (2010) and
 He et al. (2015) for the uniform distributions that untrained matrices are drawn from.
-
-Knows nothing of Streamlit.
 """
 
 import math

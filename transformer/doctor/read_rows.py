@@ -5,8 +5,6 @@ drawn, and a model without sentences reads drawn pieces alone. What is compared 
 their spread (`moved`): about 1 where nothing is left of them, and 1e-6 where only sums were taken in another order.
 
 Shapes: B rows, S source tokens, T target tokens, V target vocabulary, D d_model.
-
-Knows nothing of Streamlit.
 """
 
 import random

@@ -8,8 +8,6 @@ A neighbour shares every parameter with the patient's model, and all else that c
 what gives its positions. So whatever is wrong there is wrong in both.
 
 Source: `transformer.trying.variants` makes the neighbours, `losses` scores them, `verdicts` has the paired tests.
-
-Knows nothing of Streamlit.
 """
 
 import math

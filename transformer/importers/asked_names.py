@@ -14,7 +14,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from transformer.errors import CheckpointError, shown
+from transformer.checkpoint.agreement import first
+from transformer.errors import ClauseError, shown
 from transformer.importers import parts
 from transformer.importers.keys import Match, Taken, match
 from transformer.importers.matching import PREFIX, WITHOUT, places, rivals, unused
@@ -199,13 +200,11 @@ def _unlikely(name: str, question: str) -> int:
 
 def _there(question: str, name: Any, weights: Weights) -> str:
     if not isinstance(name, str) or name not in weights.tensors:
-        names = list(weights.tensors)
-        raise CheckpointError(
-            "{label}: {field}: the file has no tensor named {found}; its tensors are {names}.",
-            label=weights.label,
+        raise ClauseError(
+            "{field}: the file has no tensor named {found}; its tensors are {names}",
             field=question,
             found=shown(name),
-            names=joined(", ", [*map(shown, names[:_MOST]), *["..."] * (len(names) > _MOST)]),
+            names=first([shown(one) for one in weights.tensors]),
         )
     return name
 
@@ -223,11 +222,8 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
     """The match without some tensors: of those that are left over, or else of those whose names are known."""
     patterns = said.split(",") if isinstance(said, str) else said
     if not isinstance(patterns, list | tuple) or not all(isinstance(one, str) for one in patterns):
-        raise CheckpointError(
-            "{label}: {field}: found {found}, expected names separated by commas.",
-            label=weights.label,
-            field=IGNORED,
-            found=shown(said),
+        raise ClauseError(
+            "{field}: found {found}, expected names separated by commas", field=IGNORED, found=shown(said)
         )
     known = [one.source for one in found.taken]
     gone = dict[str, Sentence]()
@@ -237,9 +233,8 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
             for names in (found.left_over, known)
         ]
         if not any(meant):
-            raise CheckpointError(
-                "{label}: {field}: {found} is not among the tensors whose purpose is unknown: {names}.",
-                label=weights.label,
+            raise ClauseError(
+                "{field}: {found} is not among the tensors whose purpose is unknown: {names}",
                 field=IGNORED,
                 found=shown(pattern),
                 names=_listed(found.left_over, weights),

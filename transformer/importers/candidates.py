@@ -174,10 +174,7 @@ def _ranked(one: Field, trials: Trials, best: Mapping[str, Any]) -> Field:
     if not tried or trials.least(best) >= _guessing(trials.base):  # a note says that of all fields at once
         return replace(one, choices=choices)
     said = verdict(
-        tried,
-        guessing=_guessing(trials.base),
-        written=_writes_itself(trials),
-        pairs=bool(trials.samples.targets),
+        tried, guessing=_guessing(trials.base), written=_writes_itself(trials), pairs=bool(trials.samples.targets)
     )
     return replace(one, choices=choices, evidence=joined(" ", [one.evidence, said]))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from transformer.errors import CheckpointError, shown
+from transformer.errors import ClauseError, shown
 from transformer.importers import parts
 from transformer.importers.accounts import account
 from transformer.importers.keys import Match, Taken, check, shapes
@@ -98,10 +98,9 @@ def _check_ranks(found: Match, sizes: Shapes, weights: Weights) -> None:
         expected = 1 if name.endswith(("bias", "norm.weight")) else 2
         if len(shape) != expected or not all(0 < n <= MAX_VOCAB for n in shape) or math.prod(shape) > most_values:
             source = found.sources[name].source
-            raise CheckpointError(
-                "{label}: tensor {tensor} has the shape {shape}; expected {expected} of length 1 to {most:,}, and "
-                "at most {values:,} values in all.",
-                label=weights.label,
+            raise ClauseError(
+                "tensor {tensor} has the shape {shape}; expected {expected} of length 1 to {most:,}, and at most "
+                "{values:,} values in all",
                 tensor=shown(source),
                 shape=shown(list(weights.tensors[source].shape)),
                 expected=say_n("{n} axis", "{n} axes", expected),

@@ -156,11 +156,8 @@ def _means(scene: Scene, kind: Kind) -> np.ndarray:
 
 def head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]]) -> Mapping[str, Any] | None:
     """What is looked at when a cell of a map of all heads was clicked; None between heads."""
-    cell = cell_of(click)
-    at = None if cell is None else head_at([shape[0] for shape in shapes], *cell)
-    if at is None or at[2] >= shapes[at[0]][1]:
-        return None
-    return looked_at(kinds[at[0]], at[1], at[2])
+    at = head_at(shapes, cell_of(click))
+    return None if at is None else looked_at(kinds[at[0]], at[1], at[2])
 
 
 def looked_at(kind: Kind, layer: int, head: int) -> dict[str, Any]:

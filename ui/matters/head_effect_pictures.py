@@ -95,11 +95,8 @@ def effects(scene: Measured) -> Plot | None:
 
 
 def _head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]]) -> Mapping[str, Any] | None:
-    cell = cell_of(click)
-    at = None if cell is None else head_at([shape[0] for shape in shapes], *cell)
-    if at is None or at[2] >= shapes[at[0]][1]:
-        return None
-    return {"kind": kinds[at[0]], "layer": at[1], "head": at[2]}
+    at = head_at(shapes, cell_of(click))
+    return None if at is None else {"kind": kinds[at[0]], "layer": at[1], "head": at[2]}
 
 
 @HEADS.picture("matters_grid", say("All heads"), follows="still")

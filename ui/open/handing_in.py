@@ -21,14 +21,6 @@ MOST_ROWS = 12  # files with a button each
 DRAW_AGAIN_SECONDS = 0.2
 
 
-def begin() -> None:
-    """Go on with what was uploaded a moment ago; before the choice of a checkpoint is drawn."""
-    name = st.session_state.pop(ARRIVED, None)
-    if name is not None:
-        st.session_state[session.MODEL] = name
-        session.change_model()
-
-
 def offer(entry: Entry | None) -> None:
     """Draw the drop zone, folded once something is opened, or say why there is none."""
     if switch.mode() == "off":

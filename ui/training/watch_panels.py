@@ -56,14 +56,6 @@ _POSITIONS: Final = {
 _NORMS: Final = {"pre": say("pre-norm"), "post": say("post-norm")}
 
 
-def begin() -> None:
-    """Choose the model of a training that has one now; before the choice of a checkpoint is drawn."""
-    name = st.session_state.pop(ARRIVED, None)
-    if name is not None:
-        st.session_state[session.MODEL] = name
-        session.change_model()
-
-
 def watch(checkpoint: Checkpoint) -> None:
     """Draw the part."""
     with choices.bar(MAIN):
@@ -283,7 +275,7 @@ def _follow(name: str, was_under_way: bool) -> None:
         st.rerun()  # the page once more, which then looks no longer
     now = training.progress()
     _where(training, seen, now)
-    if _may_steer():
+    if not in_room.current() or in_room.taught() is not None:  # in a room only its teacher may stop it
         _steer(training, seen, name)
     watch_room.draw(training, is_under_way=seen.is_under_way)
     scene = watch_pictures.growing(training)
@@ -305,11 +297,6 @@ def _choose(training: Training, name: str) -> None:
     if own_trainings.find(st.session_state.get(session.MODEL) or "") is not training:
         st.session_state[ARRIVED] = name
         st.rerun()
-
-
-def _may_steer() -> bool:
-    """Whether the session may stop a training: in a room only its teacher."""
-    return not in_room.current() or in_room.taught() is not None
 
 
 def _where(training: Training, seen: Seen, now: Progress) -> None:
