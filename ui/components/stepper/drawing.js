@@ -80,16 +80,30 @@ function drawText(view, covered) {
  * @param {View} view
  */
 export function reserve(view) {
-  if (!view.run?.target.length) return;
+  if (!view.run) return;
   const { width } = view.root.getBoundingClientRect();
+  const sides = view.root.querySelectorAll(".gf-side");
   const about = JSON.stringify([view.run.source, view.run.still, view.data.compact, width]);
-  if (view.kept !== about) {
+  if (view.run.target.length && view.kept !== about) {
     view.kept = about;
+    for (const side of sides) side.classList.remove("gf-all");
     view.targetList.style.height = "";
     view.text.style.height = `${finishedHeight(view)}px`;
     view.targetList.style.height = getComputedStyle(view.targetList).height;
   }
-  follow(view);
+  for (const side of sides) offerAll(side);
+  if (view.run.target.length) follow(view);
+}
+
+/**
+ * Offer to show all pieces of a side, where some are out of sight.
+ * @param {Element} side
+ */
+export function offerAll(side) {
+  const [more, list] = /** @type {HTMLElement[]} */ (Array.from(side.querySelectorAll(".gf-more, .gf-pieces")));
+  const all = side.classList.contains("gf-all");
+  more.hidden = !all && list.scrollHeight <= list.clientHeight + 2 && list.scrollWidth <= list.clientWidth + 2;
+  more.textContent = all ? say("Show fewer") : say("Show all {n}", { n: list.children.length });
 }
 
 /**

@@ -8,7 +8,7 @@ import { mount } from "../common/mount.js";
 import { runOf, tellStep } from "../common/step.js";
 import { say } from "../common/words.js";
 import { buildChips } from "./chips.js";
-import { render, reserve } from "./drawing.js";
+import { offerAll, render, reserve } from "./drawing.js";
 import { enter, leave, watchSource } from "./keys.js";
 import { go, makeControls, pause } from "./moving.js";
 import { unpacked } from "./numbers.js";
@@ -28,7 +28,12 @@ function side(className, heading, ...content) {
   const inside = make("div", "gf-inside");
   inside.append(...content);
   const name = make("h2", "gf-heading", heading);
-  section.append(name, inside);
+  const more = make("button", "gf-more", "", { type: "button" });
+  more.addEventListener("click", () => {
+    section.classList.toggle("gf-all");
+    offerAll(section);
+  });
+  section.append(name, more, inside);
   return { section, name };
 }
 
