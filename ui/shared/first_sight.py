@@ -3,10 +3,11 @@
 Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
 a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
 itself, stand where the page will, and go once the page is whole: it has run, no grey bar of Streamlit's is left in it
-and each component of ours has its place (`components/common/loader.js`), or eight seconds after its title. Until then
-things move, as each kind of element fetches its script. By a script of ours, as a rule of style that asks `:has()` of
-the whole page would make the browser ask it at every change from then on. The rules of style that hold for every page
-come with it, too, and where the app is: Streamlit would look for it under the page first.
+and each component of ours has its place (`components/common/loader.js`); or once there is a title and nothing more has
+come for eight seconds. Until then things move, as each kind of element fetches its script. By a script of ours, as a
+rule of style that asks `:has()` of the whole page would make the browser ask it at every change from then on. The rules
+of style that hold for every page come with it, too, and where the app is: Streamlit would look for it under the page
+first.
 """
 
 from __future__ import annotations
@@ -58,12 +59,13 @@ _SIGHT: Final = """
   const waits = '[data-testid="stApp"]:not([data-test-script-state="notRunning"]), ' +
     `${main} :is([data-testid="stSkeleton"], .stBidiComponent:not([data-there]))`;
   page.classList.add("gf-first");
-  let latest = Infinity, whole = 0;
+  let left = -1, looks = 0;
   const look = setInterval(() => {
     if (!document.querySelector(begun)) return;
-    latest = Math.min(latest, performance.now() + 8000);
-    whole = document.querySelector(waits) ? 0 : whole + 1;
-    if (whole < 2 && performance.now() < latest) return;
+    const before = left;
+    left = document.querySelectorAll(waits).length;
+    looks = left === before ? looks + 1 : 0;
+    if (looks < (left ? 160 : 1)) return;
     clearInterval(look);
     page.classList.remove("gf-first");
     document.querySelector(".gf-loading")?.remove();
