@@ -2,12 +2,12 @@
 
 Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
 a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
-itself, stand where the page will, and go once the page is whole: it has run, no grey bar of Streamlit's is left in it
-and each component of ours has its place (`components/common/loader.js`); or once there is a title and nothing more has
-come for eight seconds. Until then things move, as each kind of element fetches its script. By a script of ours, as a
-rule of style that asks `:has()` of the whole page would make the browser ask it at every change from then on. The rules
-of style that hold for every page come with it, too, and where the app is: Streamlit would look for it under the page
-first.
+itself and stand where the page will. They go once it is whole: it has run, no grey bar of Streamlit's is left in it
+and each component of ours has its place (`components/common/loader.js`); or once there is a title and nothing more
+has come for eight seconds. Until then things move, as each kind of element fetches its script. By a script of ours,
+as a rule of style that asks `:has()` of the whole page would make the browser ask it at every change from then on.
+The rules of style that hold for every page come with it, too, and where the app is: Streamlit would look for it under
+the page first.
 """
 
 from __future__ import annotations

@@ -96,14 +96,20 @@ export function reserve(view) {
 }
 
 /**
- * Offer to show all pieces of a side, where some are out of sight.
+ * Offer to show all pieces of a side, where some are out of sight. What slides is a stop of the Tab key, unless there is
+ * one in it.
  * @param {Element} side
  */
 export function offerAll(side) {
-  const [more, list] = /** @type {HTMLElement[]} */ (Array.from(side.querySelectorAll(".gf-more, .gf-pieces")));
+  const more = /** @type {HTMLElement} */ (side.querySelector(".gf-more"));
   const all = side.classList.contains("gf-all");
-  more.hidden = !all && list.scrollHeight <= list.clientHeight + 2 && list.scrollWidth <= list.clientWidth + 2;
-  more.textContent = all ? say("Show fewer") : say("Show all {n}", { n: list.children.length });
+  for (const part of /** @type {NodeListOf<HTMLElement>} */ (side.querySelectorAll(".gf-text, .gf-pieces"))) {
+    const slides = part.scrollHeight > part.clientHeight + 2 || part.scrollWidth > part.clientWidth + 2;
+    part.tabIndex = slides && !part.querySelector("[role='button']") ? 0 : -1;
+    if (part.matches(".gf-text")) continue;
+    more.hidden = !all && !slides;
+    more.textContent = all ? say("Show fewer") : say("Show all {n}", { n: part.children.length });
+  }
 }
 
 /**

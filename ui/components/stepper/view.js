@@ -43,10 +43,9 @@ function create(root, gone) {
   set(root, { role: "group", tabindex: 0, "aria-label": label });
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     root, step: 0, speed: 1, timer: null, halted: null, picked: null,
-    // What scrolls would be a stop of the Tab key, but it follows the step by itself.
-    text: make("p", "gf-text", "", { dir: "auto", tabindex: -1 }),
+    text: make("p", "gf-text", "", { dir: "auto" }),
     sourceList: make("ol", "gf-pieces"),
-    targetList: make("ol", "gf-pieces", "", { tabindex: -1 }),
+    targetList: make("ol", "gf-pieces"),
     caption: make("p", "gf-caption", "", { "aria-live": "polite" }), note: make("p", "gf-note"),
     bar: make("div", "gf-bar"),
   }));
