@@ -33,7 +33,7 @@ def test_a_page_opened_cold_stands_still(server, new_page, where, viewport):
     page.on("response", lambda answer: answer.ok or missing.append((answer.status, answer.url)))
     page.goto(f"{server.url}/{where}", wait_until="commit")
     title = page.locator("[data-testid=stMain] h1")
-    expect(title).to_be_visible(timeout=IDLE_MS)  # on a busy machine all of this takes long
+    expect(title).to_be_visible(timeout=3 * IDLE_MS)  # on a busy machine all of this takes long
     expect(page.locator(".gf-loading")).to_have_count(0)
     wait_for_idle(page)
     wait_for_rest(page)

@@ -101,7 +101,7 @@ export function reserve(view) {
  * @param {Element} side
  */
 export function offerAll(side) {
-  const more = /** @type {HTMLElement} */ (side.querySelector(".gf-more"));
+  const more = /** @type {HTMLElement} */ (side.querySelector(".gf-show-all"));
   const all = side.classList.contains("gf-all");
   for (const part of /** @type {NodeListOf<HTMLElement>} */ (side.querySelectorAll(".gf-text, .gf-pieces"))) {
     const slides = part.scrollHeight > part.clientHeight + 2 || part.scrollWidth > part.clientWidth + 2;

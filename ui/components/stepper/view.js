@@ -28,7 +28,7 @@ function side(className, heading, ...content) {
   const inside = make("div", "gf-inside");
   inside.append(...content);
   const name = make("h2", "gf-heading", heading);
-  const more = make("button", "gf-more", "", { type: "button" });
+  const more = make("button", "gf-show-all", "", { type: "button" });
   more.addEventListener("click", () => {
     section.classList.toggle("gf-all");
     offerAll(section);
