@@ -47,8 +47,7 @@ _AS_THEY_ARE = {
     "stop",
 }
 _CHOICES = {"multiselect", "pills", "radio", "segmented_control", "select_slider", "selectbox"}
-# What calls say unless they say otherwise: Streamlit would write "None" for what a table lacks, and have code slide,
-# which the keyboard does not reach on a narrow screen.
+# Streamlit would write "None" for what a table lacks, and code would slide, out of the keyboard's reach.
 _USUAL: Mapping[str, Mapping[str, Any]] = {"dataframe": {"placeholder": "–"}, "code": {"wrap_lines": True}}
 _NOT_TEXT = {"args", "data", "key", "kwargs", "options"}  # given to callbacks, into a file, or values
 

@@ -4,10 +4,9 @@ Streamlit sends an empty page and then scripts of more than a megabyte, and the 
 a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
 itself and stand where the page will. They go once it is whole: it has run, no grey bar of Streamlit's is left in it
 and each component of ours has its place (`components/common/loader.js`); or once there is a title and nothing more
-has come for eight seconds. Until then things move, as each kind of element fetches its script. By a script of ours,
-as a rule of style that asks `:has()` of the whole page would make the browser ask it at every change from then on.
-The rules of style that hold for every page come with it, too, and where the app is: Streamlit would look for it under
-the page first.
+has come for eight seconds. Until then things move. By a script of ours, as a rule of style that asks `:has()` of the
+whole page would be asked at every change from then on. The rules of style that hold for every page come with it, too,
+and where the app is: Streamlit would look for it under the page first.
 """
 
 from __future__ import annotations
@@ -62,9 +61,8 @@ _SIGHT: Final = """
   let left = -1, looks = 0;
   const look = setInterval(() => {
     if (!document.querySelector(begun)) return;
-    const before = left;
-    left = document.querySelectorAll(waits).length;
-    looks = left === before ? looks + 1 : 0;
+    const now = document.querySelectorAll(waits).length;
+    [left, looks] = [now, now === left ? looks + 1 : 0];
     if (looks < (left ? 160 : 1)) return;
     clearInterval(look);
     page.classList.remove("gf-first");
@@ -111,12 +109,9 @@ class FirstSight:
         await self._app(scope, receive, send_filled if is_asked else send)
 
     def _above(self, path: str) -> bytes:
-        """Tells Streamlit that the app is above a page, which has a path of one name, or of one name and a slash."""
-        name = path.removeprefix(self._path)
-        if not name.strip("/") or "/" in name[:-1]:
-            return b""
-        url = 'new URL("../", location).href' if name.endswith("/") else 'new URL("./", location).href'
-        return f"<script>window.__streamlit = {{ BACKEND_BASE_URL: {url} }};</script>".encode()
+        """Tells Streamlit that the app is above a page, whose path is one name; else it finds out itself."""
+        told = b'<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'
+        return told if (name := path.removeprefix(self._path)) and "/" not in name else b""
 
 
 def _is_page(start: Message) -> bool:

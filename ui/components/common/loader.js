@@ -31,7 +31,7 @@ export default function (component) {
       if (overtaken) return;
       cleanup = script.NAME(component);
       // The first sight of a page waits for it; it may live in a shadow root.
-      const { host = parent } = /** @type {{ host?: Element }} */ (parent.getRootNode());
+      const { host = parent } = /** @type {any} */ (parent.getRootNode());
       host.closest(".stBidiComponent")?.toggleAttribute("data-there", true);
     },
     () => { parent.textContent = say("A script did not load. Reload the page to try again."); },

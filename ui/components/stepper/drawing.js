@@ -82,16 +82,14 @@ function drawText(view, covered) {
 export function reserve(view) {
   if (!view.run) return;
   const { width } = view.root.getBoundingClientRect();
-  const sides = view.root.querySelectorAll(".gf-side");
   const about = JSON.stringify([view.run.source, view.run.still, view.data.compact, width]);
   if (view.run.target.length && view.kept !== about) {
     view.kept = about;
-    for (const side of sides) side.classList.remove("gf-all");
     view.targetList.style.height = "";
     view.text.style.height = `${finishedHeight(view)}px`;
     view.targetList.style.height = getComputedStyle(view.targetList).height;
   }
-  for (const side of sides) offerAll(side);
+  for (const side of view.root.querySelectorAll(".gf-side")) offerAll(side);
   if (view.run.target.length) follow(view);
 }
 
@@ -99,10 +97,10 @@ export function reserve(view) {
  * Offer to show all pieces of a side, where some are out of sight. What slides is a stop of the Tab key, unless there is
  * one in it.
  * @param {Element} side
+ * @param {boolean} [all] that is done
  */
-export function offerAll(side) {
+export function offerAll(side, all = side.classList.contains("gf-all")) {
   const more = /** @type {HTMLElement} */ (side.querySelector(".gf-show-all"));
-  const all = side.classList.contains("gf-all");
   for (const part of /** @type {NodeListOf<HTMLElement>} */ (side.querySelectorAll(".gf-text, .gf-pieces"))) {
     const slides = part.scrollHeight > part.clientHeight + 2 || part.scrollWidth > part.clientWidth + 2;
     part.tabIndex = slides && !part.querySelector("[role='button']") ? 0 : -1;

@@ -29,10 +29,7 @@ function side(className, heading, ...content) {
   inside.append(...content);
   const name = make("h2", "gf-heading", heading);
   const more = make("button", "gf-show-all", "", { type: "button" });
-  more.addEventListener("click", () => {
-    section.classList.toggle("gf-all");
-    offerAll(section);
-  });
+  more.addEventListener("click", () => offerAll(section, section.classList.toggle("gf-all")));
   section.append(name, more, inside);
   return { section, name };
 }
