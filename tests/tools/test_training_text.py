@@ -2,41 +2,61 @@
 
 import hashlib
 
+import pytest
+
 from tools import training_text
 
-CORPUS = [(f"I saw {n} cats today.", f"J'ai vu {n} chats aujourd'hui.") for n in range(200)]
+CORPUS = {
+    "en-fr": [(f"I saw {n} cats today.", f"J'ai vu {n} chats aujourd'hui.") for n in range(200)],
+    "zh-en": [(f"我今天看见{n}只猫。", f"I saw {n} cats today.") for n in range(200)],
+}
+DIGESTS = {
+    "en-fr": "148453161fedbd71e56c09f333538c56a3b070706ee26ff3a708db888ad14373",
+    "zh-en": "1438a999f2b4c8353108447e7ac0977180cf229feeade48f2411a1f28ee943ce",
+}
 
 
-def test_it_begins_with_the_corpus_and_is_the_same_each_time():
-    text = training_text.training_text(CORPUS)
-    assert text[: len(CORPUS)] == CORPUS
-    assert text == training_text.training_text(CORPUS)
+@pytest.fixture(params=CORPUS)
+def languages(request):
+    return request.param
 
 
-def test_nothing_that_is_added_is_scored():
-    scored = set(training_text._lines("first_hundred.txt"))
-    added = {source for source, _ in training_text.training_text(CORPUS)[len(CORPUS) :]}
+def added(languages):
+    return training_text.training_text(languages, CORPUS[languages])[len(CORPUS[languages]) :]
+
+
+def test_it_begins_with_the_corpus_and_is_the_same_each_time(languages):
+    text = training_text.training_text(languages, CORPUS[languages])
+    assert text[: len(CORPUS[languages])] == CORPUS[languages]
+    assert text == training_text.training_text(languages, CORPUS[languages])
+
+
+def test_nothing_that_is_added_is_scored(languages):
+    hundred = training_text.FIRST_WORDS / languages / "first_hundred.txt"
+    scored = set(hundred.read_text(encoding="utf-8").splitlines())
     assert len(scored) == 100
-    assert not scored & added
+    assert not scored & {source for source, _ in added(languages)}
 
 
-def test_sources_are_as_people_type_them():
-    text = training_text.training_text(CORPUS)[len(CORPUS) :]
-    assert any(source == source.lower() and source[-1].isalnum() for source, _ in text)
-    assert all(source and target for source, target in text)
+def test_sources_are_as_people_type_them(languages):
+    assert any(source == source.lower() and source[-1].isalnum() for source, _ in added(languages))
+    assert all(source and target for source, target in added(languages))
 
 
-def test_the_phrases_are_pairs_and_each_stands_once():
-    pairs = [*training_text._pairs("phrases.tsv"), *training_text._pairs("templates.tsv")]
+def test_made_names_are_spelled():
+    names = {source: target for source, target in added("zh-en") if source.startswith("我叫")}
+    assert any(target.startswith("My name is ") and source[2:-1] not in names for source, target in names.items())
+
+
+def test_the_phrases_are_pairs_and_each_stands_once(languages):
+    folder = training_text.FIRST_WORDS / languages
+    pairs = [pair for name in ("phrases", "templates") for pair in training_text._pairs(folder / f"{name}.tsv")]
     assert all(source.strip() == source and target.strip() == target for source, target in pairs)
     sources = [source for source, _ in pairs]
     assert sorted({s for s in sources if sources.count(s) > 1}) == []
 
 
-def test_the_text_that_was_learned():
+def test_the_text_that_was_learned(languages):
     """Its additions do not depend on the machine: the same digest for this corpus everywhere."""
-    lines = "".join(f"{source}\t{target}\n" for source, target in training_text.training_text(CORPUS))
-    assert (
-        hashlib.sha256(lines.encode()).hexdigest()
-        == "d4ed503ff8c5911631e5f7e800e1d922ffc78f30251af89a99aaca04b7583146"
-    )
+    lines = "".join(f"{source}\t{target}\n" for source, target in added(languages))
+    assert hashlib.sha256(lines.encode()).hexdigest() == DIGESTS[languages]

@@ -1,7 +1,7 @@
 // @ts-check
 // Where a student's page goes when the teacher has gone somewhere.
 
-import { stepThere, whereTheTeacherIs } from "../../../ui/components/room/following.js";
+import { follow, hearDrawn, stay, stepThere, whereTheTeacherIs } from "../../../ui/components/room/following.js";
 import { equal, test } from "./harness.js";
 
 /** @import { RoomState } from "../../../ui/components/room/types.js" */
@@ -66,4 +66,31 @@ test("what the teacher covers is covered, and what the teacher shows again is sh
   equal(there(at("step", "src=a&cover=candidates"), "step?src=a"), "step?src=a&cover=candidates");
   equal(there(at("step", "src=a"), "step?src=a&cover=candidates"), "step?src=a&cover=");
   equal(there(at("step", "src=a&cover=entropy"), "step?src=a&cover=candidates"), "step?src=a&cover=entropy");
+});
+
+/** @param {number} ms */
+const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
+
+test("who is put back where they were goes again, until they are where the teacher is", async () => {
+  const home = location.href, app = document.createElement("div");
+  Object.assign(app.dataset, { testid: "stApp", testScriptState: "notRunning", testConnectionState: "CONNECTED" });
+  document.body.append(app);
+  let gone = 0;
+  const streamlit = () => {
+    gone += 1;
+    if (gone > 2) hearDrawn(location.href);
+    else setTimeout(() => history.replaceState({}, "", home), 50);  // a run that had begun says its own address
+  };
+  addEventListener("popstate", streamlit);
+  try {
+    follow(at("masks", "src=a"), false);
+    for (let waited = 0; waited < 400 && gone < 3; waited += 1) await wait(50);
+    await wait(500);
+    equal([gone, location.href], [3, new URL("masks?src=a", home).href]);
+  } finally {
+    stay();
+    removeEventListener("popstate", streamlit);
+    app.remove();
+    history.replaceState({}, "", home);
+  }
 });
