@@ -84,7 +84,7 @@ def draw(checkpoint: Checkpoint) -> None:
 
 def _show(path: str, parameters: Mapping[str, str]) -> None:
     address = whole(base(), path, parameters)
-    st.code(address, language=None, wrap_lines=True)
+    st.code(address, language=None)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.link_button(say("Try it"), address, icon=":material/open_in_new:")
         if in_room.taught() is not None:

@@ -227,7 +227,7 @@ def _said_before(chosen: Choices, pairs: Pairs | None) -> bool:
     n = watch_choices.check(chosen, pairs)
     st.caption(say("The model will have {n:,} parameters, of at most {most:,}.", n=n, most=MOST_PARAMETERS))
     with st.expander(say("The commands that will be run")):
-        st.code("\n".join(watch_choices.shown(plan.commands)), language="shell", wrap_lines=True)
+        st.code("\n".join(watch_choices.shown(plan.commands)), language="shell")
     return True
 
 
@@ -285,7 +285,7 @@ def _follow(name: str, was_under_way: bool) -> None:
         drawing.chart(chart, key=CHART, alt=told, how_to_read=HOW_TO_READ, of_sentence=False)
         st.caption(drawing.plain(told))
     with st.expander(say("The commands that were run")):
-        st.code("\n".join(watch_choices.shown(training.plan.commands)), language="shell", wrap_lines=True)
+        st.code("\n".join(watch_choices.shown(training.plan.commands)), language="shell")
 
 
 def _choose(training: Training, name: str) -> None:
