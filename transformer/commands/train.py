@@ -13,7 +13,6 @@ from transformer.model.position_kinds import KINDS
 from transformer.training.schedule import Schedule
 
 LOGS = ("tensorboard", "trackio")
-HELP = "learn a vocabulary and a model from files of sentence pairs"
 
 
 def add(parser: argparse.ArgumentParser) -> None:

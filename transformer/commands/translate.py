@@ -8,8 +8,6 @@ from pathlib import Path
 from transformer.commands.device import add_device
 from transformer.errors import DataError, GlassformerError
 
-HELP = "translate lines of text"
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
