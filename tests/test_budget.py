@@ -10,7 +10,7 @@ import pytest
 from tests.source_code import ROOT
 
 PRODUCT = ("pages", "ui", "charts", "transformer", "words")
-SUFFIXES = {".py", ".js", ".css", ".ts", ".toml"}
+SUFFIXES = {".py", ".pyi", ".js", ".css", ".ts", ".toml"}
 CORE = tuple(f"transformer/{name}/" for name in ("model", "text", "checkpoint", "runs", "analysis"))
 # Areas of the app that a newcomer may leave for later: the classroom, and models of other programs.
 LATER = tuple(f"ui/{name}/" for name in ("room", "lessons", "teaching", "inbox", "open"))

@@ -235,7 +235,8 @@ def _refusals(found: str) -> dict[str, Sentence]:
             "needs more memory to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN
         ),
         "time": say(
-            "takes longer to open than is allowed for a file of this size; if the machine is busy, try again. {remedy}",
+            "takes longer to open than is allowed for a file of this size; if the machine is busy, try again. "
+            "{remedy}",
             remedy=SAVE_AGAIN,
         ),
         "crashed": say(
