@@ -37,7 +37,8 @@ NEW = {
     "apart": True,
     "language_choice": "English",
 }  # controls that there were not then, at their defaults
-RETRAINED = ("ce6defeb299d", "3b8b15fe03e2")  # en-fr, which learned what people type first
+# en-fr and zh-en, which learned what people type first
+RETRAINED = {"ce6defeb299d": "c49be4e6dd4c", "e18eeb55f0a0": "3332c75edb4d"}
 KEYS = {"one_layer": "layer", "one_head": "head"}
 
 
@@ -78,7 +79,9 @@ def as_once(key, value):
 
 def opened_now(old):
     """What an address opens; what it names not of the Masks page is the page's own choice, which is another since."""
-    as_text = json.dumps(old, ensure_ascii=False).replace(*RETRAINED)
+    as_text = json.dumps(old, ensure_ascii=False)
+    for before, after in RETRAINED.items():
+        as_text = as_text.replace(before, after)
     now = json.loads(re.sub(r"(“none”\\*, which is not a valid choice\\*; )source is", r"\1decoder is", as_text))
     names = parse_qs(old["address"])
     if now["link"].get("view", {}).get("mask") == "decoder":
@@ -98,6 +101,8 @@ def opened_now(old):
         now["components"] = []
     if "mask" in now["shown"] and names.get("mask", ["none"]) == ["none"]:
         now["shown"] |= {"mask": "Padding and causal", "mask_query": "7: . → </s>", "mask_key": "8: <pad>"}
+        if "with=" in old["address"]:  # its sentences have no pads since the model learned more
+            now["shown"] |= {"mask_query": "4: o → c", "mask_key": "5: c"}
     return now
 
 
