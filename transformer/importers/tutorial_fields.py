@@ -10,6 +10,7 @@ up: what stands in for a part that is not there changes nothing, and the report 
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -87,7 +88,7 @@ def understand(
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
     rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
     fields = [_evident(one, weights.evidence, rows) for one in fields]
-    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, answers)
+    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights, answers)
     return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
 
 
@@ -348,24 +349,41 @@ def bare_fields(found: Match, weights: Weights, asked: Iterable[Field]) -> dict[
     return {one.name: one for one in fields}
 
 
-def stack_unsaid(found: Match, answers: Mapping[str, Any]) -> list[str]:
+def stack_unsaid(found: Match, answers: Mapping[str, Any], *, whatever_named: bool = False) -> list[str]:
     """The names of layers read as an encoder's that do not say which stack they are of, nor does an answer."""
     names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
-    return [] if answers.keys() & set(parts.STACKS) or any("enc" in name.lower() for name in names) else names
+    said = not whatever_named and any("enc" in name.lower() for name in names)
+    return [] if said or answers.keys() & set(parts.STACKS) else names
 
 
-def output_behind(found: Match) -> str | None:
-    """An output layer that is left over behind layers read as an encoder's: they may well be a decoder's."""
-    outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]}
-    return next((name for name in found.left_over if name in outputs), None)
+def outputs_behind(found: Match, weights: Weights, *, named: bool = True) -> list[str]:
+    """What is left over of an output layer behind layers that are all an encoder's: they may well be a decoder's.
+
+    It is a table or a vector over the vocabulary, or has a name that is usual for an output; not if not `named`.
+    """
+    if found.n_layers("decoder") or _FIRST not in found.sources:
+        return []
+    outside = [name for name in found.left_over if name not in parts.in_layers(found, found.left_over)]
+    table = [found.sources[one].source for one in ("src_table",) if one in found.sources]
+    width = weights.tensors[found.sources[_FIRST].source].shape[1:]
+    there = Counter(weights.tensors[name].shape for name in (*table, *outside))
+    rows = {shape[0] for shape, n in there.items() if len(shape) == 2 and shape[1:] == width and n > 1}
+    rows |= {weights.tensors[name].shape[0] for name in table}
+    outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]} if named else set()
+    over = [
+        name
+        for name in outside
+        if weights.tensors[name].shape in {*((n, *width) for n in rows), *((n,) for n in rows)}
+    ]
+    return sorted({*over, *(name for name in outside if name in outputs)}, key=outside.index)
 
 
-def notes_of(found: Match, answers: Mapping[str, Any]) -> tuple[Sentence, ...]:
+def notes_of(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tuple[Sentence, ...]:
     """What was taken for granted of layers whose names do not say which stack they are of."""
     notes = list[Sentence]()
     if any(one.reshape is UNIT_VECTORS for one in found.taken):
         notes.append(say("The file has no embeddings, so the unit vector of dimension i represents piece i."))
-    if stack_unsaid(found, answers) and output_behind(found) is None:
+    if stack_unsaid(found, answers) and not outputs_behind(found, weights):
         notes.append(
             say(
                 "The tensor names do not show whether the layers belong to an encoder or a decoder. They are read as "
