@@ -127,8 +127,8 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) ->
     used = {name: what for name, what in used.items() if name in rest and name not in within}
     if used:
         named = joined(", ", [say("{name}: {what}", name=name, what=what) for name, what in used.items()])
-        why = joined(" ", [why, say("Some seem to take part in what the model computes, and this program does not read "
-                                    "them here, so they are not offered ({named}).", named=named)])  # fmt: skip
+        why = joined(" ", [why, say("Some seem to take part in what the model computes. They cannot be read here, so "
+                                    "they are not offered ({named}).", named=named)])  # fmt: skip
     outside = [name for name in rest if name not in within and name not in used]
     groups = [next((f"{one}*" for one in copied if name.startswith(one)), name) for name in outside]
     before = said.split(",") if isinstance(said, str) else said
@@ -142,16 +142,17 @@ def _doubles(found: Match, weights: Weights, answers: Mapping[str, Any]) -> Iter
         second = [one.source for one in again.taken if one.targets == (question,)]
         if second and question in found.sources and question not in answers:
             yield ask(question, _SEVERAL, found.sources[question].source, *second)
-    over = outputs_behind(found, weights, named=False)
-    names, outputs = stack_unsaid(found, answers, whatever_named=bool(over)), outputs_behind(found, weights)
+    sides = {POSITION_OF[stack] for stack in LAYERS if found.n_layers(stack)}
+    second = [one.source for one in again.taken if sides & {*one.targets}]
+    if second and POSITIONS not in answers:
+        first = [found.sources[one].source for one in sides if one in found.sources]
+        yield ask(POSITIONS, _SEVERAL, *(first or ["sinusoidal"]), *second)
+    over, outputs = (outputs_behind(found, weights, named=one) for one in (False, True))
+    names = stack_unsaid(found, answers, whatever_named=bool(over))
     if names and outputs:
-        why = say(
-            "Layers such as that of {name} are a decoder's where a causal mask hides later tokens, and an encoder's "
-            "where there is none; their name does not decide it. The file also has an output layer, {output}, so they "
-            "may be a decoder's.",
-            name=shown(names[0]),
-            output=shown(outputs[0]),
-        )
+        why = say("Layers such as that of {name} are a decoder's where a causal mask hides later tokens, and an "
+                  "encoder's where there is none; names do not decide it. The file also has an output layer, "
+                  "{output}, so they may be a decoder's.", name=shown(names[0]), output=shown(outputs[0]))  # fmt: skip
         yield ask("decoder_layers", why, *places(found, "encoder"), parts.NONE)
     for question, stack in parts.STACKS.items():
         second = [place for place in places(again, stack) if place]

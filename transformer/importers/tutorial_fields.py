@@ -13,8 +13,11 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from types import MappingProxyType
 from typing import Any
+
+from torch import Tensor
 
 from transformer.errors import CheckpointError, shown
 from transformer.importers import parts
@@ -77,11 +80,12 @@ def understand(
     found = alone(settle(matched(weights, answers)))
     found = completed(found, weights, joined=answers.get("out_proj") != parts.NONE)
     check(found, label=weights.label)
+    _check_final(found, weights, answers)
     known = frozenset(found.sources)
     sizes = shapes(found, weights, {})
     _check_ranks(found, sizes, weights)
     found, shared = _shared(found, weights)
-    found, positions = _positions(found, weights)
+    found, positions = _positions(found, weights, answers)
     sizes = {name: shape for name, shape in sizes.items() if name in found.sources}
     bare = bare_fields(found, weights, _asked(sizes))
     fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
@@ -90,6 +94,23 @@ def understand(
     fields = [_evident(one, weights.evidence, rows) for one in fields]
     needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights, answers)
     return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
+
+
+def _check_final(found: Match, weights: Weights, answers: Mapping[str, Any]) -> None:
+    """Refuse a norm behind one stack of two, unless a tensor that is not known may be the other's."""
+    ends = {stack: found.sources.get(f"{stack}.final_norm.weight") for stack in POSITION_OF if found.n_layers(stack)}
+    norms = [one.source for one in ends.values() if one is not None]
+    other = next((stack for stack, one in ends.items() if one is None), "")
+    unknown = any(
+        weights.tensors[name].shape == weights.tensors[norm].shape for name in unused(found) for norm in norms
+    )
+    if norms and other and (not unknown or answers.get(f"{other}_norm") == parts.NONE):
+        raise CheckpointError(
+            "{label}: {norm} is a norm behind the last layer of one stack, and there is none behind that of the "
+            "other. This program needs both or neither. If your model has both, save it whole.",
+            label=weights.label,
+            norm=shown(norms[0]),
+        )
 
 
 def _check_ranks(found: Match, sizes: Shapes, weights: Weights) -> None:
@@ -137,26 +158,44 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
     return found, [*fields, ask("tie_output", why, True, False)]
 
 
-def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
+def _positions(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tuple[Match, list[Field]]:
     """The tables of positions: the formula's, or learned."""
     there = [table for table in POSITION_OF.values() if table in found.sources]
     if not there:
         why = say("The file has no table of positions; perhaps a formula computes the positions.")
         unknown = say("Without a table of positions, the number of positions is unknown.")
         return found, [ask("positions", why, "sinusoidal", "none"), ask("max_len", unknown)]
-    differences, lengths = [], []
+    differences, lengths, moved = [], [], None
     for one in {found.sources[table] for table in there}:
         table = one.reshape.apply(weights.read(one.source), {})[0]
         lengths.append(len(table))
         differences.append(float((table - sinusoidal_table(*table.shape)).abs().max()))
+        moved = _moved(table) if moved is None else moved
     rows = inferred("max_len", min(lengths), say("The table of positions has this many rows."))
     difference = max(differences)
+    if moved is not None and not all(one <= SINUSOID for one in differences):
+        field = ask("positions", moved[0], *moved[1])
+        formula = answers.get("positions") == "sinusoidal"
+        return found.without(there, say("the formula computes it")) if formula else found, [field, rows]
     if not all(one <= SINUSOID for one in differences):  # NaN is not
         why = say("The table of positions differs from the sinusoids by up to {most:.2g}.", most=difference)
         return found, [inferred("positions", "learned", why), rows]
     why = say("The table of positions matches the sinusoids; the difference is at most {most:.1g}.", most=difference)
     found = found.without(there, say("the formula computes it"))
     return found, [inferred("positions", "sinusoidal", why), rows]
+
+
+def _moved(table: Tensor) -> tuple[Sentence, tuple[str, ...]] | None:
+    """What is said of a table that is the formula's but for its first rows, or moved by some; and the answers."""
+    for first, start in product(range(3), range(min(3, len(table) - 1))):  # row `first` is the position `start`
+        formula = sinusoidal_table(len(table) - first + start, table.size(1))[start:]
+        if float((table[first:] - formula).abs().max()) <= SINUSOID:
+            why = say("From row {first} on, the table of positions is the sinusoids from position {start} on; rows "
+                      "before that are something else, such as zeros for padding. The answer {learned} reads the "
+                      "table from row 0 on. If your code begins at another row, remove the rows before it and save "
+                      "the model again.", first=first, start=start, learned="learned")  # fmt: skip
+            return why, ("learned", *(["sinusoidal"] if start == 0 else []))
+    return None
 
 
 def _sizes(found: Match, sizes: Shapes) -> Iterator[Field]:
@@ -359,23 +398,19 @@ def stack_unsaid(found: Match, answers: Mapping[str, Any], *, whatever_named: bo
 def outputs_behind(found: Match, weights: Weights, *, named: bool = True) -> list[str]:
     """What is left over of an output layer behind layers that are all an encoder's: they may well be a decoder's.
 
-    It is a table or a vector over the vocabulary, or has a name that is usual for an output; not if not `named`.
+    It is a table or a vector over the vocabulary; if `named`, also what has a name that is usual for an output.
     """
     if found.n_layers("decoder") or _FIRST not in found.sources:
         return []
-    outside = [name for name in found.left_over if name not in parts.in_layers(found, found.left_over)]
-    table = [found.sources[one].source for one in ("src_table",) if one in found.sources]
-    width = weights.tensors[found.sources[_FIRST].source].shape[1:]
-    there = Counter(weights.tensors[name].shape for name in (*table, *outside))
-    rows = {shape[0] for shape, n in there.items() if len(shape) == 2 and shape[1:] == width and n > 1}
-    rows |= {weights.tensors[name].shape[0] for name in table}
+    inside = parts.in_layers(found, found.left_over)
+    shapes = {name: weights.tensors[name].shape for name in found.left_over if name not in inside}
+    width = weights.tensors[found.sources[_FIRST].source].shape[1]
+    taken = [weights.tensors[found.sources[one].source].shape for one in ("src_table",) if one in found.sources]
+    tables = Counter(shape for shape in (*taken, *shapes.values()) if len(shape) == 2 and shape[1] == width)
+    rows = {shape[0] for shape, n in tables.items() if n > 1 or shape in taken}
     outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]} if named else set()
-    over = [
-        name
-        for name in outside
-        if weights.tensors[name].shape in {*((n, *width) for n in rows), *((n,) for n in rows)}
-    ]
-    return sorted({*over, *(name for name in outside if name in outputs)}, key=outside.index)
+    over = {(n, width) for n in rows} | {(n,) for n in rows}
+    return [name for name, shape in shapes.items() if tuple(shape) in over or name in outputs]
 
 
 def notes_of(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tuple[Sentence, ...]:

@@ -192,17 +192,15 @@ def alone(found: Match) -> Match:
 
 
 def _with_final_norm(found: Match, stack: str) -> Match:
-    """The match in which the norm beside the only stack's layers is its own: nn.TransformerEncoder's, of a decoder."""
+    """The match in which a norm beside the only stack's layers is its own: nn.TransformerEncoder's, in a decoder."""
     (other,) = {*LAYERS} - {stack}
     ours, theirs = f"{stack}.final_norm.", f"{other}.final_norm."
     beside = tuple(re.sub(r"layers\.(\d+\.)?$", "", begin) for begin in found.layers)
     its = [one.source for one in found.taken if one.targets[0].startswith(theirs)]
     if any(name.startswith(ours) for name in found.sources) or not all(name.startswith(beside) for name in its):
         return found.leaving(its)
-    moved = tuple(
-        replace(one, targets=tuple(target.replace(theirs, ours) for target in one.targets)) for one in found.taken
-    )
-    return replace(found, taken=moved)
+    taken = (replace(one, targets=tuple(name.replace(theirs, ours) for name in one.targets)) for one in found.taken)
+    return replace(found, taken=tuple(taken))
 
 
 def _alone(one: Taken, stack: str, *, two_norms: bool, one_table: bool) -> Taken:

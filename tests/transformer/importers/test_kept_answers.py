@@ -135,7 +135,7 @@ def test_answers_of_another_model_are_neither_used_nor_overwritten(tmp_path, cap
         assert [transformer.load(tmp_path / one).config.n_heads for one in (first, second)] == [SAID["n_heads"], 2]
     kept = tmp_path / "model.answers.json"
     kept.write_text(json.dumps({**json.loads(kept.read_text()), "written_for": "other.pt"}))
-    with pytest.raises(QuestionsError, match="model.answers.json are not used, as they were written for other.pt"):
+    with pytest.raises(QuestionsError, match=r"model.answers.json are not used, as they were written for other.pt"):
         transformer.load(tmp_path / "model.pth")
 
 
@@ -143,7 +143,7 @@ def test_a_folder_uses_only_the_answers_of_its_file(model, kept):
     (folder := model.parent / "folder").mkdir()
     save_file(state(), folder / "model.safetensors")
     (folder / "extra.answers.json").write_text(json.dumps(SAID | {"written_for": "extra.pt"}))
-    with pytest.raises(QuestionsError, match="extra.answers.json are not used"):
+    with pytest.raises(QuestionsError, match=r"extra.answers.json are not used"):
         transformer.load(folder)
     (folder / "some.answers.json").write_text(json.dumps(SAID | {"written_for": "model.safetensors"}))
     assert transformer.load(folder).config.n_heads == SAID["n_heads"]
