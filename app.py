@@ -89,7 +89,7 @@ app = st.App(
         Middleware(MoreHeaders, link=link()),
         Middleware(Entrance, base=_BASE),
         Middleware(Gate, base=_BASE),
-        Middleware(FirstSight),
+        Middleware(FirstSight, base=_BASE),
         Middleware(Scripts),
     ],
 )

@@ -4,8 +4,6 @@ Rows are places of the aligned outputs, with the left run's pieces on the left a
 chart does not know how the two runs differ: the title says that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

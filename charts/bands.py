@@ -3,8 +3,6 @@
 Shared by `charts.shift` and `charts.two_texts`: a band has a few rows, with a cell for each piece of the band.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

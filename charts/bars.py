@@ -3,8 +3,6 @@
 The axis starts at 0 and ends at the same number on every step, so you can compare steps by eye.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What depends on the distance between query and key: curves by distance, and a map of heads by distance."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

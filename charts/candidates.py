@@ -3,8 +3,6 @@
 The axis goes from 0 to 1 on every step, so you can compare steps by eye.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 In the map, rows are places of the decoder in the order of the computation; a cell without a part is empty.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One measure of a head over many sentences: how it is spread, with its mean and the interval of the mean."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

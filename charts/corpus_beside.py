@@ -1,7 +1,5 @@
 """How two corpus runs differ: a map of the differences of all heads, with their intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

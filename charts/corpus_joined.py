@@ -1,7 +1,5 @@
 """Queries and keys of many lines as points of one space: of one head, and of all heads of its layer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal

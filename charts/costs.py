@@ -4,8 +4,6 @@ Lines differ in colour, dash and width, so they are distinct in grey, too. Sourc
 left out on purpose: a component belongs to both sides.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@ The measures have different units, so each column has its own scale, from its la
 0 have the other colour. The caller names the measures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

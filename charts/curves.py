@@ -1,7 +1,5 @@
 """Curves over the steps of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

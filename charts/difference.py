@@ -1,7 +1,5 @@
 """The difference of two maps with the same rows and columns: right minus left, with 0 in the middle of the scale."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 The whiskers are the 95 % interval of the probability, given how often an output came.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

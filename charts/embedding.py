@@ -1,7 +1,5 @@
 """How a token's vector begins: its embedding, the vector of its position, and their sum."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ anew (`ui/components/plotly/film.js`); what is sent is laid out for a sheet of p
 with empty rows and columns of cells between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

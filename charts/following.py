@@ -4,8 +4,6 @@ The mark is not part of the figure: a map of a long sentence would be sent again
 row belongs to which step; `ui/components/plotly/follow.js` draws the mark.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from charts.theme import MARK_COLOR, Spec

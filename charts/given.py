@@ -6,8 +6,6 @@ heads do, `head_measure` draws the results of `transformer.analysis.head_statist
 Knows nothing of the origin of the maps.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

@@ -5,8 +5,6 @@ layers on it: `cells` of a map, and `layer` for curves, points and bars. A layer
 what it needs: `layer("lines", x, y, says=...) | stroke(colour, 2)`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 

@@ -5,8 +5,6 @@ tiles have more cells than a reader can distinguish, square blocks of cells are 
 weight: a mean would wash out the thin lines that are typical of heads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Heads that share one key-value head, on charts with heads side by side."""
 
-from __future__ import annotations
-
 from charts.grammar import note, upright
 from charts.theme import MARK_COLOR, Spec
 from words import say

@@ -1,7 +1,5 @@
 """The loss of a training that is under way: a curve that grows towards the right edge, where the training ends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

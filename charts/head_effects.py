@@ -3,8 +3,6 @@
 The caller says what is measured, and its unit; this module only draws it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -79,10 +77,11 @@ def head_effects_spec(
     return {"data": [data], "layout": layout}
 
 
-def head_at(blocks: Sequence[int], row: int, column: int) -> tuple[int, int, int] | None:
-    """Block, layer and head, from 0, of a cell; None between blocks. `blocks` has each block's number of layers."""
-    for block, n_layers in enumerate(blocks):
-        if 0 <= row < n_layers:
+def head_at(blocks: Sequence[tuple[int, ...]], cell: tuple[int, int] | None) -> tuple[int, int, int] | None:
+    """Block, layer and head, from 0, of a cell; None between blocks. `blocks` has each block's layers and heads."""
+    row, column = cell or (-1, 0)
+    for block, (n_layers, n_heads) in enumerate(blocks):
+        if 0 <= row < n_layers and column < n_heads:
             return block, row, column
         row -= n_layers + 1
     return None

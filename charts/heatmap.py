@@ -4,8 +4,6 @@ Cells that the mask closes are hatched and say why; they are never shown as 0.00
 The chart does not know which layer or head it shows: the title says that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

@@ -4,8 +4,6 @@ A hover template of Plotly's has fields such as `%{y:.3f}`. They are values of a
 translation can place them as its language needs: `say("token {place}", place="%{x}")`.
 """
 
-from __future__ import annotations
-
 from charts.theme import literal
 from words import joined, say, through
 from words.numbers import written

@@ -4,8 +4,6 @@ A branch begins where it leaves another and ends with its last node. Those that 
 other takes the nearest free lane. A lane is free where no other branch is.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Depths run downwards in the order of the computation: the embedding on top, the model's own prediction last.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass

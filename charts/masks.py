@@ -4,8 +4,6 @@ Open cells have the colour of the key's side, closed ones are hatched or grey. A
 True and False, or 0 and −∞ if it is written as an addition to the scores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

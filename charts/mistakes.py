@@ -1,7 +1,5 @@
 """Two runs side by side, one of them with a mistake: a number per token, or a number per layer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

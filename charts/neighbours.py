@@ -4,8 +4,6 @@ The map labels as many points as fit a narrow screen, those of the sentence firs
 on hover; a wider screen only moves labels further apart.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Tokens and neurons count from 1 where they are named; `customdata` of a click counts from 0.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

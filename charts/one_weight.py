@@ -4,8 +4,6 @@ Vectors of whole tokens are in `signed`. Numbers on hover have six significant d
 calculator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

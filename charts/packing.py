@@ -6,8 +6,6 @@ once. So unpacked numbers are rounded to 1/250 of the scale. `ui/components/plot
 browser, `unpacked` for a notebook.
 """
 
-from __future__ import annotations
-
 import base64
 from dataclasses import dataclass
 
@@ -113,9 +111,7 @@ def unpacked(spec: Spec) -> Spec:
     columns = [(head, key) for head in packed["heads"] for key in packed["keys"]]
     codes = np.frombuffer(base64.b64decode(packed["codes"]), np.uint8).reshape(len(rows), len(columns))
     shares = np.where(codes <= _STEPS, codes / _STEPS, np.nan)
-    tops = np.broadcast_to(
-        np.reshape(packed["tops"], _tops_shape(packed)), (len(packed["layers"]), len(packed["heads"]))
-    )
+    tops = np.resize(packed["tops"], (len(packed["layers"]), len(packed["heads"])))  # one may be that of all
     each_top = np.kron(tops, np.ones((len(packed["queries"]), len(packed["keys"]))))
     values = each_top * (packed["least"] ** (1 - shares) if packed["least"] else shares)
     labels = np.empty((*codes.shape, 3), dtype=object)
@@ -125,7 +121,3 @@ def unpacked(spec: Spec) -> Spec:
     drawn = {GRID: shares, GRID_CLOSED: np.where(codes == _CLOSED, 0.0, np.nan)}
     traces = [{**trace, "z": drawn[trace["meta"]], "customdata": labels} for trace in spec["data"]]
     return {"data": traces, "layout": spec["layout"]}
-
-
-def _tops_shape(packed: Spec) -> tuple[int, int]:
-    return (1, 1) if len(packed["tops"]) == 1 else (len(packed["layers"]), len(packed["heads"]))

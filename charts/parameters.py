@@ -3,8 +3,6 @@
 Source blue and target vermillion are left out on purpose: a parameter belongs to both sides, or its name says which.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Perplexity by position: of each piece of a text alone, and of all pieces up to it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

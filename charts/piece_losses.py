@@ -1,7 +1,5 @@
 """The loss of each piece of a text as a bar, with the mean and the loss of guessing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

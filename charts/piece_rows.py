@@ -3,8 +3,6 @@
 Drafts and their checks, a round per row; outputs of a changed model, a change per row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -4,8 +4,6 @@ Positions and dimensions are counted from 0 here, as in the formula of the paper
 cosine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The last row of the prompt reads its last piece and predicts the first piece of 
 begin one before its columns.
 """
 
-from __future__ import annotations
-
 from charts.theme import MARK_COLOR, Spec
 from words import say
 

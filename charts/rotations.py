@@ -3,8 +3,6 @@
 Positions, pairs and dimensions are counted from 0, as in the formula.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 Hover shows four digits. So five are kept while that is affordable, three in larger maps.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 MOST_EXACT = 4_096

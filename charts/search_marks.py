@@ -1,7 +1,5 @@
 """The marks of a search tree: what happened to each partial output, its piece next to it, and the results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -4,8 +4,6 @@ Lines that lead to a result are strong, those kept for a while thinner, and drop
 Partial outputs that hypotheses share appear once. Results are written out at the right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Many lines of a file, each a point or a part of a bar: two numbers per line, and the distribution of one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

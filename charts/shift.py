@@ -3,8 +3,6 @@
 Each place reads what the place before it had to predict, so a line leads from every label to where it is read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

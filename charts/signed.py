@@ -3,8 +3,6 @@
 Numbers on hover have six significant digits, enough to check with a calculator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 The caller says what is measured, and its unit; this module only draws it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

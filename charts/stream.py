@@ -1,7 +1,5 @@
 """The residual stream by depth, what was added to it, and the effect of a norm."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 What is sent to a browser may be rounded, in blocks, or without weights too weak for a line. A saved table is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ the scales grow steadily darker, so they also work in grey. Text colours are lef
 them from the app's theme, and replaces each colour named here by its dark twin (`DARK_COLORS`) in a dark theme.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """A row of scores that is read a tile of keys at a time, and the blocks of a KV cache with what they hold."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ Lines differ in colour, dash and marker, so they are distinct in grey, too. Sour
 out on purpose: nothing here belongs to a side.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Two texts of pieces, one above the other: equal up to where they diverge, then how each continues."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from charts.bands import Cell, bands, window

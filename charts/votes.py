@@ -1,7 +1,5 @@
 """The votes of a class: a bar for each choice, and below it the bar of the round before."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

@@ -10,7 +10,7 @@ import pytest
 from tests.source_code import ROOT
 
 PRODUCT = ("pages", "ui", "charts", "transformer", "words")
-SUFFIXES = {".py", ".js", ".css", ".ts", ".toml"}
+SUFFIXES = {".py", ".pyi", ".js", ".css", ".ts", ".toml"}
 CORE = tuple(f"transformer/{name}/" for name in ("model", "text", "checkpoint", "runs", "analysis"))
 # Areas of the app that a newcomer may leave for later: the classroom, and models of other programs.
 LATER = tuple(f"ui/{name}/" for name in ("room", "lessons", "teaching", "inbox", "open"))
@@ -30,7 +30,7 @@ def is_core(path):
 
 
 @pytest.mark.parametrize(
-    ("name", "counts", "limit"), [("product", lambda path: True, 117_520), ("core", is_core, 78_600)]
+    ("name", "counts", "limit"), [("product", lambda path: True, 116_450), ("core", is_core, 77_180)]
 )
 def test_lines(name, counts, limit):
     lines = sum(n for path, n in files().items() if counts(path))
@@ -45,4 +45,4 @@ def test_files_of_a_page(page):
 
 def test_lines_that_the_formatter_leaves():
     skipped = sum((ROOT / path).read_text(encoding="utf-8").count("# fmt: skip") for path in files())
-    assert skipped <= 295, f"{skipped} places are kept from the formatter; the budget is 295"
+    assert skipped <= 287, f"{skipped} places are kept from the formatter; the budget is 287"

@@ -37,7 +37,7 @@ def missing(model: bytes, texts: Iterable[str]) -> list[str]:
 
 def with_characters(model: bytes, characters: Iterable[str]) -> bytes:
     """The SentencePiece model with further pieces behind its own."""
-    grown = sentencepiece_model_pb2.ModelProto.FromString(model)
+    grown = sentencepiece_model_pb2.ModelProto.FromString(model)  # type: ignore[attr-defined]  # made when imported
     least = min(piece.score for piece in grown.pieces)
     for char in characters:
         grown.pieces.add(piece=char, score=least - 1)

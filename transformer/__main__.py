@@ -4,33 +4,23 @@ import argparse
 import logging
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from transformer.commands import (
-    corpus,
-    doctor,
-    evaluate,
-    import_model,
-    picture,
-    prepare,
-    sentences,
-    task,
-    train,
-    translate,
-)
 from transformer.errors import GlassformerError
 
 INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
+# Word -> what it is for. The module of `transformer.commands` that does it is imported when it is called.
 COMMANDS = {
-    "prepare": prepare,
-    "train": train,
-    "task": task,
-    "translate": translate,
-    "sentences": sentences,
-    "picture": picture,
-    "evaluate": evaluate,
-    "corpus": corpus,
-    "import": import_model,
-    "doctor": doctor,
+    "prepare": "clean and split public text into the files that train reads",
+    "train": "learn a vocabulary and a model from files of sentence pairs",
+    "task": "write the files of a made-up task",
+    "translate": "translate lines of text",
+    "sentences": "run a file of sentences: output, log-probability, entropy, repetition, chrF of each",
+    "picture": "draw a picture of a run: SVG or PNG for print, or HTML that steps",
+    "evaluate": "score a checkpoint: BLEU and chrF on sentence pairs, alignment error rate on gold links",
+    "corpus": "measure a model and its heads over a file of sentences: tables for the page Over a corpus",
+    "import": "make a checkpoint folder of a model that another program saved",
+    "doctor": "examine a checkpoint: masks, cache, settings, heads, tokenizers; says what is wrong, and why",
 }
 
 
@@ -40,9 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m transformer", description="Train, import, examine, score, try and draw checkpoints."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        command.add(commands.add_parser(name, help=command.HELP))
-    options = parser.parse_args(arguments)
+    asked = sys.argv[1:] if arguments is None else arguments
+    for name, about in COMMANDS.items():
+        command = commands.add_parser(name, help=about, description=about)
+        if name in asked[:1]:
+            module = "import_model" if name == "import" else name
+            import_module(f"transformer.commands.{module}").add(command)
+    options = parser.parse_args(asked)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:
         status: int | None = options.run(options)

@@ -19,8 +19,8 @@ shows the sentence in the reader's language: `error.sentence`. The text of the e
 English.
 """
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, LiteralString
 
 from words import Sentence, say
@@ -91,6 +91,17 @@ class MapsError(GlassformerError):
 
 class DataError(GlassformerError):
     """A training or scoring file cannot be read."""
+
+
+@contextmanager
+def within(label: str, kind: Callable[[Sentence], GlassformerError] = CheckpointError) -> Iterator[None]:
+    """Say of what is refused inside which file or folder it is in, as an error of a kind."""
+    try:
+        yield
+    except ClauseError as error:
+        raise kind(say("{label}: {problem}.", label=label, problem=error.sentence)) from None
+    except (ConfigError, TokenizerError) as error:
+        raise kind(say("{label}: {problem}", label=label, problem=error.sentence)) from error
 
 
 def shown(value: object) -> str:

@@ -6,7 +6,7 @@ Nothing is translated before it is drawn: what caches and threads hold serves re
 
 Read `sentence`, then `catalogue`; `spacing` is what Chinese does where a value begins and
 ends, `pseudo` the language of the tests, `browser` what scripts get, `tables` reads sentences that stand in data.
-Standard library only. Knows nothing of Streamlit.
+Standard library only.
 
 Source: GNU gettext's catalogues (https://www.gnu.org/software/gettext/manual/), as Babel extracts them.
 
@@ -20,7 +20,7 @@ Example:
 """
 
 from words.catalogue import ENGLISH, PSEUDO, languages, name_of, negotiated
-from words.sentence import Sentence, in_languages, joined, said, said_throughout, say, say_n, through
+from words.sentence import Sentence, in_languages, joined, paragraph, said, said_throughout, say, say_n, through
 
 __all__ = [
     "ENGLISH",
@@ -31,6 +31,7 @@ __all__ = [
     "languages",
     "name_of",
     "negotiated",
+    "paragraph",
     "said",
     "said_throughout",
     "say",

@@ -5,8 +5,6 @@ payload brings a table from the English template to the translated one. `make wo
 `catalogues/browser.json`, as this module reads no scripts.
 """
 
-from __future__ import annotations
-
 import json
 from functools import cache
 

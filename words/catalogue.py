@@ -4,8 +4,6 @@ A language is a folder of `catalogues/` with `messages.po`, which translators wr
 of it by `make words` and read here. English is the code's own and has none; the pseudo-language needs none.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from gettext import GNUTranslations
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Numbers as people write them: with a minus, not a hyphen, and with powers of ten."""
 
-from __future__ import annotations
-
 import re
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -5,8 +5,6 @@ brackets in one line are a sentence glued together, and what is cut off or runs 
 A sentence inside another stands in ‹…›. Tags, entities, icons, code, formulas and places of values stay as they are.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 

@@ -13,7 +13,7 @@ an f-string, is English for good; the test in the pseudo-language finds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from numbers import Real
 from types import MappingProxyType
@@ -196,6 +196,16 @@ def joined(separator: str, parts: Iterable[str]) -> Sentence:
         parts: Each whole. A sentence is not made of halves: say it as one, with values.
     """
     return Joined(separator, tuple(parts))
+
+
+def paragraph(function: Callable[_Rest, Iterator[str]]) -> Callable[_Rest, Sentence]:
+    """Let a function that yields sentences, one after the other, return them in a row; empty ones are left out."""
+
+    @wraps(function)
+    def whole(*args: _Rest.args, **kwargs: _Rest.kwargs) -> Sentence:
+        return joined(" ", filter(None, function(*args, **kwargs)))
+
+    return whole
 
 
 def through(function: Callable[Concatenate[str, _Rest], str]) -> Callable[Concatenate[str, _Rest], str]:

@@ -6,8 +6,6 @@ to be Chinese, the space goes. Spaces inside a value, such as those of a typed s
 Source: W3C, "Requirements for Chinese Text Layout" (https://www.w3.org/TR/clreq/), sections 3.1 and 3.2.2.
 """
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Iterable, Mapping

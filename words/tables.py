@@ -8,8 +8,6 @@
 All under other keys stays as it is. `tools/catalogues.py` collects them from every such file in `ui/`.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

@@ -9,7 +9,7 @@ from ui.state import session
 from words import say
 
 session.begin("open")
-handing_in.begin()
+session.arrive(handing_in.ARRIVED)
 head(say("Open a checkpoint"))
 st.caption(
     say(

@@ -7,6 +7,6 @@ from ui.training import training_panels, watch_panels
 from ui.training.training_pictures import TRAINING
 
 session.begin(TRAINING.path)
-watch_panels.begin()
+session.arrive(watch_panels.ARRIVED)
 checkpoint = sidebar(TRAINING.title, shows_run=True, folds=True)
 of_a_sentence(TRAINING.title, checkpoint, training_panels.draw)

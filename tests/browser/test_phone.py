@@ -61,7 +61,10 @@ def test_the_head_is_one_row_which_unfolds_and_the_controls_stay_at_the_foot(ser
     assert head.bounding_box()["height"] <= 49
     for key in FOLDED:
         expect(page.locator(f".st-key-{key}")).to_be_hidden()
-    head.locator("summary").click()
+    more = head.locator("summary")
+    right = "one => one.getBoundingClientRect().right"
+    assert more.evaluate(right) <= head.locator(".stHtml").filter(has=more).evaluate(right)  # it is not cut
+    more.click()
     for key in FOLDED:
         expect(page.locator(f".st-key-{key}")).to_be_visible()
     controls = page.locator(".gf-stepper .gf-controls")
@@ -91,6 +94,13 @@ def test_pieces_are_one_row_that_slides_to_where_the_step_is(server, phone):
         place = phone.locator(".gf-target .gf-now").bounding_box()
         assert place["x"] >= 0
         assert place["x"] + place["width"] <= PHONE["width"]
+    side = phone.locator(".gf-source")
+    side.get_by_role("button", name="Show all 15").click()
+    tops = side.locator(".gf-chip").evaluate_all("all => all.map(one => one.offsetTop)")
+    assert len(set(tops)) > 1
+    assert side.locator(".gf-pieces").evaluate("one => one.scrollWidth - one.clientWidth") <= 2
+    side.get_by_role("button", name="Show fewer").click()
+    expect(side.get_by_role("button", name="Show all 15")).to_be_visible()
 
 
 def test_the_buttons_in_the_corners_have_the_pages_ground(server, phone):

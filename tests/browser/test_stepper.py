@@ -48,6 +48,20 @@ def test_twenty_quick_presses_are_twenty_steps_and_one_report(player):
     assert runs(player) == before + 1
 
 
+def test_all_pieces_of_a_row_are_shown_when_asked_for(player):
+    player.set_viewport_size({"width": 900, "height": 720})
+    side = player.locator(".gf-source")
+    rows, more = side.locator(".gf-pieces"), side.locator(".gf-show-all")
+    expect(more).to_have_text("Show all 24")
+    low = rows.bounding_box()["height"]
+    more.click()
+    expect(more).to_have_text("Show fewer")
+    assert rows.bounding_box()["height"] > low
+    assert rows.evaluate("one => one.scrollHeight - one.clientHeight") <= 2
+    more.click()
+    comes_to(player, lambda: rows.bounding_box()["height"], low)
+
+
 def test_output_and_shading_move_at_once(player):
     player.keyboard.press("ArrowRight")
     expect(player.locator(".gf-text")).to_have_text("w0 w1")

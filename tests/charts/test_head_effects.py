@@ -58,7 +58,9 @@ def test_small_numbers_have_more_digits_and_counts_have_none():
 
 @pytest.mark.parametrize(("row", "where"), [(0, (0, 0)), (1, (0, 1)), (2, None), (3, (1, 0)), (4, None), (-1, None)])
 def test_a_cell_says_whose_it_is(row, where):
-    assert head_at([2, 1], row, 1) == (None if where is None else (*where, 1))
+    assert head_at([(2, 2), (1, 2)], (row, 1)) == (None if where is None else (*where, 1))
+    assert head_at([(2, 1), (1, 1)], (row, 1)) is None  # this kind of attention has fewer heads
+    assert head_at([(2, 2)], None) is None
 
 
 def test_the_chosen_head_is_framed_and_heads_that_share_have_a_bracket():

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from words import PSEUDO, Sentence, joined, said, said_throughout, say, say_n, through
+from words import PSEUDO, Sentence, joined, paragraph, said, said_throughout, say, say_n, through
 
 
 @through
@@ -53,6 +53,21 @@ def test_a_sentence_inside_another_is_said_too():
     sentence = say("{pieces} in {where}.", pieces=say_n("{n} piece", "{n} pieces", 2), where="data")
     assert sentence == "2 pieces in data."
     assert said(sentence, PSEUDO) == "⟦‹2 piieecees› iin data.·⟧"
+
+
+def test_a_paragraph_is_made_of_the_sentences_that_a_function_yields():
+    @paragraph
+    def told(n):
+        yield say("Step {n}.", n=n)
+        yield ""
+        if n > 1:
+            yield say("There are others.")
+
+    assert told(2) == "Step 2. There are others."
+    assert said(told(2), PSEUDO) == " ".join(
+        said(one, PSEUDO) for one in (say("Step {n}.", n=2), say("There are others."))
+    )
+    assert isinstance(told(1), Sentence)
 
 
 def test_joined_sentences_stay_apart():

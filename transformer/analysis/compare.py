@@ -9,8 +9,6 @@ the next piece after the other's first t pieces. Both models need the same vocab
 Shapes: T steps, V vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -12,8 +12,6 @@ Source: Vaswani et al. (2017), section 4 and table 1, which give the orders nÂ²Â
 Shapes: S source tokens, T target tokens, D d_model, F d_ff, V target vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

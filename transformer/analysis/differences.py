@@ -4,8 +4,6 @@ All is computed in float64, a slice at a time. Places where one of the two is Na
 out.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

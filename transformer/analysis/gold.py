@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer.analysis.alignment import Links, parse_links
-from transformer.errors import ClauseError, DataError
+from transformer.errors import ClauseError, DataError, within
+from transformer.files import texts
 from words import Sentence, say, say_n
 
 
@@ -38,7 +39,7 @@ def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
     or names a word that its sentence does not have.
     """
     paths = (source, target, gold)
-    contents = [_read(path) for path in paths]
+    contents = [texts.read(path) for path in paths]
     lines = [_lines(content, path) for content, path in zip(contents, paths, strict=True)]
     if len({len(found) for found in lines}) > 1:
         counted = ", ".join(f"{path.name} {len(found):,}" for path, found in zip(paths, lines, strict=True))
@@ -55,20 +56,8 @@ def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
     return GoldSet(tuple(path.name for path in paths), hashes, tuple(pairs))
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=error.strerror) from None
-
-
 def _lines(content: bytes, path: Path) -> list[str]:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            "{file}: is not UTF-8 (byte {byte}); save it as UTF-8.", file=str(path), byte=error.start
-        ) from None
+    text = texts.decoded(content, label=str(path))
     # Only these are ends of lines: U+2028 and the like may stand inside a sentence.
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if lines == [""]:
@@ -77,29 +66,22 @@ def _lines(content: bytes, path: Path) -> list[str]:
 
 
 def _pair(source: str, target: str, gold: str, *, label: str) -> GoldPair:
-    words = GoldPair(tuple(source.split()), tuple(target.split()), _links(gold, label))
-    for side, place, found in (("source", 0, words.source), ("target", 1, words.target)):
-        last = max((link[place] for link in words.links.possible), default=-1)
-        if last >= len(found):
-            raise DataError(_outside(side, label, last, len(found)))
+    with within(label, DataError):
+        words = GoldPair(tuple(source.split()), tuple(target.split()), parse_links(gold))
+        for side, place, found in (("source", 0, words.source), ("target", 1, words.target)):
+            last = max((link[place] for link in words.links.possible), default=-1)
+            if last >= len(found):
+                raise ClauseError(_outside(side, last, len(found)))
     return words
 
 
-def _outside(side: str, label: str, last: int, count: int) -> Sentence:
+def _outside(side: str, last: int, count: int) -> Sentence:
     if side == "source":
-        return say_n("{label}: a link refers to source word {last}, counted from 0, but the source has only {n} "
-                     "word. Give the files in the order source, target, links.",
-                     "{label}: a link refers to source word {last}, counted from 0, but the source has only {n} "
-                     "words. Give the files in the order source, target, links.", count, label=label,
-                     last=last)  # fmt: skip
-    return say_n("{label}: a link refers to target word {last}, counted from 0, but the target has only {n} word. "
-                 "Give the files in the order source, target, links.",
-                 "{label}: a link refers to target word {last}, counted from 0, but the target has only {n} words. "
-                 "Give the files in the order source, target, links.", count, label=label, last=last)  # fmt: skip
-
-
-def _links(line: str, label: str) -> Links:
-    try:
-        return parse_links(line)
-    except ClauseError as error:
-        raise DataError("{label}: {problem}.", label=label, problem=error.sentence) from None
+        return say_n("a link refers to source word {last}, counted from 0, but the source has only {n} word. Give "
+                     "the files in the order source, target, links",
+                     "a link refers to source word {last}, counted from 0, but the source has only {n} words. Give "
+                     "the files in the order source, target, links", count, last=last)  # fmt: skip
+    return say_n("a link refers to target word {last}, counted from 0, but the target has only {n} word. Give "
+                 "the files in the order source, target, links",
+                 "a link refers to target word {last}, counted from 0, but the target has only {n} words. Give "
+                 "the files in the order source, target, links", count, last=last)  # fmt: skip

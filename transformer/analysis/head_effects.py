@@ -13,8 +13,6 @@ Source: Michel et al., "Are Sixteen Heads Really Better than One?" (2019), secti
 Shapes: L layers, H heads, T steps, S source tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

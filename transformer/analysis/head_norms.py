@@ -5,8 +5,6 @@ Source: Kobayashi et al. (2020), "Attention is Not Only a Weight", section 2.
 Shapes: L layers, H heads, Q queries, d d_head, D d_model.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from transformer.analysis import one_weight

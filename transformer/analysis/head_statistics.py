@@ -16,8 +16,6 @@ Shapes: L layers, H heads, Q queries, K keys. `...` means any axes in front. A f
 K], 0 to 1, and masks of that shape, True = may attend, and returns float64 [..., Q].
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, get_args

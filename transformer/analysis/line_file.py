@@ -7,7 +7,8 @@ be part of a sentence.
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from transformer.errors import DataError, QueryError
+from transformer.errors import ClauseError, DataError, QueryError, within
+from transformer.files import texts
 from transformer.runs.query import MAX_SOURCE_CHARACTERS, check_source
 from words import Sentence, say, say_n
 
@@ -36,27 +37,14 @@ _NO_LIMITS = Limits()
 
 def read_file(path: Path, limits: Limits = _NO_LIMITS) -> tuple[Line, ...]:
     """Read a file of sentences; see `read_bytes`."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(limits.n_bytes + 1)
-    except OSError as error:
-        raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=str(error.strerror)) from None
-    return read_bytes(content, limits, label=str(path))
+    return read_bytes(texts.read(path, limits.n_bytes + 1), limits, label=str(path))
 
 
 def read_bytes(content: bytes, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Line, ...]:
     """The lines of a file's content, UTF-8 with or without a byte order mark; see `read_text`."""
-    _check_size(len(content), limits, label)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            "{file}: is not UTF-8 (byte {place:,}: {byte:#04x}); save it as UTF-8.",
-            file=label,
-            place=error.start,
-            byte=content[error.start],
-        ) from None
-    return read_text(text, limits, label=label)
+    with within(label, DataError):
+        _check_size(len(content), limits)
+    return read_text(texts.decoded(content, label=label), limits, label=label)
 
 
 def read_text(text: str, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Line, ...]:
@@ -65,26 +53,22 @@ def read_text(text: str, limits: Limits = _NO_LIMITS, *, label: str) -> tuple[Li
     A line that is too long or has more columns has a `problem`; a DataError says that a text is too large, or has too
     many lines or none.
     """
-    _check_size(len(text.encode("utf-8", "replace")), limits, label)
-    rows = [(number, row.removesuffix("\r")) for number, row in enumerate(text.split("\n"), start=1)]
-    rows = [(number, row) for number, row in rows if row.strip()]
-    if not rows:
-        raise DataError("{file}: has no sentences. Write one per line.", file=label)
-    if len(rows) > limits.lines:
-        raise DataError(
-            "{file}: has {n:,} lines with text; the limit is {most:,}. Split it.",
-            file=label,
-            n=len(rows),
-            most=limits.lines,
-        )
-    return tuple(_line(number, row.split("\t"), limits) for number, row in rows)
+    with within(label, DataError):
+        _check_size(len(text.encode("utf-8", "replace")), limits)
+        rows = [(number, row.removesuffix("\r")) for number, row in enumerate(text.split("\n"), start=1)]
+        rows = [(number, row) for number, row in rows if row.strip()]
+        if not rows:
+            raise ClauseError("has no sentences. Write one per line")
+        if len(rows) > limits.lines:
+            raise ClauseError(
+                "has {n:,} lines with text; the limit is {most:,}. Split it", n=len(rows), most=limits.lines
+            )
+        return tuple(_line(number, row.split("\t"), limits) for number, row in rows)
 
 
-def _check_size(n_bytes: int, limits: Limits, label: str) -> None:
+def _check_size(n_bytes: int, limits: Limits) -> None:
     if n_bytes > limits.n_bytes:
-        raise DataError(
-            "{file}: is larger than the limit of {most:,} bytes. Split it.", file=label, most=limits.n_bytes
-        )
+        raise ClauseError("is larger than the limit of {most:,} bytes. Split it", most=limits.n_bytes)
 
 
 def _line(number: int, columns: list[str], limits: Limits) -> Line:

@@ -11,8 +11,6 @@ Source: Pearson, "On Lines and Planes of Closest Fit" (1901) for the map.
 Shapes: V vocabulary, D d_model, N rows that are looked at, K neighbours of each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -16,8 +16,6 @@ Source: Vaswani et al. (2017), section 3.3; Geva et al., "Transformer Feed-Forwa
 Shapes: L layers, T tokens, D d_model, F d_ff, V target vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -9,8 +9,6 @@ the recorded queries, keys and values; the difference is part of the result.
 Source: Vaswani et al. (2017), section 3.2, equation 1, and section 3.2.2 for the heads and W_O.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal

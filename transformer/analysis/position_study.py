@@ -6,8 +6,6 @@ and use nothing else: sinusoids and learned tables are measured in the same way.
 Source: Vaswani et al. (2017), section 3.5. Not known here: whether the model uses what is measured.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -3,8 +3,6 @@
 Knows no model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The shape of every value of a pass: recorded while the model runs, without keeping the values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

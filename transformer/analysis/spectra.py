@@ -11,8 +11,6 @@ Source: Demmel, Grigori, Hoemmen and Langou, "Communication-optimal Parallel and
 Shapes: M rows, N columns.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

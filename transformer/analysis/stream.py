@@ -10,8 +10,6 @@ Source: Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for pre-norm; Ba
 Shapes: P places, U sub-layers, T tokens, D d_model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal

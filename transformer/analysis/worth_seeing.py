@@ -7,8 +7,6 @@ that weight. It depends only on the run: the same run has the same cell.
 Knows nothing of drawing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final

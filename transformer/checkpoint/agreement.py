@@ -65,11 +65,7 @@ def check_shapes(config: ModelConfig, found: Shapes, *, label: str, wrong_dtype:
 
 
 def clauses(
-    *,
-    missing: Sequence[str],
-    unknown: Sequence[str],
-    wrong_shape: Sequence[str],
-    wrong_dtype: Sequence[str] = (),
+    *, missing: Sequence[str], unknown: Sequence[str], wrong_shape: Sequence[str], wrong_dtype: Sequence[str] = ()
 ) -> Iterator[Sentence]:
     """A clause for each kind of fault found, with its first five tensors as messages name them."""
     if missing:

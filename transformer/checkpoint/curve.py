@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer.checkpoint.save import CURVE
-from transformer.errors import CheckpointError, shown
+from transformer.errors import ClauseError, shown, within
 from transformer.files.files import FolderFiles
 from words import say, say_n
 
@@ -73,58 +73,57 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
 
     A `CheckpointError` says that it is not a table of text, or has no usable row or column.
     """
-    header, rows = _table(content, label)
-    known = {name: place for place, name in enumerate(header) if name in NUMBERS}
-    if not known:
-        raise CheckpointError(
-            "{label}: has no column that can be plotted; found {found}, expected at least one of {expected}, and "
-            "optionally epoch.",
-            label=label,
-            found=shown(", ".join(header)),
-            expected=", ".join(NUMBERS),
-        )
-    if not rows:
-        raise CheckpointError("{label}: has no rows yet; each epoch of training adds one.", label=label)
-    if len(rows) > MAX_ROWS:
-        raise CheckpointError(
-            say_n(
-                "{label}: has {n:,} row, one per epoch; the limit is {most:,}.",
-                "{label}: has {n:,} rows, one per epoch; the limit is {most:,}.",
-                len(rows),
-                label=label,
-                most=MAX_ROWS,
+    with within(label):
+        header, rows = _table(content)
+        known = {name: place for place, name in enumerate(header) if name in NUMBERS}
+        if not known:
+            raise ClauseError(
+                "has no column that can be plotted; found {found}, expected at least one of {expected}, and "
+                "optionally epoch",
+                found=shown(", ".join(header)),
+                expected=", ".join(NUMBERS),
             )
-        )
-    epochs, notes = _epochs(header, rows)
-    columns = {name: tuple(_number(row, place) for row in rows) for name, place in known.items()}
-    gaps = sum(math.isnan(value) for values in columns.values() for value in values)
-    if gaps:
-        notes.append(
-            say_n(
-                "{n} number in {file} is missing, NaN or infinite; the curves have gaps there.",
-                "{n:,} numbers in {file} are missing, NaN or infinite; the curves have gaps there.",
-                gaps,
-                file=CURVE,
+        if not rows:
+            raise ClauseError("has no rows yet; each epoch of training adds one")
+        if len(rows) > MAX_ROWS:
+            raise ClauseError(
+                say_n(
+                    "has {n:,} row, one per epoch; the limit is {most:,}",
+                    "has {n:,} rows, one per epoch; the limit is {most:,}",
+                    len(rows),
+                    most=MAX_ROWS,
+                )
             )
-        )
-    if any(value > 0 for value in columns.get("dev_exact", ())) and not any(columns.get("dev_chrf", (1.0,))):
-        # An output that equals its reference has a chrF, so none was written: this is an encoder alone.
-        columns = {name: values for name, values in columns.items() if name not in ("dev_bleu", "dev_chrf")}
-    columns = {name: values for name, values in columns.items() if not all(map(math.isnan, values))}
-    if not columns:
-        raise CheckpointError("{label}: has no numbers that can be plotted.", label=label)
-    return Curve(epochs, columns, tuple(notes))
+        epochs, notes = _epochs(header, rows)
+        columns = {name: tuple(_number(row, place) for row in rows) for name, place in known.items()}
+        gaps = sum(math.isnan(value) for values in columns.values() for value in values)
+        if gaps:
+            notes.append(
+                say_n(
+                    "{n} number in {file} is missing, NaN or infinite; the curves have gaps there.",
+                    "{n:,} numbers in {file} are missing, NaN or infinite; the curves have gaps there.",
+                    gaps,
+                    file=CURVE,
+                )
+            )
+        if any(value > 0 for value in columns.get("dev_exact", ())) and not any(columns.get("dev_chrf", (1.0,))):
+            # An output that equals its reference has a chrF, so none was written: this is an encoder alone.
+            columns = {name: values for name, values in columns.items() if name not in ("dev_bleu", "dev_chrf")}
+        columns = {name: values for name, values in columns.items() if not all(map(math.isnan, values))}
+        if not columns:
+            raise ClauseError("has no numbers that can be plotted")
+        return Curve(epochs, columns, tuple(notes))
 
 
-def _table(content: bytes, label: str) -> tuple[list[str], list[list[str]]]:
+def _table(content: bytes) -> tuple[list[str], list[list[str]]]:
     """The header and the rows that are not empty."""
     try:
         text = content.decode("utf-8-sig")
         lines = [row for row in csv.reader(io.StringIO(text, newline="")) if any(cell.strip() for cell in row)]
     except (UnicodeDecodeError, csv.Error):
-        raise CheckpointError("{label}: is not comma-separated text (CSV) in UTF-8.", label=label) from None
+        raise ClauseError("is not comma-separated text (CSV) in UTF-8") from None
     if not lines:
-        raise CheckpointError("{label}: is empty.", label=label)
+        raise ClauseError("is empty")
     return [name.strip() for name in lines[0]], lines[1:]
 
 

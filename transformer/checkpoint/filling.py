@@ -122,12 +122,7 @@ def _odd_values(odd: Mapping[str, int], shapes: Shapes) -> Sequence[Sentence]:
         say("{name} ({count:,} of {total:,})", name=shown(name), count=count, total=math.prod(shapes[name]))
         for name, count in odd.items()
     ]
-    return [
-        say(
-            "Some values are NaN or infinite, so outputs may be meaningless: {tensors}.",
-            tensors=first(counts),
-        )
-    ]
+    return [say("Some values are NaN or infinite, so outputs may be meaningless: {tensors}.", tensors=first(counts))]
 
 
 def _in_16_bits(halves: Halves, whole: int) -> Sequence[Sentence]:

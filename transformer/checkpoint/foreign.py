@@ -19,7 +19,7 @@ ADAPTER = "adapter_config.json"
 ARRAYS, SETTINGS = ".npz", ".yml"  # a file of arrays with settings beside it is Marian's; without, it may be of maps
 _MARIANS = b"special:model.yml.npy"  # Marian's file of arrays lists this one; a file of maps never does
 _END = 1_000_000  # bytes; the list of arrays ends the file, and Marian's options stand last in it
-_OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
+OURS, THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
 
 
 def is_foreign_file(file: Path) -> bool:
@@ -48,10 +48,10 @@ def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:
     if files.has(CARD):  # one of ours that lost its config
         return False
     keys = _keys(files) if files.has(CONFIG) else frozenset()
-    if keys is None or not keys.isdisjoint(_OURS):
+    if keys is None or not keys.isdisjoint(OURS):
         return False
     try:
-        return not keys.isdisjoint(_THEIRS) or any(map(is_foreign_file, folder.iterdir()))
+        return not keys.isdisjoint(THEIRS) or any(map(is_foreign_file, folder.iterdir()))
     except OSError:
         return False
 

@@ -44,7 +44,7 @@ from transformer.checkpoint.filling import Places, Progress, Values, fill, silen
 from transformer.checkpoint.hashing import ContentHash, digest_of, hash_of
 from transformer.checkpoint.memory import Halves
 from transformer.checkpoint.tokenizer_files import Named, open_tokenizers, stored_tokenizers, tokenizer_files
-from transformer.errors import CheckpointError, ClauseError, ConfigError, shown
+from transformer.errors import CheckpointError, shown, within
 from transformer.files import strictjson, tensorfile
 from transformer.files.files import FolderFiles
 from transformer.model.anatomy import anatomy
@@ -302,13 +302,9 @@ def assembled(
 
 def read_config(content: bytes, *, label: str) -> tuple[ModelConfig, tuple[str, ...]]:
     """The config in config.json, and a warning about unknown keys; an error names the field."""
-    try:
+    with within(label):
         record = strictjson.parse(content)
         config = ModelConfig.from_mapping(record)
-    except ConfigError as error:
-        raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
-    except ClauseError as error:
-        raise CheckpointError("{label}: {problem}.", label=label, problem=error.sentence) from None
     unknown = [shown(key) for key in unknown_keys(record)]
     if not unknown:
         return config, ()

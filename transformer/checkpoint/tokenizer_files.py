@@ -5,10 +5,9 @@ source.model, target.model   SentencePiece models, or one `pieces.model` if the 
                                  next to it (see `transformer.text.vocabularies`)
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 
-from transformer.errors import CheckpointError, TokenizerError
+from transformer.errors import within
 from transformer.files.files import FolderFiles
 from transformer.model.config import ModelConfig
 from transformer.text import library, sentencepiece_check
@@ -27,7 +26,7 @@ def tokenizer_files(files: FolderFiles, config: ModelConfig) -> dict[str, int]:
     """The tokenizer files that a folder has or should have -> the largest size of each, or an error."""
     names = TOKENIZER_NAMES[1 if config.shared_vocab else 2]
     if files.has(VOCABULARY):
-        with _labelled(files.name):
+        with within(files.name):
             family, _ = read_record(files.read(VOCABULARY, limit=MAX_VOCABULARY))
         needed = FAMILIES[family]
         names = (VOCABULARY, *needed.files, *filter(files.has, needed.may))
@@ -51,7 +50,7 @@ def open_tokenizers(files: Mapping[str, bytes], config: ModelConfig, *, label: s
             (name, _own(files[name], label=f"{label}/{name}"))
             for name in TOKENIZER_NAMES[1 if config.shared_vocab else 2]
         ]
-    with _labelled(label):
+    with within(label):
         family, options = read_record(files[VOCABULARY])
         source, target = Vocabularies(family, options, files).open()
     names = [name for name in (*FAMILIES[family].files, *FAMILIES[family].may) if name in files] or [VOCABULARY]
@@ -62,15 +61,6 @@ def open_tokenizers(files: Mapping[str, bytes], config: ModelConfig, *, label: s
 
 
 def _own(model: bytes, *, label: str) -> Tokenizer:
-    with _labelled(label):
+    with within(label):
         sentencepiece_check.check(model)
         return Tokenizer(model)
-
-
-@contextmanager
-def _labelled(label: str) -> Iterator[None]:
-    """What is wrong with a tokenizer is said of its file."""
-    try:
-        yield
-    except TokenizerError as error:
-        raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error

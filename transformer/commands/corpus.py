@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from transformer.corpus.shards import Files, Plan
     from transformer.corpus.tables import Options
 
-HELP = "measure a model and each of its heads over a file of sentences: tables for the page Over a corpus, and SQL"
 MOST_REASONS = 5  # for lines that were left out
 
 

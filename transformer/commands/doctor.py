@@ -7,7 +7,6 @@ from pathlib import Path
 from transformer.commands.device import add_device
 from words import Sentence
 
-HELP = "examine a checkpoint: masks, cache, settings, heads, tokenizers; says what is wrong, and why"
 BROKEN, NOT_TESTED = 1, 3
 SMALL = 50_000_000  # parameters up to which threads wait for each other longer than they compute
 
@@ -15,8 +14,8 @@ SMALL = 50_000_000  # parameters up to which threads wait for each other longer 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
-    parser.description = HELP + (
-        ". Exit status: 0 if nothing is broken, 1 if something is, 2 where it cannot be examined, 3 where nothing "
+    parser.epilog = (
+        "Exit status: 0 if nothing is broken, 1 if something is, 2 where it cannot be examined, 3 where nothing "
         "was found but whether it does its task was not tested, for want of pairs."
     )
     parser.add_argument("checkpoint", type=Path, help="a checkpoint folder, or a model that `import` understands")

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from transformer.runs.query import Beam, Greedy
     from transformer.training.evaluation import HeldOut, Scoring
 
-HELP = "score a checkpoint: BLEU and chrF on sentence pairs, alignment error rate on gold links"
 ROW_NAMES = {"predicts": "Row that predicts the piece", "reads": "Row that has read the piece"}
 
 

@@ -14,7 +14,6 @@ from words import say_n
 if TYPE_CHECKING:
     from transformer.importers.report import ImportReport
 
-HELP = "make a checkpoint folder of a model that another program saved"
 _MOST = 12  # choices of a field that are listed
 
 

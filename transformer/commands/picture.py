@@ -9,7 +9,6 @@ from transformer.commands.device import add_device
 from transformer.errors import DataError, shown
 from transformer.runs.showing import drawing
 
-HELP = "draw a picture of a run: SVG or PNG for print, or HTML that steps"
 SHIPPED = Path("checkpoints")
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from transformer.checkpoint.card import TEXTS
 
-HELP = "clean and split public text into the files that train reads"
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from transformer.analysis.line_table import Summary
     from transformer.analysis.many import LineResult
 
-HELP = "run a file of sentences: output, log-probability, entropy, repetition, chrF of each"
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

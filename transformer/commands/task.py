@@ -3,8 +3,6 @@
 import argparse
 from pathlib import Path
 
-HELP = "write the files of a made-up task"
-
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

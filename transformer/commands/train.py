@@ -13,7 +13,6 @@ from transformer.model.position_kinds import KINDS
 from transformer.training.schedule import Schedule
 
 LOGS = ("tensorboard", "trackio")
-HELP = "learn a vocabulary and a model from files of sentence pairs"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -71,12 +70,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         "--accumulate", type=int, default=1, help="parts in which a process learns from its share of a step"
     )
     training.add_argument(
-        "--rate",
-        dest="peak_rate",
-        metavar="RATE",
-        type=float,
-        default=1.2e-3,
-        help="the highest learning rate",
+        "--rate", dest="peak_rate", metavar="RATE", type=float, default=1.2e-3, help="the highest learning rate"
     )
     training.add_argument("--schedule", choices=get_args(Schedule), default="linear", help="the way down")
     training.add_argument("--warmup", type=int, default=800, help="steps until the highest rate, at most half of all")

@@ -2,13 +2,11 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from transformer.commands.device import add_device
 from transformer.errors import DataError, GlassformerError
-
-HELP = "translate lines of text"
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +22,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     from transformer import Beam, Greedy, load
 
-    given = list(enumerate(map(_text, options.lines or _standard_input()), start=1))
+    typed = getattr(sys.stdin, "buffer", sys.stdin)  # bytes: a line that is not UTF-8 costs no other
+    given = list(enumerate(map(_text, options.lines or typed), start=1))
     lines = [(number, line) for number, line in given if line != ""]
     if options.unseen_in:
         _refuse_seen([line for _, line in lines if line is not None], options.unseen_in)
@@ -42,11 +41,6 @@ def _run(options: argparse.Namespace) -> None:
             failed += 1
     if failed:
         raise DataError("{failed} of {total} lines could not be translated.", failed=failed, total=len(lines))
-
-
-def _standard_input() -> Iterable[bytes | str]:
-    """Lines as bytes: one that is not UTF-8 is not to cost those before and after it."""
-    return getattr(sys.stdin, "buffer", sys.stdin)
 
 
 def _text(line: bytes | str) -> str | None:

@@ -4,8 +4,6 @@ A condition selects lines with the number that it looked at; `queries.search` jo
 only names of columns are written into a query, and these come from closed sets. It does not know DuckDB.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 

@@ -8,8 +8,6 @@ opened, JSON and the footers of Parquet files are read within limits, and column
 cannot be used is refused in one sentence. It knows nothing of DuckDB (`queries`) and of how runs are made.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -25,7 +23,7 @@ import pyarrow.parquet as pq
 
 from transformer.corpus import rollups, tables
 from transformer.corpus.tables import Options, Table
-from transformer.errors import CheckpointError, ClauseError, DataError, shown
+from transformer.errors import CheckpointError, ClauseError, DataError, shown, within
 from transformer.files.files import FolderFiles
 from words import Sentence, say
 
@@ -187,7 +185,7 @@ def _shards(folder: Path) -> dict[Table, set[int]]:
 
 def _about(label: str, record: Any) -> About:
     """What `about.json` says; a `DataError` where a field is missing or not as it should be."""
-    try:
+    with within(label, DataError):
         found = _field(record, "format", int)
         if found != FORMAT:
             raise ClauseError("its format is {found}; this program reads {format}", found=found, format=FORMAT)
@@ -208,8 +206,6 @@ def _about(label: str, record: Any) -> About:
             ),
             complete=_field(record, "complete", bool),
         )
-    except ClauseError as error:
-        raise DataError("{label}: {problem}.", label=label, problem=error.sentence) from None
 
 
 def _field(record: Any, name: str, kind: type[T], *, least: int = 0) -> T:
@@ -238,10 +234,8 @@ def _summaries(run: Run) -> rollups.Summaries:
                 found = parquet.read()
             yield found
 
-    try:
+    with within(run.key, DataError):
         return rollups.merged(tables_of_shards())
-    except ClauseError as error:
-        raise DataError("{run}: {problem}.", run=run.key, problem=error.sentence) from None
 
 
 def damaged(*runs: Run, kind: str) -> DataError:

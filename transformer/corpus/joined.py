@@ -11,8 +11,6 @@ unweighted correlation, and with principal components instead of t-SNE.
 Shapes: N tokens of both sides, D numbers of a vector.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

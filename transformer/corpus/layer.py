@@ -9,8 +9,6 @@ A measure's rows are those of `transformer.analysis.head_statistics`, each layer
 Shapes: B lines, H heads, Q queries, K keys, d d_head, M measures. Masks are bool.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

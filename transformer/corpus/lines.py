@@ -3,8 +3,6 @@
 They are read anew each time and never held as a whole; a shard's digest tells whether the file is still the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Shapes: H heads, Q decoder rows, S source tokens, T target pieces, J target words, I source words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

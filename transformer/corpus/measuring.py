@@ -8,8 +8,6 @@ measured while the model goes on.
 Shapes: B lines, H heads, T tokens, N predicted pieces, D d_model, V target vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial

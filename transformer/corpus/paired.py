@@ -10,8 +10,6 @@ Source: Koehn (2004), "Statistical Significance Tests for Machine Translation Ev
 which are no means: both runs are scored on the same lines, drawn with replacement.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

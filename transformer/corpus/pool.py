@@ -5,8 +5,6 @@ On Linux they are forked and share the checkpoint's memory; elsewhere, and in a 
 another device, each loads the checkpoint once. Only the calling process writes files.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import multiprocessing

@@ -4,8 +4,6 @@ Nobody's text becomes SQL: values are bound, and a column's name comes from a cl
 roll-ups alone needs no DuckDB: `folder.summaries`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Every machine needs this program and the checkpoint under the same path. Results
 writes files. A shard whose process or machine is lost is measured again by Ray.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Iterable, Iterator

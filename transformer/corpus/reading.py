@@ -7,8 +7,6 @@
 A line that the app would refuse has its problem instead. Not known here: what is measured.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

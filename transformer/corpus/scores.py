@@ -13,8 +13,6 @@ bootstrap; Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the s
 Confidence Intervals for the Difference between Binomial Proportions Based on Paired Data" (1998), method 10.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

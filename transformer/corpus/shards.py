@@ -11,8 +11,6 @@ were written. A file gets its name when it is complete, the roll-up last. The sa
 process measured it and when.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

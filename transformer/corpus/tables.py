@@ -7,8 +7,6 @@ Lines count from 1, as editors do; layers and heads from 1, as the app does; tok
 the output from 0, as everywhere in the library.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 

@@ -3,8 +3,6 @@
 They are written straight into arrays in the order of the table. Shapes: L layers, H heads, N tokens, d d_head.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain

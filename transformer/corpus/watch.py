@@ -4,8 +4,6 @@ Nothing of a layer is kept but its measures. Shapes: B lines, H heads, G key-val
 tokens, N predicted pieces, Q queries, K keys, d d_head, D d_model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -91,11 +89,7 @@ class Watch:
     causal = True
 
     def __init__(
-        self,
-        batch: Batch,
-        factors: Mapping[Kind, Sequence[Tensor]],
-        found: Found,
-        links: Mapping[int, Linking],
+        self, batch: Batch, factors: Mapping[Kind, Sequence[Tensor]], found: Found, links: Mapping[int, Linking]
     ) -> None:
         self._batch, self._factors, self._found = batch, factors, found
         self._links, self.finite = links, True

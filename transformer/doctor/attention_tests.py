@@ -5,11 +5,7 @@ A map says nothing if it has the same weight everywhere, the same whichever toke
 
 Source: Clark et al. (2019), "What Does BERT Look At?", section 3.2, for heads that rest on one token; Xiao et al.
 (2023), "Efficient Streaming Language Models with Attention Sinks".
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial

@@ -4,11 +4,7 @@ No such number is typed. `python -m tools.calibrate` examines the checkpoints wi
 writes `calibrated.json`, a number for each test and checkpoint; a checkpoint in which a test finds something is left
 out there. A test examines them again and compares. Sentences round outwards and leave room for another processor's
 rounding, so that no checkpoint contradicts them.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 import json
 import math

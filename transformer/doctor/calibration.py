@@ -5,12 +5,10 @@ the right one, and where it stood. A model that has learnt its task guesses far 
 of a text as at its beginning, writes about as well as it guesses, and knows pairs as well as its training reported.
 
 Source: Bengio et al. (2015), "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", for texts
-that are given against texts that are written. Knows nothing of Streamlit.
+that are given against texts that are written.
 
 Shapes: T target tokens, D d_model, V target vocabulary.
 """
-
-from __future__ import annotations
 
 import math
 from collections import Counter

@@ -2,11 +2,7 @@
 
 A model that is put together wrongly also writes badly. What it writes is looked at by many tests, and one mistake
 below makes all of them speak. The one that names it comes first, and the others say that they follow from it.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace

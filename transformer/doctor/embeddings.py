@@ -4,12 +4,10 @@ Rows are compared by direction, as a norm takes off their length. How many direc
 entropy of its singular values, so that one long direction does not hide the others.
 
 Source: Roy and Vetterli (2007), "The Effective Rank"; Ethayarajh (2019), "How Contextual are Contextualized Word
-Representations?", for the mean cosine. Knows nothing of Streamlit.
+Representations?", for the mean cosine.
 
 Shapes: V vocabulary, D d_model.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 

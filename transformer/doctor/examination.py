@@ -5,11 +5,7 @@
 
 A test is a function from a patient to what it measured. To do something between two tests, such as serving others,
 run the `TESTS` one by one with `run_test`.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 import time
 from collections.abc import Callable

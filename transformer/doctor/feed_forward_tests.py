@@ -5,7 +5,7 @@ point where it fires that no text will do: `FAR` of its own standard deviations.
 trained model most are silent at most tokens.
 
 Source: Voita et al. (2023), "Neurons in Large Language Models: Dead, N-gram, Positional", section 3. Embeddings stand
-in `transformer.doctor.embeddings`. Knows nothing of Streamlit.
+in `transformer.doctor.embeddings`.
 
 Shapes: B texts, T tokens, D d_model, F d_ff.
 """

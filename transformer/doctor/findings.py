@@ -2,11 +2,7 @@
 
 A test never says more than its number. "look" means that a healthy model may have this, too; "broken" that none has;
 "not_applicable" that the test has no meaning for this model, or lacks what it needs, and the finding says which.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, Literal

@@ -4,6 +4,7 @@ A decoder that saw the piece it had to predict has learnt to look it up there. W
 like many a bad model. So it is wired as it may have been trained, and the losses on the same pairs are compared:
 
     no mask        each row sees all pieces of the output: alone, and in a batch with its padding open or closed
+    in one layer   the same, in one layer of the decoder alone
     one too many   each row sees the next piece, too
     not shifted    each row has read the very piece that it is to predict
 
@@ -12,12 +13,8 @@ that knows the pairs so, and does not know them otherwise, was trained so: that 
 that were drawn by chance; one that looks pieces up may know them, too, but need not, as it has never seen such texts:
 they show a leak, and never that there is none.
 
-Knows nothing of Streamlit.
-
 Shapes: B texts, T target tokens, D d_model, V target vocabulary.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable
@@ -52,6 +49,9 @@ may leave 0.25, as what it writes resembles what it read; one that was trained s
 GAIN = 0.5
 """Nats a piece that are gained at least. A small model that knows its task has a loss near 0, of which half is
 nothing."""
+LEAST = 0.02
+"""The same where one layer is compared with all of them: nats a piece that noise does not make."""
+MOST_LAYERS = 12
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class Way:
 
     mask: Callable[[Tensor], Tensor]  # what decoder self-attention may see, in the place of the mask that there is
     width: float = 0  # of the padded batch that rows are read in, in lengths of the longest; 0: each is read alone
+    layer: int | None = None  # where the mask is so; None: in all layers
     shifted: bool = True  # whether a row has to predict the piece after the one it has read; else that very piece
     # The losses, with the mask and so.
     said: Callable[[float, float], Sentence] = lambda closed, seeing: say(
@@ -205,6 +206,8 @@ def on_pairs(patient: Patient, rows: list[Row]) -> Measured:
         tried += [(_losses(patient, rows, way), way) for way in WIDER]
     least = min(loss.mean for loss, _ in tried)
     seeing, way = next(pair for pair in tried if pair[0].mean < least + GAIN)
+    if closed.mean - seeing.mean >= GAIN or closed.mean >= MOST_OF_CHANCE * chance:
+        seeing, way = _in_one_layer(patient, rows, seeing, way)
     share = seeing.mean / max(closed.mean, 1e-9)
     known = seeing.mean <= (KNOWN if way.shifted else COPIED) * chance
     if known and share <= PART and closed.mean - seeing.mean >= GAIN and _is_looked_up(patient, rows, way):
@@ -217,6 +220,32 @@ def on_pairs(patient: Patient, rows: list[Row]) -> Measured:
         )
         raise NotTested(joined(" ", [said, unknown]))
     return Measured(verdict="well", number=share, said=said)
+
+
+def _in_one_layer(patient: Patient, rows: list[Row], seeing: Loss, way: Way) -> tuple[Loss, Way]:
+    """The way in which one layer saw all, if the pairs are known far better so than in the way that was found."""
+    n_layers = patient.anatomy.attention("decoder").n_layers
+    pads = patient.config.pad_id is not None
+    ways = [
+        replace(
+            each,
+            layer=layer,
+            headline=say(
+                "The model was trained without the causal mask in layer {n} of the decoder: it saw the piece it had "
+                "to predict.",
+                n=layer + 1,
+            ),
+            line=say(
+                "The fault is in the training code: layer {n} of the decoder is called without its mask.", n=layer + 1
+            ),
+        )
+        for each in ((OPEN, IN_A_BATCH) if pads else (OPEN,))
+        for layer in range(min(n_layers, MOST_LAYERS) if n_layers > 1 else 0)
+    ]
+    tried = [(_losses(patient, rows, each), each) for each in ways]
+    found = min(tried, key=lambda pair: pair[0].mean, default=(seeing, way))
+    better = found[0].mean <= PART * seeing.mean - LEAST and surely_better(found[0], seeing)
+    return found if better else (seeing, way)
 
 
 def _on_drawn(patient: Patient) -> Measured | None:
@@ -263,7 +292,8 @@ def _is_looked_up(patient: Patient, rows: list[Row], way: Way) -> bool:
 @torch.inference_mode()
 def _losses(patient: Patient, rows: list[Row], way: Way) -> Loss:
     """The loss of each pair, of the pieces that something comes after: the last one cannot be looked up."""
-    tap = tap_of(Replacer({patient.anatomy.attention("decoder").site("*", "mask"): way.mask}))
+    layer = "*" if way.layer is None else way.layer
+    tap = tap_of(Replacer({patient.anatomy.attention("decoder").site(layer, "mask"): way.mask}))
     together = [rows] if way.width else [[row] for row in rows]
     totals, counts = [], []
     for several in together:

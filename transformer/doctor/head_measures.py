@@ -6,12 +6,9 @@ rounding of the stream changes nothing.
 
 Source: Michel et al. (2019), "Are Sixteen Heads Really Better than One?", for heads that do nothing; Elhage et al.
 (2021), "A Mathematical Framework for Transformer Circuits", for W_Q^T W_K, by which two heads are compared.
-Knows nothing of Streamlit.
 
 Shapes: L layers, H heads, Q queries, K keys, d d_head, D d_model.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

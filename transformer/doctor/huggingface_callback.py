@@ -4,10 +4,8 @@
     Trainer(model, arguments, train_dataset=data, callbacks=[doctor]).train()
     sys.exit(doctor.outcome.status)
 
-The one module that imports transformers. Knows nothing of Streamlit.
+The one module that imports transformers.
 """
-
-from __future__ import annotations
 
 from typing import Any
 

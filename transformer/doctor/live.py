@@ -4,11 +4,7 @@ Our own Transformer keeps its class, so what a subclass computes wrongly is foun
 transformers, and one around torch's layers or of a tutorial, are read as `transformer.importers` reads their files.
 What such a file would not say, the modules themselves often do: the number of heads, the place of the norms, the
 activation.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,10 +4,8 @@ The largest value alone does not tell: that of sinusoids in any order, a ramp or
 singular value of m x n independent values of deviation s is about s (root m + root n); structure makes it larger.
 
 Source: Yin, Bai and Krishnaiah (1988), "On the limit of the largest eigenvalue of the large dimensional sample
-covariance matrix"; Kolmogorov (1933), for the distance of two distributions. Knows nothing of Streamlit.
+covariance matrix"; Kolmogorov (1933), for the distance of two distributions.
 """
-
-from __future__ import annotations
 
 import torch
 from torch import Tensor

@@ -10,11 +10,7 @@ piece is compared with what it thinks with the right one.
     KL = sum over pieces of p(piece | source) (log p(piece | source) - log p(piece | another source))
 
 Shapes: S source tokens, T target tokens, V target vocabulary, D d_model.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 import random
 from statistics import fmean

@@ -4,10 +4,8 @@ One bad output says nothing; half of them do. A decoder alone goes on for as lon
 when it is decoded greedily, so that its outputs are judged only where pairs say how they should be.
 
 Source: Holtzman et al. (2020), "The Curious Case of Neural Text Degeneration", for repetition; Lee et al. (2018),
-"Hallucinations in Neural Machine Translation", for one output to many sources. Knows nothing of Streamlit.
+"Hallucinations in Neural Machine Translation", for one output to many sources.
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
@@ -244,9 +242,7 @@ def variety(patient: Patient) -> Measured:
     expected = Counter(one.wanted for one in by_source.values() if one.wanted is not None).most_common(1)
     share = (n if n > 1 else 0) / len(by_source)
     said = say(
-        "The most common output was written for {share:.0%} of {n} different sources.",
-        share=share,
-        n=len(by_source),
+        "The most common output was written for {share:.0%} of {n} different sources.", share=share, n=len(by_source)
     )
     if expected and expected[0][1] >= n:
         return Measured(verdict="well", number=share, said=said)

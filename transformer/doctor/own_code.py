@@ -8,8 +8,6 @@ causal mask makes a difference.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

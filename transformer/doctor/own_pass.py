@@ -2,10 +2,8 @@
 
 Gradients are on, as some layers of torch compute otherwise without.
 
-Shapes: B rows, S source tokens, T target tokens, V target vocabulary. Knows nothing of Streamlit.
+Shapes: B rows, S source tokens, T target tokens, V target vocabulary.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -14,11 +14,7 @@ two linear layers after each other). Where one is much larger, something was add
 
 Source: Roy and Vetterli, "The effective rank" (2007), for the spread of singular values; Glorot and Bengio (2010) and
 He et al. (2015) for the uniform distributions that untrained matrices are drawn from.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Iterator

@@ -2,8 +2,6 @@
 
 Each test asks for what it needs; what was computed for one test is there for the next. A patient belongs to one
 examination and one thread.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

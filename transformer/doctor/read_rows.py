@@ -5,11 +5,7 @@ drawn, and a model without sentences reads drawn pieces alone. What is compared 
 their spread (`moved`): about 1 where nothing is left of them, and 1e-6 where only sums were taken in another order.
 
 Shapes: B rows, S source tokens, T target tokens, V target vocabulary, D d_model.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 import random
 from collections.abc import Callable

@@ -4,12 +4,8 @@ One pass a text, as the recording pass of a run makes it (`transformer.runs.reco
 visitor keeps, so that memory is bounded by one layer. Random texts are rows of pieces that were drawn by chance: they
 mean nothing, but they reach what twelve sentences do not, and there are as many of them as one likes.
 
-Knows nothing of Streamlit.
-
 Shapes: B texts, S source tokens, T target tokens.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -8,11 +8,7 @@ A neighbour shares every parameter with the patient's model, and all else that c
 what gives its positions. So whatever is wrong there is wrong in both.
 
 Source: `transformer.trying.variants` makes the neighbours, `losses` scores them, `verdicts` has the paired tests.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator

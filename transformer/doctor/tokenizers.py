@@ -1,10 +1,8 @@
 """Whether the tokenizers are those of the model, and what each does by itself.
 
 By itself: special pieces, texts that come back, and pieces that it does not know, by its own pieces and the patient's
-texts. Whether source and target were exchanged is told by the model's losses either way. Knows nothing of Streamlit.
+texts. Whether source and target were exchanged is told by the model's losses either way.
 """
-
-from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence

@@ -1,11 +1,7 @@
 """The page that a watched training leaves: each test's verdicts over time, and what stands at the end, in full.
 
 One file of HTML without scripts and without anything from elsewhere; all text is escaped. In English, as a terminal.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape

@@ -11,11 +11,7 @@ What trains is not disturbed: a copy is examined, and modes, random numbers and 
 before. Each examination is one line of verdicts.jsonl, and at the end there is a page, report.html.
 
 A young model does badly, so only what stands at the end counts: of each test its last verdict.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 import json
 import math

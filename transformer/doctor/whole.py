@@ -2,8 +2,6 @@
 
 A report is saved as JSON, for programs, and as Markdown, to paste it into a thread. Markdown is a sentence: whoever
 draws it may say it in another language. In JSON and in a terminal it is English.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

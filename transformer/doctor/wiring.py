@@ -13,11 +13,7 @@ Whether the model uses what it is given is asked in `order_used`.
 
 Source: Vaswani et al. (2017), section 3.2.3, for masks. The KV cache and padded batches are no part of it; that they
 change nothing follows from that section.
-
-Knows nothing of Streamlit.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
-from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.errors import CheckpointError, shown, within
 from transformer.files import hidden, strictjson
 from words import say, say_n
 
@@ -72,10 +72,8 @@ class FolderFiles:
 
     def json(self, name: str, *, limit: int) -> Any:
         """A JSON document, parsed by strict rules; errors are those of `read`, or say what is wrong in it."""
-        try:
+        with within(self.label(name)):
             return strictjson.parse(self.read(name, limit=limit))
-        except ClauseError as error:
-            raise CheckpointError("{label}: {problem}.", label=self.label(name), problem=error.sentence) from None
 
     def check_size(self, name: str, *, limit: int) -> None:
         """`read`, without reading."""

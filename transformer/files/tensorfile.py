@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import torch
 from torch import Tensor
 
-from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files import strictjson
 from words import Sentence, say, say_n
 
@@ -67,23 +67,26 @@ def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = Non
     A file with over twice as many tensors as the caller has a use for, `most`, is refused before they are looked at
     one by one. A `CheckpointError` where it is too short, too long or cut off, or its header is not valid.
     """
-    length = _header_length(file.read(LENGTH_BYTES), size, label)
+    with within(label):
+        return _header(file, size, most)
+
+
+def _header(file: BinaryIO, size: int, most: int | None) -> Header:
+    length = _header_length(file.read(LENGTH_BYTES), size)
     content = file.read(length)
-    _check_number(content.count(b'"dtype"'), most, label)  # before the many are parsed
+    _check_number(content.count(b'"dtype"'), most)  # before the many are parsed
     try:
         record = strictjson.parse(content, max_depth=4)
     except ClauseError as error:
-        raise CheckpointError(
-            "{label}: its header cannot be read: {problem}.", label=label, problem=error.sentence
-        ) from None
+        raise ClauseError("its header cannot be read: {problem}", problem=error.sentence) from None
     if not isinstance(record, dict):
-        raise CheckpointError("{label}: its header is not a JSON object.", label=label)
+        raise ClauseError("its header is not a JSON object")
     said = record.pop("__metadata__", None)
     metadata = {key: text for key, text in said.items() if isinstance(text, str)} if isinstance(said, dict) else {}
-    _check_number(len(record), most, label)  # a name can be written in other ways
-    infos = [(name, _info(name, value, label)) for name, value in record.items()]
+    _check_number(len(record), most)  # a name can be written in other ways
+    infos = [(name, _info(name, value)) for name, value in record.items()]
     infos.sort(key=lambda item: (item[1].begin, item[1].end))
-    _check_layout(infos, size - LENGTH_BYTES - length, label)
+    _check_layout(infos, size - LENGTH_BYTES - length)
     return Header(dict(infos), LENGTH_BYTES + length, metadata)
 
 
@@ -128,79 +131,58 @@ def read_into(
     return out
 
 
-def _header_length(start: bytes, size: int, label: str) -> int:
+def _header_length(start: bytes, size: int) -> int:
     if size < LENGTH_BYTES or len(start) < LENGTH_BYTES:
-        raise CheckpointError(
+        raise ClauseError(
             say_n(
-                "{label}: is too short for a safetensors file ({n} byte).",
-                "{label}: is too short for a safetensors file ({n} bytes).",
+                "is too short for a safetensors file ({n} byte)",
+                "is too short for a safetensors file ({n} bytes)",
                 size,
-                label=label,
             )
         )
     if start.startswith(b"version "):
-        raise CheckpointError(
-            "{label}: is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.", label=label
-        )
+        raise ClauseError("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`")
     length = int.from_bytes(start, "little")
     if length > MAX_HEADER:
-        raise CheckpointError(
-            "{label}: is not a safetensors file, or is damaged: its first bytes give the header a length of "
-            "{length:,} bytes; the limit is {most:,}.",
-            label=label,
+        raise ClauseError(
+            "is not a safetensors file, or is damaged: its first bytes give the header a length of {length:,} bytes; "
+            "the limit is {most:,}",
             length=length,
             most=MAX_HEADER,
         )
-    if length > size - LENGTH_BYTES:
-        raise CheckpointError(
-            "{label}: is cut off: its header needs {needed:,} bytes, but the file has {size:,}.",
-            label=label,
-            needed=length + LENGTH_BYTES,
-            size=size,
+    if (needed := length + LENGTH_BYTES) > size:
+        raise ClauseError(
+            "is cut off: its header needs {needed:,} bytes, but the file has {size:,}", needed=needed, size=size
         )
     return length
 
 
-def _check_number(n: int, most: int | None, label: str) -> None:
+def _check_number(n: int, most: int | None) -> None:
     if most is not None and n > 2 * most:
-        raise CheckpointError(
-            "{label}: has {n:,} tensors, but config.json requires only {most:,}.", label=label, n=n, most=most
-        )
+        raise ClauseError("has {n:,} tensors, but config.json requires only {most:,}", n=n, most=most)
 
 
-def _info(name: str, value: Any, label: str) -> TensorInfo:
+def _info(name: str, value: Any) -> TensorInfo:
     tensor = shown(name)
     if not isinstance(value, dict) or value.keys() != {"dtype", "shape", "data_offsets"}:
-        raise CheckpointError(
-            "{label}: in the header, tensor {tensor} must have the keys dtype, shape and data_offsets and no others.",
-            label=label,
+        raise ClauseError(
+            "in the header, tensor {tensor} must have the keys dtype, shape and data_offsets and no others",
             tensor=tensor,
         )
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _BITS:
-        raise CheckpointError(
-            "{label}: tensor {tensor} has the unknown dtype {dtype}.", label=label, tensor=tensor, dtype=shown(dtype)
-        )
+        raise ClauseError("tensor {tensor} has the unknown dtype {dtype}", tensor=tensor, dtype=shown(dtype))
     if not _is_counts(shape) or math.prod(shape) > MAX_ELEMENTS:
-        raise CheckpointError(
-            "{label}: tensor {tensor} has the impossible shape {shape}.",
-            label=label,
-            tensor=tensor,
-            shape=shown(shape),
-        )
+        raise ClauseError("tensor {tensor} has the impossible shape {shape}", tensor=tensor, shape=shown(shape))
     if not _is_counts(offsets) or len(offsets) != 2 or offsets[0] > offsets[1]:
-        raise CheckpointError(
-            "{label}: tensor {tensor} has the impossible data_offsets {offsets}.",
-            label=label,
-            tensor=tensor,
-            offsets=shown(offsets),
+        raise ClauseError(
+            "tensor {tensor} has the impossible data_offsets {offsets}", tensor=tensor, offsets=shown(offsets)
         )
     needed, found = math.prod(shape) * _BITS[dtype], (offsets[1] - offsets[0]) * 8
     if needed != found:
-        raise CheckpointError(
-            "{label}: tensor {tensor} of shape {shape} and dtype {dtype} needs {needed:,} bytes, but its "
-            "data_offsets cover {given:,}.",
-            label=label,
+        raise ClauseError(
+            "tensor {tensor} of shape {shape} and dtype {dtype} needs {needed:,} bytes, but its data_offsets cover "
+            "{given:,}",
             tensor=tensor,
             shape=shown(shape),
             dtype=dtype,
@@ -217,35 +199,32 @@ def _is_counts(value: Any) -> bool:
     )
 
 
-def _check_layout(infos: list[tuple[str, TensorInfo]], size: int, label: str) -> None:
+def _check_layout(infos: list[tuple[str, TensorInfo]], size: int) -> None:
     """The tensors' bytes follow one another and end with the file."""
     end = 0
     for name, info in infos:
         if info.begin != end:
-            raise CheckpointError(_misplaced(shown(name), info.begin, end, label))
+            raise ClauseError(_misplaced(shown(name), info.begin, end))
         end = info.end
     if size < end:
-        raise CheckpointError(
-            "{label}: is cut off: its tensors need {end:,} bytes, but only {size:,} bytes of the file are left for "
-            "them.",
-            label=label,
+        raise ClauseError(
+            "is cut off: its tensors need {end:,} bytes, but only {size:,} bytes of the file are left for them",
             end=end,
             size=size,
         )
     if size > end:
-        raise CheckpointError(
+        raise ClauseError(
             say_n(
-                "{label}: is {n:,} byte too long: its tensors end before the file does.",
-                "{label}: is {n:,} bytes too long: its tensors end before the file does.",
+                "is {n:,} byte too long: its tensors end before the file does",
+                "is {n:,} bytes too long: its tensors end before the file does",
                 size - end,
-                label=label,
             )
         )
 
 
-def _misplaced(tensor: str, begin: int, end: int, label: str) -> Sentence:
+def _misplaced(tensor: str, begin: int, end: int) -> Sentence:
     if begin < end:
-        return say("{label}: tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so it overlaps the "
-                   "previous tensor.", label=label, tensor=tensor, begin=begin, end=end)  # fmt: skip
-    return say("{label}: tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so there is a gap "
-               "before it.", label=label, tensor=tensor, begin=begin, end=end)  # fmt: skip
+        return say("tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so it overlaps the "
+                   "previous tensor", tensor=tensor, begin=begin, end=end)  # fmt: skip
+    return say("tensor {tensor} begins at byte {begin:,} instead of byte {end:,}, so there is a gap "
+               "before it", tensor=tensor, begin=begin, end=end)  # fmt: skip

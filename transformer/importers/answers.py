@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from transformer.errors import CheckpointError, shown
+from transformer.errors import ClauseError, shown, within
 from transformer.importers.report import Field, ImportReport
 from transformer.model.config import ModelConfig
 from words import Sentence, say
@@ -16,23 +16,22 @@ CONFIG_FIELDS = frozenset(field.name for field in fields(ModelConfig))
 
 def check_names(answers: Mapping[str, Any], allowed: Collection[str], *, label: str) -> None:
     """Refuse answers to what is never asked."""
-    for name in answers:
-        if name not in allowed:
-            raise CheckpointError(
-                "{label}: there is no question named {name}; expected one of {names}.",
-                label=label,
-                name=shown(name),
-                names=", ".join(sorted(allowed)),
-            )
+    with within(label):
+        for name in answers:
+            if name not in allowed:
+                raise ClauseError(
+                    "there is no question named {name}; expected one of {names}",
+                    name=shown(name),
+                    names=", ".join(sorted(allowed)),
+                )
 
 
-def check_choice(field: Field, value: Any, *, label: str) -> None:
+def check_choice(field: Field, value: Any) -> None:
     """Refuse an answer that is none of the choices, where there are some."""
     possible = [choice.value for choice in field.choices]
     if possible and not any(type(value) is type(one) and value == one for one in possible):
-        raise CheckpointError(
-            "{label}: {field}: found {found}, expected one of {choices}.",
-            label=label,
+        raise ClauseError(
+            "{field}: found {found}, expected one of {choices}",
             field=field.name,
             found=shown(value),
             choices=", ".join(map(as_said, possible)),
@@ -43,7 +42,8 @@ def answered(report: ImportReport, answers: Mapping[str, Any]) -> ImportReport:
     """The report with the answers, those to fields that it lacks at its end; one that is no choice is refused."""
     for field in report.fields:
         if field.name in answers and not field.is_assumed:
-            check_choice(field, answers[field.name], label=report.source)
+            with within(report.source):
+                check_choice(field, answers[field.name])
     there = {field.name for field in report.fields}
     new = tuple(Field(name, "answered", value, YOU) for name, value in answers.items() if name not in there)
     return replace(report.answered(answers), fields=(*report.answered(answers).fields, *new))

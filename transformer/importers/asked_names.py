@@ -15,7 +15,8 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from transformer.errors import CheckpointError, shown
+from transformer.checkpoint.agreement import first
+from transformer.errors import ClauseError, shown
 from transformer.importers import parts
 from transformer.importers.keys import Match, Taken, match
 from transformer.importers.matching import PREFIX, WITHOUT, places, rivals, unused
@@ -152,7 +153,8 @@ def _doubles(found: Match, weights: Weights, answers: Mapping[str, Any]) -> Iter
     if names and outputs:
         why = say("Layers such as that of {name} are a decoder's where a causal mask hides later tokens, and an "
                   "encoder's where there is none; names do not decide it. The file also has an output layer, "
-                  "{output}, so they may be a decoder's.", name=shown(names[0]), output=shown(outputs[0]))  # fmt: skip
+                  "{output}, so they may be a decoder's.",
+                  name=shown(names[0]), output=shown(outputs[0]))  # fmt: skip
         yield ask("decoder_layers", why, *places(found, "encoder"), parts.NONE)
     for question, stack in parts.STACKS.items():
         second = [place for place in places(again, stack) if place]
@@ -224,13 +226,11 @@ def _unlikely(name: str, question: str) -> int:
 
 def _there(question: str, name: Any, weights: Weights) -> str:
     if not isinstance(name, str) or name not in weights.tensors:
-        names = list(weights.tensors)
-        raise CheckpointError(
-            "{label}: {field}: the file has no tensor named {found}; its tensors are {names}.",
-            label=weights.label,
+        raise ClauseError(
+            "{field}: the file has no tensor named {found}; its tensors are {names}",
             field=question,
             found=shown(name),
-            names=joined(", ", [*map(shown, names[:_MOST]), *["..."] * (len(names) > _MOST)]),
+            names=first([shown(one) for one in weights.tensors]),
         )
     return name
 
@@ -248,11 +248,8 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
     """The match without some tensors: of those that are left over, or else of those whose names are known."""
     patterns = said.split(",") if isinstance(said, str) else said
     if not isinstance(patterns, list | tuple) or not all(isinstance(one, str) for one in patterns):
-        raise CheckpointError(
-            "{label}: {field}: found {found}, expected names separated by commas.",
-            label=weights.label,
-            field=IGNORED,
-            found=shown(said),
+        raise ClauseError(
+            "{field}: found {found}, expected names separated by commas", field=IGNORED, found=shown(said)
         )
     known = [one.source for one in found.taken]
     gone = dict[str, Sentence]()
@@ -262,9 +259,8 @@ def _ignoring(found: Match, said: Any, weights: Weights) -> Match:
             for names in (found.left_over, known)
         ]
         if not any(meant):
-            raise CheckpointError(
-                "{label}: {field}: {found} is not among the tensors whose purpose is unknown: {names}.",
-                label=weights.label,
+            raise ClauseError(
+                "{field}: {found} is not among the tensors whose purpose is unknown: {names}",
                 field=IGNORED,
                 found=shown(pattern),
                 names=_listed(found.left_over, weights),

@@ -37,10 +37,9 @@ NOT_TRIED = ("source_language", "target_language", "ignored")  # questions about
 
 
 POINTS_TO_THE_DOCTOR = say(
-    "No answers fit these sentence pairs. If the pairs belong to the model's task, something may have gone wrong "
-    "in training, for example a missing causal mask or shifted positions. In that case, answer the questions from "
-    "your code, not from these losses. Then open the Doctor with the same pairs: it points to the faulty line of "
-    "code."
+    "No answers fit these sentence pairs. If the pairs belong to the model's task, something may have gone wrong in "
+    "training, for example a missing causal mask or shifted positions. In that case, answer the questions from your "
+    "code, not from these losses. Then open the Doctor with the same pairs: it points to the faulty line of code."
 )
 
 
@@ -66,7 +65,7 @@ def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Pr
     trials.keep(guess)
     with _few_threads(base):
         best = trials.search()
-    least, guessing, notes = trials.least(best), _guessing(base), _work(trials)
+    least, guessing, notes = trials.least(best), _guessing(base), list(_work(trials))
     if least >= guessing:
         notes.append(_no_better(len(fitting), least, guessing))
         if samples.targets:  # then the order of the answers is chance
@@ -175,10 +174,7 @@ def _ranked(one: Field, trials: Trials, best: Mapping[str, Any]) -> Field:
     if not tried or trials.least(best) >= _guessing(trials.base):  # a note says that of all fields at once
         return replace(one, choices=choices)
     said = verdict(
-        tried,
-        guessing=_guessing(trials.base),
-        written=_writes_itself(trials),
-        pairs=bool(trials.samples.targets),
+        tried, guessing=_guessing(trials.base), written=_writes_itself(trials), pairs=bool(trials.samples.targets)
     )
     return replace(one, choices=choices, evidence=joined(" ", [one.evidence, said]))
 
@@ -200,32 +196,27 @@ def _output(trials: Trials, answers: Answers) -> str | None:
         return None
 
 
-def _work(trials: Trials) -> list[Sentence]:
+def _work(trials: Trials) -> Iterator[Sentence]:
     """How much was tried, and what was not tried together."""
     few, whole = trials.counts()
     tried = say("The answers were ranked by trying {whole} on {texts}, and {few} on the first {n_few} of these "
                 "texts.", whole=say_n("{n} combination", "{n} combinations", whole),
                 texts=say_n("{n} text", "{n} texts", len(trials.samples)), few=say_n("{n} more", "{n} more", few),
                 n_few=min(FEW, len(trials.samples)))  # fmt: skip
-    notes = [tried]
+    yield tried
     together = {*trials.strong(), *trials.weak(), "pad_id", "unk_id"}
     alone = [name for name in trials.choices if name not in together]
     if alone:
-        notes.append(
-            say(
-                "This model is too large to try all combinations. {fields}: tried one field at a time, with all "
-                "other answers kept fixed.",
-                fields=", ".join(alone),
-            )
+        yield say(
+            "This model is too large to try all combinations. {fields}: tried one field at a time, with all "
+            "other answers kept fixed.",
+            fields=", ".join(alone),
         )
     if _writes_itself(trials):
-        notes.append(
-            say(
-                "Without targets, only the model's own certainty can be compared, but a wrong model can be "
-                "certain, too. Provide sentence pairs."
-            )
+        yield say(
+            "Without targets, only the model's own certainty can be compared, but a wrong model can be "
+            "certain, too. Provide sentence pairs."
         )
-    return notes
 
 
 def _writes_itself(trials: Trials) -> bool:

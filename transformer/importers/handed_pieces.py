@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
-from transformer.errors import CheckpointError, ClauseError, GlassformerError, TokenizerError
+from transformer.errors import CheckpointError, ClauseError, GlassformerError, within
 from transformer.files import strictjson
 from transformer.files.files import FolderFiles, as_typed
 from transformer.text import library, listed
@@ -161,10 +161,8 @@ def _side(path: Path) -> int | None:
 def opened(given: Given, sizes: tuple[int, int], *, shared: bool, inside: Path | None = None) -> Tokenizers:
     """The given tokenizers, at least one, for tables with this many rows; refuses those that do not fit."""
     source, target = _sides(given, shared=shared, inside=inside)
-    try:
+    with within(source.name):
         made = _made(source, target, sizes, shared=shared)
-    except TokenizerError as error:
-        raise CheckpointError("{file}: {problem}", file=source.name, problem=error.sentence) from error
     for file, tokenizer, rows in ((source, made.source, sizes[0]), (target, made.target, sizes[1])):
         if tokenizer.size != rows:
             raise CheckpointError(

@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import takewhile
 from types import MappingProxyType
 
-from transformer.errors import CheckpointError, shown
+from transformer.errors import ClauseError, shown, within
 from transformer.importers.reshapes import AS_IS, Facts, Reshape, shapes_of
 from transformer.importers.weights import Weights
 from words import Sentence, say
@@ -120,10 +120,13 @@ class Match:
             made["".join(f"{part}." for part in shared)] = (stack, len(attentions[stack]) + 1)
         return {begin: of for begin, of in made.items() if begin}
 
+    def layer_of(self, name: str) -> str:
+        """What the names of a tensor's layer begin with; empty for one outside of layers."""
+        return next((begin for begin in self.layers if name.startswith(begin)), "")
+
     def n_layers(self, stack: str) -> int:
         """How many layers a stack of the model has."""
-        found = {int(m[2]) for name in self.sources if (m := _LAYER.match(name)) and m[1] == f"{stack}.layers"}
-        return len(found)
+        return len({m[2] for name in self.sources if (m := _LAYER.match(name)) and m[1] == f"{stack}.layers"})
 
     def leaving(self, sources: Collection[str]) -> "Match":
         """The match in which some tensors of the file are left over."""
@@ -169,51 +172,50 @@ def best_match(tables: Iterable[Table], names: Sequence[str]) -> Match:
 
 def check(found: Match, *, label: str) -> None:
     """Refuse a match in which two tensors become the same, or in which layers are not counted from 0 without gaps."""
-    holder: dict[str, Taken] = {}
-    numbers: dict[str, set[int]] = {}
-    for one in found.taken:
-        for target in one.targets:
-            if target in holder:
-                raise CheckpointError(
-                    "{label}: {first} and {second} would both become {target}; save the model without one of them.",
-                    label=label,
-                    first=shown(holder[target].source),
-                    second=shown(one.source),
-                    target=target,
+    with within(label):
+        holder: dict[str, Taken] = {}
+        numbers: dict[str, set[int]] = {}
+        for one in found.taken:
+            for target in one.targets:
+                if target in holder:
+                    raise ClauseError(
+                        "{first} and {second} would both become {target}; save the model without one of them",
+                        first=shown(holder[target].source),
+                        second=shown(one.source),
+                        target=target,
+                    )
+                holder[target] = one
+                if layer := _LAYER.match(target):
+                    numbers.setdefault(layer[1], set()).add(int(layer[2]))
+        for stack, there in numbers.items():
+            gaps = sorted(set(range(max(there) + 1)) - there)
+            if gaps:
+                raise ClauseError(
+                    "the layers of {stack} are numbered up to {last}, but layer {missing} is missing; save the whole "
+                    "model",
+                    stack=stack,
+                    last=max(there),
+                    missing=gaps[0],
                 )
-            holder[target] = one
-            if layer := _LAYER.match(target):
-                numbers.setdefault(layer[1], set()).add(int(layer[2]))
-    for stack, there in numbers.items():
-        gaps = sorted(set(range(max(there) + 1)) - there)
-        if gaps:
-            raise CheckpointError(
-                "{label}: the layers of {stack} are numbered up to {last}, but layer {missing} is missing; save "
-                "the whole model.",
-                label=label,
-                stack=stack,
-                last=max(there),
-                missing=gaps[0],
-            )
 
 
 def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int, ...]]:
     """The shape of each tensor of the model, before anything is read; refuses one that its reshape cannot take."""
-    made: dict[str, tuple[int, ...]] = {}
-    for one in found.taken:
-        if not set(one.reshape.needs) <= set(facts):
-            continue
-        before = weights.tensors[one.source].shape
-        try:
-            made.update(zip(one.targets, shapes_of(one.reshape, before, facts), strict=True))
-        except ValueError:
-            raise CheckpointError(
-                "{label}: tensor {tensor} has the shape {shape}, which does not allow this conversion: {reshape}.",
-                label=weights.label,
-                tensor=shown(one.source),
-                shape=shown(list(before)),
-                reshape=one.reshape.said or say("used unchanged"),
-            ) from None
+    with within(weights.label):
+        made: dict[str, tuple[int, ...]] = {}
+        for one in found.taken:
+            if not set(one.reshape.needs) <= set(facts):
+                continue
+            before = weights.tensors[one.source].shape
+            try:
+                made.update(zip(one.targets, shapes_of(one.reshape, before, facts), strict=True))
+            except ValueError:
+                raise ClauseError(
+                    "tensor {tensor} has the shape {shape}, which does not allow this conversion: {reshape}",
+                    tensor=shown(one.source),
+                    shape=shown(list(before)),
+                    reshape=one.reshape.said or say("used unchanged"),
+                ) from None
     return made
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from transformer.errors import CheckpointError, shown
+from transformer.errors import ClauseError, shown
 from transformer.importers import parts
 from transformer.importers.keys import Match, Taken, best_match, match, prefixes
 from transformer.importers.tutorials import LAYERS, POSITION_OF, TABLES, TUTORIALS
@@ -67,12 +67,7 @@ def rivals(found: Match, names: Sequence[str]) -> list[str]:
 def _prefix(said: Any, weights: Weights) -> str:
     prefix = "" if said == parts.NONE else f"{str(said).rstrip('.')}."
     if not any(name.startswith(prefix) for name in weights.tensors):
-        raise CheckpointError(
-            "{label}: {field}: no tensor has a name that begins with {found}.",
-            label=weights.label,
-            field=PREFIX,
-            found=shown(said),
-        )
+        raise ClauseError("{field}: no tensor has a name that begins with {found}", field=PREFIX, found=shown(said))
     return prefix
 
 

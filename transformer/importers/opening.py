@@ -15,7 +15,8 @@ from transformer.checkpoint import load as native
 from transformer.checkpoint.agreement import first
 from transformer.checkpoint.device import CPU, Device, device_of
 from transformer.checkpoint.filling import Progress, silent
-from transformer.checkpoint.load import Checkpoint, assembled
+from transformer.checkpoint.foreign import ADAPTER, MOST_CONFIG, OURS, THEIRS
+from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError
 from transformer.files.files import FolderFiles, as_typed
@@ -23,7 +24,7 @@ from transformer.importers import kept_answers
 from transformer.importers.answers import as_said, check_names
 from transformer.importers.candidates import scored
 from transformer.importers.handed_pieces import NOTHING, Given
-from transformer.importers.huggingface.folder import ADAPTER, CONFIG, MAX_JSON, NO_ANSWERS, SPECIAL_IDS, import_folder
+from transformer.importers.huggingface.folder import NO_ANSWERS, SPECIAL_IDS, import_folder
 from transformer.importers.imported import Content, Imported
 from transformer.importers.report import Field, ImportReport
 from transformer.importers.tutorial_import import import_weights
@@ -33,7 +34,6 @@ from words import Sentence, joined, say
 
 Kind = Literal["native", "huggingface", "weights"]
 OF_A_FOLDER = (CONFIG, ADAPTER, WHOLE, INDEX, PICKLED)  # files that mean the folder around them
-_OURS, _THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
 OF_FOLDERS = ("source_language", "target_language", *SPECIAL_IDS)  # what a folder of transformers may leave open
 _MOST = 8  # choices that a message lists
 
@@ -60,12 +60,12 @@ def _of_folder(folder: Path, inside: Path | None) -> Kind:
     files = FolderFiles(folder, inside=inside)
     if not files.has(CONFIG):
         return "huggingface" if files.has(ADAPTER) else "weights"
-    record = files.json(CONFIG, limit=MAX_JSON)
+    record = files.json(CONFIG, limit=MOST_CONFIG)
     if not isinstance(record, Mapping):
         return "native"  # what it is, loading it says
-    if any(key in record for key in _OURS):
+    if any(key in record for key in OURS):
         return "native"
-    return "huggingface" if any(key in record for key in _THEIRS) else "weights"
+    return "huggingface" if any(key in record for key in THEIRS) else "weights"
 
 
 class QuestionsError(CheckpointError):
@@ -102,11 +102,7 @@ def question(field: Field) -> Sentence:
 
 
 def preview(
-    source: Path | str,
-    *,
-    answers: Mapping[str, Any] = NO_ANSWERS,
-    given: Given = NOTHING,
-    inside: Path | None = None,
+    source: Path | str, *, answers: Mapping[str, Any] = NO_ANSWERS, given: Given = NOTHING, inside: Path | None = None
 ) -> Imported:
     """Find out what a model of another program is; its values stay in their file.
 

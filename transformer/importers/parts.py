@@ -47,14 +47,9 @@ def split(name: str) -> tuple[str, str, str]:
 
 def in_layers(found: Match, names: Collection[str]) -> set[str]:
     """Those of some names that are part of a layer: of one that is known, or of a numbered module of many parts."""
-    several = Counter(split(name.removeprefix(found.prefix))[0] for name in names)
-    known = tuple(found.layers)
-    return {
-        name
-        for name in names
-        if name.startswith(known)
-        or ((layer := split(name.removeprefix(found.prefix))[0]) and several[layer] >= _LAYER)
-    }
+    numbered = {name: split(name.removeprefix(found.prefix))[0] for name in names}
+    several = Counter(filter(None, numbered.values()))
+    return {name for name, layer in numbered.items() if found.layer_of(name) or several[layer] >= _LAYER}
 
 
 def templates(found: Match, weights: Weights) -> list[str]:
@@ -102,8 +97,7 @@ def stacks(found: Match, answers: Mapping[str, Any]) -> list[Field]:
 
 def paths(name: str, found: Match) -> list[str]:
     """What answers may call a tensor's module: with all before it, in its layer, by itself."""
-    module = name.removeprefix(found.prefix).rpartition(".")[0]
-    layer = next((one for one in found.layers if name.startswith(one)), None)
+    module, layer = name.removeprefix(found.prefix).rpartition(".")[0], found.layer_of(name)
     inside = name.removeprefix(layer).rpartition(".")[0] if layer else ""
     return [module, *([inside, inside.rpartition(".")[2]] if inside else [])]
 
@@ -196,9 +190,9 @@ def _modules(
     """The modules in a stack's layers that nobody knows -> the shape of a tensor with so many axes in it."""
     made = {}
     for name in unused:
-        layer = next((one for one in found.layers if found.layers[one][0] == stack and name.startswith(one)), name)
-        module, shape = name.removeprefix(layer).rpartition(".")[0], weights.tensors[name].shape
-        if module and len(shape) == axes:
+        layer, shape = found.layer_of(name), weights.tensors[name].shape
+        module = name.removeprefix(layer).rpartition(".")[0]
+        if layer and found.layers[layer][0] == stack and module and len(shape) == axes:
             made[module] = shape
     return made
 

@@ -234,7 +234,11 @@ def _refusals(found: str) -> dict[str, Sentence]:
         "memory": say(
             "needs more memory to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN
         ),
-        "time": say("takes longer to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN),
+        "time": say(
+            "takes longer to open than is allowed for a file of this size; if the machine is busy, try again. "
+            "{remedy}",
+            remedy=SAVE_AGAIN,
+        ),
         "crashed": say(
             "the process that opened the file stopped unexpectedly, so the file is damaged or too large; copy or "
             "download it again."

@@ -19,7 +19,7 @@ from typing import Any
 
 from torch import Tensor
 
-from transformer.errors import CheckpointError, shown
+from transformer.errors import ClauseError, shown
 from transformer.importers import parts
 from transformer.importers.accounts import account
 from transformer.importers.keys import Match, Taken, check, shapes
@@ -105,10 +105,9 @@ def _check_final(found: Match, weights: Weights, answers: Mapping[str, Any]) -> 
         weights.tensors[name].shape == weights.tensors[norm].shape for name in unused(found) for norm in norms
     )
     if norms and other and (not unknown or answers.get(f"{other}_norm") == parts.NONE):
-        raise CheckpointError(
-            "{label}: {norm} is a norm behind the last layer of one stack, and there is none behind that of the "
-            "other. This program needs both or neither. If your model has both, save it whole.",
-            label=weights.label,
+        raise ClauseError(
+            "{norm} is a norm behind the last layer of one stack, and there is none behind that of the other; this "
+            "program needs both or neither, so if your model has both, save it whole",
             norm=shown(norms[0]),
         )
 
@@ -120,10 +119,9 @@ def _check_ranks(found: Match, sizes: Shapes, weights: Weights) -> None:
         expected = 1 if name.endswith(("bias", "norm.weight")) else 2
         if len(shape) != expected or not all(0 < n <= MAX_VOCAB for n in shape) or math.prod(shape) > most_values:
             source = found.sources[name].source
-            raise CheckpointError(
-                "{label}: tensor {tensor} has the shape {shape}; expected {expected} of length 1 to {most:,}, and "
-                "at most {values:,} values in all.",
-                label=weights.label,
+            raise ClauseError(
+                "tensor {tensor} has the shape {shape}; expected {expected} of length 1 to {most:,}, and at most "
+                "{values:,} values in all",
                 tensor=shown(source),
                 shape=shown(list(weights.tensors[source].shape)),
                 expected=say_n("{n} axis", "{n} axes", expected),

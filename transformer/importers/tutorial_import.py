@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.checkpoint.agreement import expected_shapes, first
-from transformer.errors import CheckpointError, ConfigError, shown
+from transformer.errors import CheckpointError, shown, within
 from transformer.files.files import FolderFiles
 from transformer.importers import asked_names, handed_pieces, keys, parts
 from transformer.importers.accounts import check_agreement
@@ -68,7 +68,8 @@ def import_opened(
     The rest is as `import_weights` has it.
     """
     check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
-    understood = understand(weights, answers, lambda found: asked_names.named(found, answers, weights))
+    with within(weights.label):
+        understood = understand(weights, answers, lambda found: asked_names.named(found, answers, weights))
     if any(map(understood.match.n_layers, LAYERS)):
         return _Import(weights, understood, answers, also, beside, inside, open_again).done()
     if asked := parts.stacks(understood.match, answers):
@@ -142,9 +143,8 @@ class _Import:
     def _config(self, report: ImportReport) -> ModelConfig:
         values = {one.name: one.value for one in report.fields if one.name in CONFIG_FIELDS}
         try:
-            return ModelConfig(**{"dropout": 0.0, "normalisation": (), **values})
-        except ConfigError as error:
-            raise CheckpointError("{label}: {problem}", label=self.weights.label, problem=error.sentence) from error
+            with within(self.weights.label):
+                return ModelConfig(**{"dropout": 0.0, "normalisation": (), **values})
         except TypeError:
             raise CheckpointError(
                 "{label}: the sizes of the model cannot be worked out from its tensors: {problem}",

@@ -25,7 +25,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from transformer.checkpoint.room import check_bytes
-from transformer.errors import CheckpointError, shown
+from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files import kinds, tensorfile
 from transformer.files.files import FolderFiles, as_typed
 from transformer.importers import npz, parametrised, pickles
@@ -313,26 +313,22 @@ def read_index(files: FolderFiles) -> dict[str, str]:
     """Which file each tensor is in, by the index of a folder; refuses files that are not plainly of the folder."""
     label = files.label(INDEX)
     record = files.json(INDEX, limit=MAX_INDEX)
-    weight_map = record.get("weight_map") if isinstance(record, dict) else None
-    if not isinstance(weight_map, dict) or not weight_map:
-        raise CheckpointError(
-            "{label}: expected weight_map, a table that gives the file of each tensor.", label=label
-        )
-    for tensor, name in weight_map.items():
-        if not _is_plain(name):
-            raise CheckpointError(
-                "{label}: gives {name} as the file of tensor {tensor}; expected the name of a .safetensors file in "
-                "the same folder.",
-                label=label,
-                tensor=shown(tensor),
-                name=shown(name),
-            )
-    n_files = len(set(weight_map.values()))
-    if n_files > MAX_FILES:
-        raise CheckpointError(
-            "{label}: lists {n:,} files; the limit is {most}.", label=label, n=n_files, most=MAX_FILES
-        )
-    return weight_map
+    with within(label):
+        weight_map = record.get("weight_map") if isinstance(record, dict) else None
+        if not isinstance(weight_map, dict) or not weight_map:
+            raise ClauseError("expected weight_map, a table that gives the file of each tensor")
+        for tensor, name in weight_map.items():
+            if not _is_plain(name):
+                raise ClauseError(
+                    "gives {name} as the file of tensor {tensor}; expected the name of a .safetensors file in the "
+                    "same folder",
+                    tensor=shown(tensor),
+                    name=shown(name),
+                )
+        n_files = len(set(weight_map.values()))
+        if n_files > MAX_FILES:
+            raise ClauseError("lists {n:,} files; the limit is {most}", n=n_files, most=MAX_FILES)
+        return weight_map
 
 
 def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mapping[str, str]) -> None:

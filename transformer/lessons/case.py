@@ -7,8 +7,6 @@ sentence or the model at hand they raise `NotHere` with the reason.
 Values count as a reader does: steps, tokens, layers and heads from 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final

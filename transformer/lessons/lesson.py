@@ -13,8 +13,6 @@ Every text stands in English and in Chinese beside each other, and is a sentence
 Knows nothing of what is drawn.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

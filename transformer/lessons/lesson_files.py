@@ -6,8 +6,6 @@ the remedy. A template may name values and formats of numbers, nothing else: `{r
 Source: TOML 1.0 (https://toml.io/en/v1.0.0).
 """
 
-from __future__ import annotations
-
 import re
 import string
 import tomllib

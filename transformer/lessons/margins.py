@@ -5,8 +5,6 @@ not change an answer. So each of these functions raises `NotHere` where a number
 that rounding could decide, and of numbers that rounding could exchange the first is taken.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 

@@ -5,8 +5,6 @@ Its steps are those that lessons mark as `short`, in the order of the lessons. I
 Knows nothing of what is drawn.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

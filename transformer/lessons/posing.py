@@ -3,8 +3,6 @@
 Knows nothing of what is drawn.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

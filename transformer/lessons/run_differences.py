@@ -3,8 +3,6 @@
 Knows nothing of what is drawn.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

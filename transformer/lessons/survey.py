@@ -12,8 +12,6 @@ lesson. The time of a step's slowest question is printed, too: the app has one t
 Knows nothing of what is drawn.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

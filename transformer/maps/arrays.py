@@ -7,15 +7,13 @@ Hugging Face's `transformers` returns a list of [batch, head, query, key], one p
 cross-attention the target's are queries and the source's are keys.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from transformer.errors import MapsError, shown
+from transformer.errors import ClauseError, MapsError, shown, within
 from transformer.maps.own_maps import GivenAttention, GivenMaps, check_shape
 from transformer.model.anatomy import EVERY_PART, Kind, StackName
 
@@ -57,9 +55,10 @@ def given_maps(
     given: dict[Kind, Any] = {"encoder": encoder, "decoder": decoder, "cross": cross}
     for kind, weights in given.items():
         if weights is not None:
-            queries, keys = (labels or {}).get(kind) or _labels(kind, tokens)
-            one = _stacked(kind, weights, row), (allowed or {}).get(kind)
-            found.append(_without(kind, *one, queries, keys, skip=skip, sums_to_one=sums_to_one))
+            with within(kind, MapsError):
+                queries, keys = (labels or {}).get(kind) or _labels(kind, tokens)
+                one = _stacked(kind, weights, row), (allowed or {}).get(kind)
+                found.append(_without(kind, *one, queries, keys, skip=skip, sums_to_one=sums_to_one))
     return GivenMaps(tuple(found), checkpoint=checkpoint, sentence=sentence, special=tuple(special))
 
 
@@ -69,10 +68,8 @@ def _labels(kind: Kind, tokens: Mapping[StackName, Sequence[str] | None]) -> tup
     if queries is None or keys is None:
         names = {"encoder": "source", "decoder": "target"}
         missing = names[attention.stack if queries is None else attention.keys_from]
-        raise MapsError(
-            "{kind}: there are no labels; give the tokens as {missing}=[…], or the labels of both sides as "
-            "labels={{…}}.",
-            kind=kind,
+        raise ClauseError(
+            "there are no labels; give the tokens as {missing}=[…], or the labels of both sides as labels={{…}}",
             missing=missing,
         )
     return queries, keys
@@ -84,13 +81,11 @@ def _stacked(kind: Kind, weights: Any, row: int) -> np.ndarray:
         return _numbers(kind, weights)
     layers = [_layer(kind, number, one, row) for number, one in enumerate(weights, start=1)]
     if not layers:
-        raise MapsError("{kind}: the list of layers is empty; give one array per layer.", kind=kind)
+        raise ClauseError("the list of layers is empty; give one array per layer")
     for number, layer in enumerate(layers, start=1):
         if layer.shape != layers[0].shape:
-            raise MapsError(
-                "{kind}: layer {layer} has the shape {found}, but layer 1 has {first}; all layers must have the "
-                "same shape.",
-                kind=kind,
+            raise ClauseError(
+                "layer {layer} has the shape {found}, but layer 1 has {first}; all layers must have the same shape",
                 layer=number,
                 found=shown(layer.shape),
                 first=shown(layers[0].shape),
@@ -102,28 +97,25 @@ def _stacked(kind: Kind, weights: Any, row: int) -> np.ndarray:
 def _layer(kind: Kind, number: int, weights: Any, row: int) -> np.ndarray:
     """One layer [head, query, key]."""
     if weights is None:
-        raise MapsError(
-            "{kind}: layer {layer} has no weights, because fused attention does not keep them. Load the model with "
-            "{eager}, and call it with {asked}.",
-            kind=kind,
+        raise ClauseError(
+            "layer {layer} has no weights, because fused attention does not keep them. Load the model with {eager}, "
+            "and call it with {asked}",
             layer=number,
             eager='`attn_implementation="eager"`',
             asked="`output_attentions=True`",
         )
     if isinstance(weights, list | tuple) and any(hasattr(one, "shape") or one is None for one in weights):
-        raise MapsError(
-            "{kind}: item {layer} of the list is itself a list with one item per step, as `generate` returns it. "
-            "Run the model once over the finished output, and give the weights of that run.",
-            kind=kind,
+        raise ClauseError(
+            "item {layer} of the list is itself a list with one item per step, as `generate` returns it. Run the "
+            "model once over the finished output, and give the weights of that run",
             layer=number,
         )
     array = _numbers(kind, weights)
     if array.ndim == 3:
         return array
     if array.ndim != 4:
-        raise MapsError(
-            "{kind}: layer {layer} has the shape {shape}; expected [head, query, key] or [batch, head, query, key].",
-            kind=kind,
+        raise ClauseError(
+            "layer {layer} has the shape {shape}; expected [head, query, key] or [batch, head, query, key]",
             layer=number,
             shape=shown(array.shape),
         )
@@ -145,7 +137,7 @@ def _numbers(kind: Kind, values: Any) -> np.ndarray:
     except (TypeError, ValueError):
         array = np.array(None)
     if array.dtype.kind not in "fiub":
-        raise MapsError("{kind}: expected an array of numbers, found {found}.", kind=kind, found=shown(values))
+        raise ClauseError("expected an array of numbers, found {found}", found=shown(values))
     return array
 
 

@@ -9,8 +9,6 @@ For each of `encoder`, `decoder` and `cross` that exists: `_weights` [layer, hea
 A file may come from anybody: `npzheaders` checks what it claims, and nothing in it is unpickled.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import struct
@@ -24,7 +22,7 @@ from typing import IO, Any, BinaryIO, Final
 
 import numpy as np
 
-from transformer.errors import MapsError, shown
+from transformer.errors import ClauseError, MapsError, shown, within
 from transformer.files.files import FolderFiles
 from transformer.maps.npzheaders import ArrayHeader, check_end, headers, read_header
 from transformer.maps.own_maps import KINDS, MOST_TEXT, GivenAttention, GivenMaps, check_text
@@ -146,17 +144,18 @@ def _opened(file: BinaryIO, size: int, label: str) -> Iterator[zipfile.ZipFile]:
 
 def _read(archive: zipfile.ZipFile, name: str, header: ArrayHeader) -> Any:
     """The values of one array: text as Python's, everything else as an array."""
-    with archive.open(f"{name}.npy") as member:
-        read_header(member)
-        flat = _values(member, math.prod(header.shape), header.dtype)
-        if flat is None or member.read(1):
-            raise MapsError("{name}: is incomplete, or longer than its header states.", name=name)
-    if header.dtype.kind == "U":
-        texts = flat.tolist()
-        return texts if header.shape else texts[0]
-    if header.dtype.kind == "b" and (flat.view(np.uint8) > 1).any():
-        raise MapsError("{name}: contains a bool that is neither true nor false.", name=name)
-    return flat.reshape(header.shape[::-1]).T if header.fortran else flat.reshape(header.shape)
+    with within(name, MapsError):
+        with archive.open(f"{name}.npy") as member:
+            read_header(member)
+            flat = _values(member, math.prod(header.shape), header.dtype)
+            if flat is None or member.read(1):
+                raise ClauseError("is incomplete, or longer than its header states")
+        if header.dtype.kind == "U":
+            texts = flat.tolist()
+            return texts if header.shape else texts[0]
+        if header.dtype.kind == "b" and (flat.view(np.uint8) > 1).any():
+            raise ClauseError("contains a bool that is neither true nor false")
+        return flat.reshape(header.shape[::-1]).T if header.fortran else flat.reshape(header.shape)
 
 
 def _values(member: IO[bytes], count: int, dtype: np.dtype[Any]) -> np.ndarray | None:

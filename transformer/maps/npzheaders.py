@@ -6,8 +6,6 @@ that the archive and the headers claim has to be one that maps can have, and not
 Source: numpy.lib.format (the arrays' headers); PKWARE's APPNOTE, 4.3.16 (the end of an archive).
 """
 
-from __future__ import annotations
-
 import math
 import struct
 import zipfile
@@ -17,7 +15,7 @@ from typing import IO, Any, BinaryIO, Final
 
 import numpy as np
 
-from transformer.errors import MapsError, shown
+from transformer.errors import ClauseError, MapsError, shown, within
 from transformer.maps.own_maps import (
     KINDS,
     MOST_CELLS,
@@ -113,7 +111,8 @@ def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
                 name=shown(name),
                 names=", ".join(_FORMS),
             )
-        found[name] = _header(archive, info, name)
+        with within(name, MapsError):
+            found[name] = _header(archive, info, name)
     _check_complete(found)
     weights = {name: header for name, header in found.items() if name.endswith("_weights")}
     for name, header in weights.items():
@@ -124,16 +123,15 @@ def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> ArrayHeader:
     if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise MapsError("{name}: is encrypted, or compressed in a way that numpy does not use.", name=name)
+        raise ClauseError("is encrypted, or compressed in a way that numpy does not use")
     with archive.open(info) as member:
         shape, fortran, dtype = read_header(member)
         header = ArrayHeader(dtype, shape, fortran)
         _check_form(name, header)
         size = member.tell() + math.prod(shape) * dtype.itemsize
     if size != info.file_size:
-        raise MapsError(
-            "{name}: has {found:,} bytes, but the shape {shape} requires {size:,}.",
-            name=name,
+        raise ClauseError(
+            "has {found:,} bytes, but the shape {shape} requires {size:,}",
             found=info.file_size,
             shape=shown(shape),
             size=size,
@@ -153,20 +151,14 @@ def _check_form(name: str, header: ArrayHeader) -> None:
     form, dtype, shape = _FORMS[name], header.dtype, header.shape
     plain = dtype.names is None and dtype.subdtype is None and not dtype.hasobject
     if not plain or dtype.kind != form.kind or dtype.itemsize > form.most_bytes or len(shape) != form.axes:
-        raise MapsError(
-            "{name}: is {dtype} of shape {shape}; expected {what}.",
-            name=name,
+        raise ClauseError(
+            "is {dtype} of shape {shape}; expected {what}",
             dtype=shown(str(dtype)),
             shape=shown(shape),
             what=form.what,
         )
     if any(count < 0 for count in shape) or math.prod(shape) > form.most:
-        raise MapsError(
-            "{name}: has the shape {shape}; the limit is {most:,} values.",
-            name=name,
-            shape=shown(shape),
-            most=form.most,
-        )
+        raise ClauseError("has the shape {shape}; the limit is {most:,} values", shape=shown(shape), most=form.most)
 
 
 def _check_complete(found: Mapping[str, ArrayHeader]) -> None:

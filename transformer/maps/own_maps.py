@@ -9,8 +9,6 @@ Axes: [layer, head, query, key]. Each attention has its own labels, because maps
 Knows nothing of files or of libraries that compute attention.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

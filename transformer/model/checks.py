@@ -24,13 +24,7 @@ def check_scalar(name: str, value: object, kind: Any) -> None:
 
 
 def check_number(
-    name: str,
-    value: object,
-    *,
-    least: float,
-    most: float = MAX_NUMBER,
-    above: bool = False,
-    optional: bool = False,
+    name: str, value: object, *, least: float, most: float = MAX_NUMBER, above: bool = False, optional: bool = False
 ) -> None:
     """Check that a value is a number from (or above) the least to the most, or None if it is optional."""
     if value is None and optional:

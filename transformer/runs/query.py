@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from transformer.errors import QueryError
+from transformer.errors import QueryError, shown
 from transformer.runs.interventions import Intervention, checked, from_record
+from transformer.runs.interventions.spelling import real_number, whole_number
 from words import Sentence, say, say_n
 
 QUERY_VERSION = 1
@@ -37,8 +38,8 @@ class Beam:
     length_penalty: float = 0.6  # the exponent of the length penalty, 0 (none) to 2; higher favours longer outputs
 
     def __post_init__(self) -> None:
-        _check_int(say("beam size"), self.size, 1, MAX_BEAM)
-        _keep_float(self, "length_penalty", 0.0, 2.0)
+        whole_number(say("beam size"), self.size, 1, MAX_BEAM)
+        object.__setattr__(self, "length_penalty", real_number("length_penalty", self.length_penalty, 0.0, 2.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +52,10 @@ class Sampling:
     seed: int = 0  # decides what is drawn: the same query gives the same result (see `transformer.runs.running.run`)
 
     def __post_init__(self) -> None:
-        _keep_float(self, "temperature", 0.05, 5.0)
-        _check_int("top_k", self.top_k, 0, MAX_TOP_K)
-        _keep_float(self, "top_p", 0.01, 1.0)
-        _check_int("seed", self.seed, 0, MAX_SEED)
+        object.__setattr__(self, "temperature", real_number("temperature", self.temperature, 0.05, 5.0))
+        whole_number("top_k", self.top_k, 0, MAX_TOP_K)
+        object.__setattr__(self, "top_p", real_number("top_p", self.top_p, 0.01, 1.0))
+        whole_number("seed", self.seed, 0, MAX_SEED)
 
 
 Decoding = Greedy | Beam | Sampling
@@ -80,17 +81,17 @@ class Query:
     def __post_init__(self) -> None:
         found = self.checkpoint
         if not isinstance(found, str) or not found.isascii() or len(found) > MAX_HASH:
-            raise QueryError("checkpoint: found {found}, expected a checkpoint's content hash.", found=_short(found))
+            raise QueryError("checkpoint: found {found}, expected a checkpoint's content hash.", found=shown(found))
         object.__setattr__(self, "source", check_source(self.source))
         if not isinstance(self.decoding, Greedy | Beam | Sampling):
             raise QueryError(
-                "decoding: found {found}, expected Greedy, Beam or Sampling.", found=_short(self.decoding)
+                "decoding: found {found}, expected Greedy, Beam or Sampling.", found=shown(self.decoding)
             )
-        _check_int("max_new", self.max_new, 1, MAX_NEW)
+        whole_number("max_new", self.max_new, 1, MAX_NEW)
         most = self.decoding.size - 1 if isinstance(self.decoding, Beam) else 0
-        _check_int("hypothesis", self.hypothesis, 0, most)
+        whole_number("hypothesis", self.hypothesis, 0, most)
         if not isinstance(self.forced, list | tuple):
-            raise QueryError("forced: found {found}, expected a list of piece ids.", found=_short(self.forced))
+            raise QueryError("forced: found {found}, expected a list of piece ids.", found=shown(self.forced))
         object.__setattr__(self, "forced", tuple(self.forced))
         if len(self.forced) > self.max_new:
             raise QueryError(
@@ -102,7 +103,7 @@ class Query:
                 )
             )
         for i in self.forced:
-            _check_int(say("forced piece id"), i, 0, 10_000_000)
+            whole_number(say("forced piece id"), i, 0, 10_000_000)
         object.__setattr__(self, "interventions", checked(self.interventions))
 
     def to_json(self) -> str:
@@ -180,35 +181,3 @@ def _composed(text: str, too_long: Callable[[int], Sentence]) -> str:
     if len(composed) > MAX_SOURCE_CHARACTERS:
         raise QueryError(too_long(len(composed)))
     return composed
-
-
-def _check_int(name: str, value: object, least: int, most: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise QueryError(
-            "{name}: found {found}, expected a whole number from {least:,} to {most:,}.",
-            name=name,
-            found=_short(value),
-            least=least,
-            most=most,
-        )
-
-
-def _keep_float(settings: object, name: str, least: float, most: float) -> None:
-    """Check a setting and keep it as a float, so that equal settings are also written alike: 1 as 1.0."""
-    value = getattr(settings, name)
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not least <= value <= most:
-        raise QueryError(
-            "{name}: found {found}, expected a number from {least:g} to {most:g}.",
-            name=name,
-            found=_short(value),
-            least=least,
-            most=most,
-        )
-    object.__setattr__(settings, name, abs(float(value)))  # abs: -0.0 is 0.0
-
-
-def _short(value: object) -> str:
-    if isinstance(value, int) and abs(value) >= 10**20:
-        return say("a number with more than 20 digits")  # printing 5,000 digits is refused by Python itself
-    return repr(value)[:40]

@@ -42,12 +42,7 @@ def run(checkpoint: Runnable, query: Query, *, tap: Tap = NO_TAP, pause: Pause =
 
 @torch.inference_mode()
 def run_batch(
-    checkpoint: Runnable,
-    queries: Sequence[Query],
-    *,
-    maps: bool = True,
-    tap: Tap = NO_TAP,
-    pause: Pause = go_on,
+    checkpoint: Runnable, queries: Sequence[Query], *, maps: bool = True, tap: Tap = NO_TAP, pause: Pause = go_on
 ) -> tuple[Trace, ...]:
     """Run several queries as one batch; shorter sources and outputs are padded.
 

@@ -1,7 +1,5 @@
 """Ask for the pictures of a run. The code that draws them, in `ui`, is above this library and imported by name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Protocol

@@ -309,9 +309,7 @@ class Trace(Arrays):
 def _of(kind: Kind, arrays: Mapping[Kind, np.ndarray]) -> np.ndarray:
     if kind not in arrays:
         raise QueryError(
-            "this run has no {kind} attention, only these kinds: {kinds}.",
-            kind=repr(kind),
-            kinds=", ".join(arrays),
+            "this run has no {kind} attention, only these kinds: {kinds}.", kind=repr(kind), kinds=", ".join(arrays)
         )
     return arrays[kind]
 

@@ -173,10 +173,7 @@ class Merges:
 
 
 def merged(
-    symbols: Sequence[str],
-    rank: Callable[[str, str], float | None],
-    *,
-    left_out: Callable[[], bool] = lambda: False,
+    symbols: Sequence[str], rank: Callable[[str, str], float | None], *, left_out: Callable[[], bool] = lambda: False
 ) -> list[str]:
     """Merge neighbours, the pair of the lowest rank first and of several the leftmost, but for what is `left_out`."""
     parts = list(symbols)

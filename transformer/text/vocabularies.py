@@ -390,10 +390,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "bert": Family(bert, ("vocab.txt",)),
         "byt5": Family(byt5),
         "json": Family(any_json, (library.FILE,), (TARGET_JSON,)),
-        "list": Family(
-            plain_list,
-            may=(listed.LINES, listed.IDS, TARGET_LINES, TARGET_IDS),
-        ),
+        "list": Family(plain_list, may=(listed.LINES, listed.IDS, TARGET_LINES, TARGET_IDS)),
         "raw": Family(raw_ids),
     }
 )

@@ -104,16 +104,13 @@ def read_place(found: object) -> Place:
     """The place of a stored state."""
     if isinstance(found, dict) and found.keys() == {field.name for field in fields(Place)}:
         counts = [found[name] for name in ("epoch", "steps", "step", "tokens")]
-        numbers = (found["loss"], found["seconds"], found["rate"], *_items(found["recent"]))
+        recent = found["recent"] if isinstance(found["recent"], tuple) else (None,)
+        numbers = (found["loss"], found["seconds"], found["rate"], *recent)
         if all(map(_is_count, counts)) and all(type(number) is float for number in numbers):
             place = Place(**found)
             if 0 <= place.seconds < math.inf and place.steps <= place.step:
                 return place
     raise ClauseError("its place in the training is invalid: {found}", found=shown(found))
-
-
-def _items(found: object) -> tuple[object, ...]:
-    return found if isinstance(found, tuple) else (None,)
 
 
 def _is_count(value: object) -> TypeGuard[int]:

@@ -102,7 +102,5 @@ def log_of(kind: str | None, out: Path) -> Log:
         return lambda scalars, step: trackio.log(dict(scalars), step=step)
     except ImportError as error:
         raise DataError(
-            "--log {kind}: {name} is not installed; pip install {kind} brings it.",
-            kind=kind,
-            name=error.name or kind,
+            "--log {kind}: {name} is not installed; pip install {kind} brings it.", kind=kind, name=error.name or kind
         ) from None

@@ -285,11 +285,7 @@ def _stored_vocabularies(state: Mapping[str, object], job: Job) -> tuple[bytes, 
 
 
 def _trainer(
-    config: ModelConfig,
-    batches: Batches,
-    settings: TrainSettings,
-    processes: Processes,
-    start: Transformer | None,
+    config: ModelConfig, batches: Batches, settings: TrainSettings, processes: Processes, start: Transformer | None
 ) -> Trainer:
     torch.manual_seed(settings.seed)
     model = Transformer(config)

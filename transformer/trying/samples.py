@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transformer.errors import DataError, shown
+from transformer.files import texts
 from words import say_n
 
 MOST_SAMPLES = 32
@@ -33,21 +34,9 @@ class Samples:
 
 def read_samples(path: Path) -> Samples:
     """Read the first lines of a file; DataError if it cannot be read, is not UTF-8, or as `samples_of` says."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        whole = content if len(content) <= MAX_BYTES else content[:MAX_BYTES].rpartition(b"\n")[0]
-        text = whole.decode("utf-8-sig")
-    except OSError as error:
-        raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=str(error.strerror)) from None
-    except UnicodeDecodeError as error:
-        raise DataError(
-            "{file}: is not UTF-8 (byte {place:,}: {byte:#04x}); save it as UTF-8.",
-            file=str(path),
-            place=error.start,
-            byte=content[error.start],
-        ) from None
-    return samples_of(text, label=str(path))
+    content = texts.read(path, MAX_BYTES + 1)
+    whole = content if len(content) <= MAX_BYTES else content[:MAX_BYTES].rpartition(b"\n")[0]
+    return samples_of(texts.decoded(whole, label=str(path)), label=str(path))
 
 
 def samples_of(text: str, *, label: str) -> Samples:

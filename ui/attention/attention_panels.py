@@ -1,7 +1,5 @@
 """The Attention page: its controls, its parts, and what is drawn around its maps: the cell that is looked at."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Final

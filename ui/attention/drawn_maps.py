@@ -7,8 +7,6 @@ piece is. Rows and columns of given maps are what their labels say.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The part "Over training" of the Attention page: one head at all snapshots of the checkpoint's training."""
 
-from __future__ import annotations
-
 from ui.attention.film_pictures import Film, film_of, strip
 from ui.frame.snapshot import NO_SNAPSHOTS, move_to
 from ui.runs.growing import growing, progress

@@ -5,8 +5,6 @@ All snapshots read the finished checkpoint's output (`ui.runs.grown`), so all ti
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -108,12 +106,9 @@ def strip(film: Film) -> Plot | None:
         colour=axes.key_side,
         block=block,
     )
-    return Plot(
-        spec=spec,
-        alt=_alt(film, head, moments),
-        how_to_read=_how_to_read(film, closed=not allowed.all()),
-        clicked=partial(_step_of, steps, len(axes.queries[::block])),
-    )
+    alt = _alt(film, head, moments)
+    read = _how_to_read(film, closed=not allowed.all())
+    return Plot(spec=spec, alt=alt, how_to_read=read, clicked=partial(_step_of, steps, len(axes.queries[::block])))
 
 
 def named(moment: Moment) -> tuple[Sentence, Sentence | str]:

@@ -1,7 +1,5 @@
 """The flow view: the heads of one layer, or the mean of all, as lines between the pieces of both sides."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Final
 

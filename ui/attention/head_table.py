@@ -1,7 +1,5 @@
 """What each head does, measured for the sentence at hand: the choice of a measure, a table, and what numbers say."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

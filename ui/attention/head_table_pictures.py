@@ -6,8 +6,6 @@ shown is measured, for this sentence alone.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -149,30 +147,28 @@ def head_name(layer: int, head: int) -> str:
 def all_heads(found: Heads) -> Plot:
     """One measure of all heads; a click opens a head."""
     kind, said, group = found.run.view.kind, found.spoken[found.name], size_of(found.run)
-    return Plot(
-        spec=charts.head_measure_spec(
-            found.means,
-            title=say("All heads: {measure}", measure=said.full_title),
-            value_name=UNITS[said.unit],
-            chosen=found.shown,
-            group=group,
-        ),
-        alt=say(
-            "{attention}, one cell per layer and head: {measure}. The table has the same numbers.",
-            attention=KIND_NAMES[kind],
-            measure=said.title,
-        ),
-        how_to_read=joined(
-            " ",
-            [
-                HOW_TO_READ_HEADS,
-                said.meaning,
-                *[HOW_TO_READ_GROUPS] * (group > 1),
-                say("Click a cell to open the map of that head."),
-            ],
-        ),
-        clicked=fields(cell_of, lambda cell: opened(kind, *cell)),
+    spec = charts.head_measure_spec(
+        found.means,
+        title=say("All heads: {measure}", measure=said.full_title),
+        value_name=UNITS[said.unit],
+        chosen=found.shown,
+        group=group,
     )
+    alt = say(
+        "{attention}, one cell per layer and head: {measure}. The table has the same numbers.",
+        attention=KIND_NAMES[kind],
+        measure=said.title,
+    )
+    read = joined(
+        " ",
+        [
+            HOW_TO_READ_HEADS,
+            said.meaning,
+            *[HOW_TO_READ_GROUPS] * (group > 1),
+            say("Click a cell to open the map of that head."),
+        ],
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=read, clicked=fields(cell_of, lambda cell: opened(kind, *cell)))
 
 
 def opened(kind: Kind, layer: int, head: int) -> dict[str, Any]:
@@ -197,22 +193,17 @@ def one_head(found: Heads) -> Plot:
     ]
     if not one.rows[: len(axes.queries)].all():
         read.append(say("Rows for which the measure is undefined have no bar."))
-    return Plot(
-        spec=charts.row_measure_spec(
-            one.values[chosen][: len(axes.queries)],
-            axes.queries,
-            title=say("{head}: {measure}", head=head_name(*chosen), measure=said.full_title),
-            value_name=capitalised(UNITS[said.unit]),
-            query_axis=axes.query_axis,
-            marked_row=axes.current,
-            top=1.0 if said.share else None,
-            colour=axes.query_side,
-        ),
-        alt=say(
-            "{measure} in each row of {head}, one bar per row.",
-            measure=capitalised(said.title),
-            head=head_name(*chosen),
-        ),
-        how_to_read=joined(" ", read),
-        fit=True,
+    spec = charts.row_measure_spec(
+        one.values[chosen][: len(axes.queries)],
+        axes.queries,
+        title=say("{head}: {measure}", head=head_name(*chosen), measure=said.full_title),
+        value_name=capitalised(UNITS[said.unit]),
+        query_axis=axes.query_axis,
+        marked_row=axes.current,
+        top=1.0 if said.share else None,
+        colour=axes.query_side,
     )
+    alt = say(
+        "{measure} in each row of {head}, one bar per row.", measure=capitalised(said.title), head=head_name(*chosen)
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=joined(" ", read), fit=True)

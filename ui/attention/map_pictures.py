@@ -5,8 +5,6 @@ The one map is of a head or of all heads together, piece by piece or word by wor
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """How one weight came to be: q · k, √d_head, mask, softmax, · V and W_O, with the model's own numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, Literal

@@ -7,8 +7,6 @@ followed in all.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -190,21 +188,20 @@ def head_map(o: OpenWeight) -> Plot | None:
 def products(o: OpenWeight) -> Plot:
     """q, k and their products."""
     w = o.walk
-    return Plot(
-        spec=charts.query_times_key_spec(
-            w.q, w.keys[w.key], title=say("q, k and their products"), query=o.query, key=o.key
-        ),
-        alt=say(
-            "The vectors q of {query} and k of {key}, {n} numbers each, and their products.",
-            query=o.query,
-            key=o.key,
-            n=w.d_head,
-        ),
-        how_to_read=say(
-            "q · k = Σᵢ qᵢ kᵢ. Where q and k have the same colour, their product is positive, and its purple bar "
-            "raises q · k. Where their colours differ, the product is negative, and its green bar lowers q · k."
-        ),
+    spec = charts.query_times_key_spec(
+        w.q, w.keys[w.key], title=say("q, k and their products"), query=o.query, key=o.key
     )
+    alt = say(
+        "The vectors q of {query} and k of {key}, {n} numbers each, and their products.",
+        query=o.query,
+        key=o.key,
+        n=w.d_head,
+    )
+    read = say(
+        "q · k = Σᵢ qᵢ kᵢ. Where q and k have the same colour, their product is positive, and its purple bar "
+        "raises q · k. Where their colours differ, the product is negative, and its green bar lowers q · k."
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=read)
 
 
 def _key_row(
@@ -349,25 +346,23 @@ def share(o: OpenWeight) -> Plot:
     """What the head adds to the sub-layer's output."""
     w = o.walk
     others = np.delete(w.shares, w.head, axis=0).sum(axis=0)
-    return Plot(
-        spec=charts.signed_rows_spec(
-            np.stack([w.shares[w.head], others, w.bias, w.output]),
-            [say("head {head}: y", head=w.head + 1), say("other heads"), say("bias"), say("sum")],
-            title=say("From heads to the sub-layer's output"),
-            row_axis=say("Part"),
-            column_axis=say("Dimension of the model"),
-            value_name=say("adds"),
-            marked=[0],
-        ),
-        alt=say(
-            "What head {head}, the other heads and the bias add to the sub-layer's output in this row.",
-            head=w.head + 1,
-        ),
-        how_to_read=say(
-            "y = o · W_Oᵀ (this head's columns). Purple means above 0, green below 0; the last row, the sum of the "
-            "rows above it, is the sub-layer's output."
-        ),
+    spec = charts.signed_rows_spec(
+        np.stack([w.shares[w.head], others, w.bias, w.output]),
+        [say("head {head}: y", head=w.head + 1), say("other heads"), say("bias"), say("sum")],
+        title=say("From heads to the sub-layer's output"),
+        row_axis=say("Part"),
+        column_axis=say("Dimension of the model"),
+        value_name=say("adds"),
+        marked=[0],
     )
+    alt = say(
+        "What head {head}, the other heads and the bias add to the sub-layer's output in this row.", head=w.head + 1
+    )
+    read = say(
+        "y = o · W_Oᵀ (this head's columns). Purple means above 0, green below 0; the last row, the sum of the "
+        "rows above it, is the sub-layer's output."
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=read)
 
 
 @WALK.picture("walk_norms", say("Length of each head's contribution"))
@@ -375,20 +370,18 @@ def lengths(o: OpenWeight) -> Plot:
     """The lengths of all heads' shares; a click looks at that head."""
     w = o.walk
     taken = {"layer": w.layer} | ({} if o.own_row is None else {"query": w.query})  # a head alone is nothing
-    return Plot(
-        spec=charts.head_norms_spec(w.norms, title=say("Length of each head's contribution"), chosen=w.head),
-        alt=say(
-            "Length of each head's contribution; for head {head} of {all}, it is {length:.3g}.",
-            all=len(w.norms),
-            head=w.head + 1,
-            length=w.norms[w.head],
-        ),
-        how_to_read=say(
-            "The length ‖head · W_O‖ is the square root of the sum of the squares of all numbers in y. Click a bar "
-            "to switch to that head."
-        ),
-        clicked=fields(place_of, lambda head: {"head": head, **taken}),
+    spec = charts.head_norms_spec(w.norms, title=say("Length of each head's contribution"), chosen=w.head)
+    alt = say(
+        "Length of each head's contribution; for head {head} of {all}, it is {length:.3g}.",
+        all=len(w.norms),
+        head=w.head + 1,
+        length=w.norms[w.head],
     )
+    read = say(
+        "The length ‖head · W_O‖ is the square root of the sum of the squares of all numbers in y. Click a bar "
+        "to switch to that head."
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=read, clicked=fields(place_of, lambda head: {"head": head, **taken}))
 
 
 # ------------------------------------------------------------------------------------------------ all tokens

@@ -9,8 +9,6 @@ What is said where the steps are not the paper's, or where a change of the run a
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

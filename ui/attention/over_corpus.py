@@ -1,7 +1,5 @@
 """What a head does over a corpus, beside what it does with the sentence at hand: one line, and the way there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The parts of the Checkpoints page: the card, the model's features, the list of folders."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 
@@ -40,7 +38,7 @@ def card(checkpoint: Checkpoint) -> None:
     rows = {
         say("Languages"): joined(" → ", filter(None, (about.source_language, about.target_language))),
         say("Model"): in_short(checkpoint.config),
-        say("Parameters"): say("{n:,}", n=_learned(checkpoint)),
+        say("Parameters"): say("{n:,}", n=sum(one.parameters for one in holdings(checkpoint.model).values())),
         say("Trained for"): "" if cover.covered(TRAINED_FOR) else effort(about.training),
         say("Data and attribution"): about.data,
         say("Attribution"): about.attribution(),
@@ -50,11 +48,6 @@ def card(checkpoint: Checkpoint) -> None:
     }
     with st.container(key=page_style.CARD):
         st.table(table(rows), hide_header=True)
-
-
-def _learned(checkpoint: Checkpoint) -> int:
-    """Learned values, without those that stand in for parts which the model does not have."""
-    return sum(one.parameters for one in holdings(checkpoint.model).values())
 
 
 def in_short(config: ModelConfig) -> str:

@@ -1,7 +1,5 @@
 """Code for readers to copy: what makes a file of maps, as docs/opening.md has it, and models to open."""
 
-from __future__ import annotations
-
 from typing import Final
 
 EXAMPLE: Final = """\

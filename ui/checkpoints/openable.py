@@ -1,7 +1,5 @@
 """What opens beside checkpoint folders: models of other programs, and maps that were given, with how one is made."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from transformer.checkpoint.foreign import SUFFIXES

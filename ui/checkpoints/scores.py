@@ -1,7 +1,5 @@
 """The scores of a checkpoint's card as tables. A card is for people, so every record is shown as far as it goes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The candidates of the current step in both runs: two lists beside each other, and how far each piece moved."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from ui.compare import pair_pictures

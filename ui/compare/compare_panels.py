@@ -4,8 +4,6 @@ One stepper moves both runs. Its buttons stand at the longer one, so that they r
 at the run of the main slot.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final

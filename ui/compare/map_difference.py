@@ -4,8 +4,6 @@ A difference needs the same rows and the same columns. So where two runs wrote d
 the left run's output, and the map is of that.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final

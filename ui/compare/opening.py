@@ -4,8 +4,6 @@ The address says the main slot and what the other run differs in. Where a run is
 slot is that of the changed run, which stands on the right; else it stands on the left.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from transformer.checkpoint.load import Checkpoint

@@ -5,8 +5,6 @@ marked by a sign and a colour: ≠ where the other output has another one, ▼ a
 probability that is lower or higher by `LEAST` or more.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 from typing import Any, Final
 

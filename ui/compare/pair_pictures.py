@@ -6,8 +6,6 @@ pieces: those of the left output. Where they are two outputs of one model, each 
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -179,9 +177,6 @@ def outputs(pair: Pair[Seen]) -> Plot | None:
     steps = {(row.left_step if on_left else row.right_step): place for place, row in enumerate(rows)}
     follow = [steps.get(step) for step in range(pair.leads.trace.n_steps)]
     said = say("Both outputs, one row per piece, with its probability in both runs.")
-    return Plot(
-        spec=aligned_outputs_spec(rows, title=title(pair), first=first, follow=follow),
-        alt=joined(" ", [said, verdict(pair)]),
-        how_to_read=joined(" ", [HOW_TO_READ_ALIGNED, *[HOW_TO_READ_CROSSED] * (both is not None)]),
-        fit=True,
-    )
+    spec = aligned_outputs_spec(rows, title=title(pair), first=first, follow=follow)
+    read = joined(" ", [HOW_TO_READ_ALIGNED, *[HOW_TO_READ_CROSSED] * (both is not None)])
+    return Plot(spec=spec, alt=joined(" ", [said, verdict(pair)]), how_to_read=read, fit=True)

@@ -3,8 +3,6 @@
 Such a model writes nothing, so that there are no outputs to compare.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -4,8 +4,6 @@ The main slot keeps what the second run differs in, as an address says it. Where
 leads on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

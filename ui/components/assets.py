@@ -9,8 +9,6 @@ Streamlit sends an inline script again with every element and every change of da
 loader of a few lines.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """One of our components as Streamlit draws it: what it is given, and what it last said."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard
 

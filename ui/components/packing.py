@@ -4,8 +4,6 @@ Most attention weights of a long sentence are next to nothing: at 512 pieces thi
 `common/unpack.js` unpacks it in the browser.
 """
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 

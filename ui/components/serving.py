@@ -7,8 +7,6 @@ Addresses change with the text behind them, so browsers are told to keep it.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The part All heads: the scores of the whole corpus, one measure of all heads, and a table of all measures."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

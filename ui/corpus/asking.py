@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache

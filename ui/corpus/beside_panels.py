@@ -1,8 +1,6 @@
 """The part Two runs: another run over the same file, how its scores and heads differ, and on which lines most."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -42,7 +40,7 @@ def draw(corpus: OpenCorpus) -> None:
     second = _second(corpus.run)
     if second is None:
         return
-    drawing.notes(_notes(corpus.run, second))
+    drawing.notes(tuple(_notes(corpus.run, second)))
     with st.spinner(say("Comparing the runs line by line…")):
         found = asking.differences(corpus.run, second, corpus.scene.measure)
         if corpus.run.about.options.decode == second.about.options.decode:
@@ -91,34 +89,26 @@ def _second(run: Run) -> Run | None:
     return same[key]
 
 
-def _notes(first: Run, second: Run) -> list[Sentence]:
+def _notes(first: Run, second: Run) -> Iterator[str]:
     """What a reader should know before comparing."""
     names = [run.about.checkpoint for run in (first, second)]
-    said = list[Sentence]()
     if len({(split(name) or (name,))[0] for name in names}) > 1:
-        said.append(
-            say(
-                "Heads are paired by their number, which means nothing across two trainings: head 3 of one "
-                "model need not do what head 3 of the other does."
-            )
+        yield say(
+            "Heads are paired by their number, which means nothing across two trainings: head 3 of one "
+            "model need not do what head 3 of the other does."
         )
     if first.about.options.decode != second.about.options.decode:
-        said.append(
-            say(
-                "One run measured the model's own output and the other the reference, so their rows are of "
-                "different texts and their scores are not compared."
-            )
+        yield say(
+            "One run measured the model's own output and the other the reference, so their rows are of "
+            "different texts and their scores are not compared."
         )
     heads = [{(key.kind, key.layer, key.head) for key in summaries(run)} for run in (first, second)]
     if heads[0] != heads[1]:
-        said.append(
-            say(
-                "The first run has {n:,} heads and the second {m:,}; only those that both have are compared.",
-                n=len(heads[0]),
-                m=len(heads[1]),
-            )
+        yield say(
+            "The first run has {n:,} heads and the second {m:,}; only those that both have are compared.",
+            n=len(heads[0]),
+            m=len(heads[1]),
         )
-    return said
 
 
 # ------------------------------------------------------------------------------------------------ numbers

@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -74,15 +72,14 @@ def _differences(of: Beside) -> Plot:
     kind, layer, head = of.scene.kind, *of.scene.head
     chosen = (of.kinds.index(kind), layer, head) if (kind, layer + 1, head + 1) in shown else None
     first, second = of.names
+    spec = charts.head_differences_spec(
+        blocks,
+        title=say("{measure}: {second} − {first}", measure=capitalised(words.full_title), first=first, second=second),
+        value_name=UNITS[words.unit],
+        chosen=chosen,
+    )
     return Plot(
-        spec=charts.head_differences_spec(
-            blocks,
-            title=say(
-                "{measure}: {second} − {first}", measure=capitalised(words.full_title), first=first, second=second
-            ),
-            value_name=UNITS[words.unit],
-            chosen=chosen,
-        ),
+        spec=spec,
         alt=say(
             "{title}, by layer and head: {second} minus {first}. The table below has the same numbers.",
             title=capitalised(words.title),

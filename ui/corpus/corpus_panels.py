@@ -1,7 +1,5 @@
 """The page Over a corpus: the choice of a corpus run, what it is of, and the chosen part."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final

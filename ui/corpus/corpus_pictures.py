@@ -6,8 +6,6 @@ parts have no scene of a run.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -158,11 +156,8 @@ def _means(scene: Scene, kind: Kind) -> np.ndarray:
 
 def head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]]) -> Mapping[str, Any] | None:
     """What is looked at when a cell of a map of all heads was clicked; None between heads."""
-    cell = cell_of(click)
-    at = None if cell is None else head_at([shape[0] for shape in shapes], *cell)
-    if at is None or at[2] >= shapes[at[0]][1]:
-        return None
-    return looked_at(kinds[at[0]], at[1], at[2])
+    at = head_at(shapes, cell_of(click))
+    return None if at is None else looked_at(kinds[at[0]], at[1], at[2])
 
 
 def looked_at(kind: Kind, layer: int, head: int) -> dict[str, Any]:
@@ -185,36 +180,34 @@ def _spread(scene: Scene) -> Plot | None:
     edges, counts = _drawn(found)
     name = head_name(scene.kind, *scene.head)
     outside = int(found.counts[0] + found.counts[-1])
-    return Plot(
-        spec=charts.measure_spread_spec(
-            edges,
-            counts,
-            mean=found.mean,
-            interval=interval,
-            title=say("{head}: {measure}", head=name, measure=words.full_title),
-            value_name=capitalised(words.full_title),
-            here=scene.here,
-        ),
-        alt=say(
-            "{measure} of {head} over {n:,} lines: mean {mean:.3f}, 95 % interval {low:.3f} to {high:.3f}.",
-            measure=capitalised(words.title),
-            head=name,
-            n=found.n,
-            mean=found.mean,
-            low=interval[0],
-            high=interval[1],
-        ),
-        how_to_read=joined(
-            " ",
-            [
-                HOW_TO_READ_SPREAD,
-                words.meaning,
-                *[say_n("{n:,} line is outside the chart.", "{n:,} lines are outside the chart.", outside)]
-                * bool(outside),
-            ],
-        ),
-        of_sentence=False,
+    spec = charts.measure_spread_spec(
+        edges,
+        counts,
+        mean=found.mean,
+        interval=interval,
+        title=say("{head}: {measure}", head=name, measure=words.full_title),
+        value_name=capitalised(words.full_title),
+        here=scene.here,
     )
+    alt = say(
+        "{measure} of {head} over {n:,} lines: mean {mean:.3f}, 95 % interval {low:.3f} to {high:.3f}.",
+        measure=capitalised(words.title),
+        head=name,
+        n=found.n,
+        mean=found.mean,
+        low=interval[0],
+        high=interval[1],
+    )
+    read = joined(
+        " ",
+        [
+            HOW_TO_READ_SPREAD,
+            words.meaning,
+            *[say_n("{n:,} line is outside the chart.", "{n:,} lines are outside the chart.", outside)]
+            * bool(outside),
+        ],
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=read, of_sentence=False)
 
 
 def _drawn(found: Summary) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,5 @@
 """The choice of an attention, of one of its heads, and of a measure; each stands in the row of its part."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from ui.corpus.corpus_pictures import Scene

@@ -1,7 +1,5 @@
 """Tables of a corpus run whose first column opens a row: of lines by their numbers, of heads by their names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 

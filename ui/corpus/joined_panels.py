@@ -1,7 +1,5 @@
 """The part Queries and keys: a head's vectors over many lines, what is selected among them, and the layer's heads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

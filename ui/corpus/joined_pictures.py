@@ -6,8 +6,6 @@ that are nearest to it in the head that is looked at.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -143,27 +141,25 @@ def _points(scene: Layer) -> Plot:
     count = say_n("{n:,} token", "{n:,} tokens", n)
     lines = say_n("{n:,} line", "{n:,} lines", n_lines)
     selected = [say("{n:,} selected", n=int(scene.lit.sum()))] if scene.lit is not None else []
+    spec = charts.joined_spec(
+        scene.cloud(scene.head),
+        shares=own.plane.shares,
+        title=say("{head}: queries and keys", head=head_name(scene.kind, scene.layer, scene.head)),
+        note=joined("; ", [say("{tokens} of {lines}", tokens=count, lines=lines), *selected]),
+        by=view.points_by,
+        groups=[group_of(piece, scene.special) for piece in tokens.pieces] if view.points_by == "group" else (),
+    )
+    alt = say(
+        "The queries and keys of {head} on {lines}: {n:,} points on two axes, which hold {share:.0%} of the "
+        "variance. The table that can be saved has every token.",
+        head=head_name(scene.kind, scene.layer, scene.head),
+        lines=lines,
+        n=n,
+        share=sum(own.plane.shares),
+    )
+    read = joined(" ", [HOW_TO_READ, scaling(own)])
     return Plot(
-        spec=charts.joined_spec(
-            scene.cloud(scene.head),
-            shares=own.plane.shares,
-            title=say("{head}: queries and keys", head=head_name(scene.kind, scene.layer, scene.head)),
-            note=joined("; ", [say("{tokens} of {lines}", tokens=count, lines=lines), *selected]),
-            by=view.points_by,
-            groups=[group_of(piece, scene.special) for piece in tokens.pieces] if view.points_by == "group" else (),
-        ),
-        alt=say(
-            "The queries and keys of {head} on {lines}: {n:,} points on two axes, which hold {share:.0%} of the "
-            "variance. The table that can be saved has every token.",
-            head=head_name(scene.kind, scene.layer, scene.head),
-            lines=lines,
-            n=n,
-            share=sum(own.plane.shares),
-        ),
-        how_to_read=joined(" ", [HOW_TO_READ, scaling(own)]),
-        fit=True,
-        of_sentence=False,
-        clicked=partial(_clicked, _names(tokens)),
+        spec=spec, alt=alt, how_to_read=read, fit=True, of_sentence=False, clicked=partial(_clicked, _names(tokens))
     )
 
 

@@ -1,7 +1,5 @@
 """The part One head: how a measure of it is spread, and the lines that have most and least of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

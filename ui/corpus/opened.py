@@ -4,8 +4,7 @@ The line stands by itself: its texts, its numbers, and the way to its map on the
 and the cell of the head's largest weight.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -117,29 +116,27 @@ def _not_here(corpus: OpenCorpus) -> Sentence:
     )
 
 
-def _told(corpus: OpenCorpus, hit: Hit, one: OfHead | None) -> list[Sentence]:
-    said = [say("**Line {n}**", n=hit.line), say("**Source:** {text}", text=drawing.plain(hit.source))]
+def _told(corpus: OpenCorpus, hit: Hit, one: OfHead | None) -> Iterator[str]:
+    yield say("**Line {n}**", n=hit.line)
+    yield say("**Source:** {text}", text=drawing.plain(hit.source))
     if hit.output is not None:
-        said.append(say("**Output:** {text}", text=drawing.plain(hit.output)))
+        yield say("**Output:** {text}", text=drawing.plain(hit.output))
     if hit.target is not None:
-        said.append(say("**Reference:** {text}", text=drawing.plain(hit.target)))
+        yield say("**Reference:** {text}", text=drawing.plain(hit.target))
     if hit.loss is not None and hit.worst_rank is not None:
-        said.append(
-            say(
-                "Loss per piece: {loss:.3f} nats. Largest rank of a piece: {rank:,}, at step {step}.",
-                loss=hit.loss,
-                rank=hit.worst_rank,
-                step=(hit.worst_step or 0) + 1,
-            )
+        yield say(
+            "Loss per piece: {loss:.3f} nats. Largest rank of a piece: {rank:,}, at step {step}.",
+            loss=hit.loss,
+            rank=hit.worst_rank,
+            step=(hit.worst_step or 0) + 1,
         )
     scene = corpus.scene
     value = None if one is None else one.values[scene.measure]
     if one is not None and value is not None:
         name = head_name(scene.kind, *scene.head)
-        said.append(say("{head}: {measure} {value:.3f}.", head=name, measure=scene.words.full_title, value=value))
+        yield say("{head}: {measure} {value:.3f}.", head=name, measure=scene.words.full_title, value=value)
     if one is not None and one.place.weight is not None:
-        said.append(_peak(one.place))
-    return said
+        yield _peak(one.place)
 
 
 def _peak(place: Place) -> Sentence:

@@ -1,8 +1,6 @@
 """The part Search: the lines that fit what a head does with them, their ranks, their loss and their words."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -158,9 +156,8 @@ def _asked(sought: Sought, scene: Scene, bound: float) -> list[_Asked]:
     return [(LooksAt(*where, at_least=bound, piece=piece), (say("Weight"), "%.3f"))]
 
 
-def _of_lines(run: Run) -> list[_Asked]:
+def _of_lines(run: Run) -> Iterator[_Asked]:
     """Draw what lines shall be."""
-    found: list[_Asked] = []
     rank = choices.box(
         of("least_rank"),
         say("Rank of a piece, at least"),
@@ -173,9 +170,8 @@ def _of_lines(run: Run) -> list[_Asked]:
     side = choices.menu(of("text_in"), say("Text"), texts, width=150)
     words = choices.typed(of("holding"), say("Text that lines contain"), most=LONGEST_NAME, width=220)
     if rank is not None:
-        found.append((OfSentence("worst_rank", at_least=float(rank)), (say("Rank"), "%d")))
+        yield OfSentence("worst_rank", at_least=float(rank)), (say("Rank"), "%d")
     if loss is not None:
-        found.append((OfSentence("loss", at_least=float(loss)), (say("Loss"), "%.3f")))
+        yield OfSentence("loss", at_least=float(loss)), (say("Loss"), "%.3f")
     if words:
-        found.append((Contains(side, words), (say("Text"), "%d")))
-    return found
+        yield Contains(side, words), (say("Text"), "%d")

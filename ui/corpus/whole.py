@@ -1,7 +1,5 @@
 """The scores of the whole corpus: each with its 95 % interval."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from transformer.corpus.scores import CorpusScores, Figure, HeadAer

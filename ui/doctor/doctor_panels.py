@@ -1,7 +1,5 @@
 """The page *Doctor*: what the session wants examined, what is wrong, what is well, and how far an examination is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final
 

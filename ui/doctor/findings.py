@@ -1,7 +1,5 @@
 """Findings on the page: those that are wrong in full, the others in a line each, and the report to take away."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -205,4 +203,4 @@ def offer(report: Report) -> None:
             name, icon = f"{stem}.{ending}", ":material/download:"
             st.download_button(label, content, file_name=name, mime=kind, key=key, on_click="ignore", icon=icon)
     with st.expander(say("The report as text, to paste into a forum post")):
-        st.code(text, language=None, wrap_lines=True)
+        st.code(text, language=None)

@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
@@ -165,22 +163,17 @@ def singular(scene: OneParameter) -> Plot | None:
     found = scene.one.spectrum
     if found is None:
         return None
-    return Plot(
-        spec=charts.singular_values_spec(
-            found.values,
-            effective_rank=found.effective_rank,
-            title=say("Singular values of {name}", name=scene.name),
-        ),
-        alt=say(
-            "{n} singular values from {largest:.4g} down to {smallest:.4g}; the effective rank is {rank:.1f}.",
-            n=len(found.values),
-            largest=found.largest,
-            smallest=found.smallest,
-            rank=found.effective_rank,
-        ),
-        how_to_read=HOW_TO_READ_SINGULAR,
-        of_sentence=False,
+    spec = charts.singular_values_spec(
+        found.values, effective_rank=found.effective_rank, title=say("Singular values of {name}", name=scene.name)
     )
+    alt = say(
+        "{n} singular values from {largest:.4g} down to {smallest:.4g}; the effective rank is {rank:.1f}.",
+        n=len(found.values),
+        largest=found.largest,
+        smallest=found.smallest,
+        rank=found.effective_rank,
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SINGULAR, of_sentence=False)
 
 
 @PARAMETERS.picture(
@@ -194,20 +187,17 @@ def rows(scene: OneParameter) -> Plot | None:
     shown = _ends_of(lengths, N_ROWS).tolist()
     names = [pieces.piece(i) for i in shown]
     title = say("Shortest and longest rows of {name}", name=scene.name)
-    return Plot(
-        spec=charts.row_lengths_spec(
-            names, shown, lengths[shown].tolist(), special=[pieces.is_special(i) for i in shown], title=title
-        ),
-        alt=say(
-            "The shortest row is {short}, with length {least:.4g}; the longest is {long}, with length {most:.4g}.",
-            short=names[0],
-            least=lengths[shown[0]],
-            long=names[-1],
-            most=lengths[shown[-1]],
-        ),
-        how_to_read=HOW_TO_READ_ROWS,
-        of_sentence=False,
+    spec = charts.row_lengths_spec(
+        names, shown, lengths[shown].tolist(), special=[pieces.is_special(i) for i in shown], title=title
     )
+    alt = say(
+        "The shortest row is {short}, with length {least:.4g}; the longest is {long}, with length {most:.4g}.",
+        short=names[0],
+        least=lengths[shown[0]],
+        long=names[-1],
+        most=lengths[shown[-1]],
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROWS, of_sentence=False)
 
 
 def _ends_of(lengths: np.ndarray, count: int) -> np.ndarray:
@@ -260,25 +250,17 @@ def _histogram(
     if not len(found.counts):
         return None
     most = found.counts.argmax()
-    return Plot(
-        spec=charts.number_spread_spec(
-            found.edges,
-            found.counts,
-            title=title,
-            value_name=value_name,
-            counted=counted,
-            log_counts=scene.log_counts,
-        ),
-        alt=say(
-            "{title}: {n:,} values in total, from {low:.4g} to {high:.4g}; those from {first:.4g} to {last:.4g} "
-            "are the most frequent.",
-            title=title,
-            n=int(found.counts.sum()),
-            low=found.edges[0],
-            high=found.edges[-1],
-            first=found.edges[most],
-            last=found.edges[most + 1],
-        ),
-        how_to_read=how_to_read,
-        of_sentence=False,
+    spec = charts.number_spread_spec(
+        found.edges, found.counts, title=title, value_name=value_name, counted=counted, log_counts=scene.log_counts
     )
+    alt = say(
+        "{title}: {n:,} values in total, from {low:.4g} to {high:.4g}; those from {first:.4g} to {last:.4g} "
+        "are the most frequent.",
+        title=title,
+        n=int(found.counts.sum()),
+        low=found.edges[0],
+        high=found.edges[-1],
+        first=found.edges[most],
+        last=found.edges[most + 1],
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, of_sentence=False)

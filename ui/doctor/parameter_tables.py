@@ -4,11 +4,9 @@ All is computed in the model's thread, once for all visitors, a tensor at a time
 sentence meanwhile waits for one tensor, and not for all of them.
 """
 
-from __future__ import annotations
-
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -29,7 +27,7 @@ from ui.shared import choices, drawing, page_style
 from ui.shared.door import st
 from ui.state import session
 from ui.state.view import MAIN, Tensors
-from words import joined, say, say_n
+from words import joined, paragraph, say, say_n
 
 PATIENCE_SECONDS: Final = 0.3  # before a bar is drawn
 DRAW_AGAIN_SECONDS: Final = 0.2
@@ -277,30 +275,26 @@ def _all_columns() -> dict[str, Any]:
     }
 
 
-def _said(rows: Sequence[Known]) -> str:
-    said = [
-        say_n(
-            "{n:,} tensor with {numbers:,} numbers; a tensor that two components share is listed once.",
-            "{n:,} tensors with {numbers:,} numbers; a tensor that two components share is listed once.",
-            len(rows),
-            numbers=sum(one.numbers.size for one in rows),
-        ),
-        say(
-            "Click a name to open that tensor; ● marks the one shown below. Click a column heading to sort the table."
-        ),
-    ]
+@paragraph
+def _said(rows: Sequence[Known]) -> Iterator[str]:
+    yield say_n(
+        "{n:,} tensor with {numbers:,} numbers; a tensor that two components share is listed once.",
+        "{n:,} tensors with {numbers:,} numbers; a tensor that two components share is listed once.",
+        len(rows),
+        numbers=sum(one.numbers.size for one in rows),
+    )
+    yield say(
+        "Click a name to open that tensor; ● marks the one shown below. Click a column heading to sort the table."
+    )
     large = sum(one.work > MOST for one in rows)
     if large:
-        said.append(
-            say_n(
-                "{n} matrix is too large for this page to compute its singular values; use "
-                "`transformer.analysis.spectra` in Python.",
-                "{n} matrices are too large for this page to compute their singular values; use "
-                "`transformer.analysis.spectra` in Python.",
-                large,
-            )
+        yield say_n(
+            "{n} matrix is too large for this page to compute its singular values; use "
+            "`transformer.analysis.spectra` in Python.",
+            "{n} matrices are too large for this page to compute their singular values; use "
+            "`transformer.analysis.spectra` in Python.",
+            large,
         )
-    return joined(" ", said)
 
 
 # ------------------------------------------------------------------------------------------------ what another has

@@ -3,9 +3,7 @@
 What the numbers are stands in `transformer.analysis.parameters` and `spectra`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -26,7 +24,7 @@ from ui.shared.clicks import pressed
 from ui.shared.door import st
 from ui.state import session
 from ui.state.view import LONGEST_NAME, MAIN, Tensors
-from words import joined, say, say_n
+from words import joined, paragraph, say, say_n
 
 SPECTRA: Final = "parameters_spectra"
 READING: Final = say("Reading the parameters")
@@ -145,22 +143,20 @@ def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, name
         _spread(parameter_pictures.change, scene, attempt(lambda: scene.moved))
 
 
-def about(numbers: Statistics) -> str:
+@paragraph
+def about(numbers: Statistics) -> Iterator[str]:
     """What a parameter is, in a sentence or two."""
-    said = [
-        say_n(
-            "Shape {shape}, {n:,} number of type {type}.",
-            "Shape {shape}, {n:,} numbers of type {type}.",
-            numbers.size,
-            shape=shape_of(numbers.shape),
-            type=numbers.dtype,
-        )
-    ]
+    yield say_n(
+        "Shape {shape}, {n:,} number of type {type}.",
+        "Shape {shape}, {n:,} numbers of type {type}.",
+        numbers.size,
+        shape=shape_of(numbers.shape),
+        type=numbers.dtype,
+    )
     if numbers.also:
-        said.append(say("Also called {names}.", names=", ".join(numbers.also)))
+        yield say("Also called {names}.", names=", ".join(numbers.also))
     if numbers.is_constant:
-        said.append(say("All these numbers are {value:.6g}.", value=numbers.smallest))
-    return joined(" ", said)
+        yield say("All these numbers are {value:.6g}.", value=numbers.smallest)
 
 
 def _left_out(nan: int, infinite: int) -> None:

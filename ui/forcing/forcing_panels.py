@@ -1,7 +1,6 @@
 """The page Teacher forcing: the box for the reference, and what the model makes of each right piece."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -139,62 +138,53 @@ def summary(run: OpenRun, score: Score) -> str:
     return joined(" ", said)
 
 
-def _changed(run: OpenRun, score: Score) -> list[str]:
+def _changed(run: OpenRun, score: Score) -> Iterator[str]:
     """That the losses are those of the changed model, and what the unchanged one has."""
-    said: list[str] = [say("These are the losses of the changed model.")]
+    yield say("These are the losses of the changed model.")
     control = attempt(lambda: forcing_pictures.judged(run, changed=False))
     if control is not None:
-        said.append(
-            say(
-                "The unchanged model has a mean loss of {mean:.3f} nats and a perplexity of {perplexity:,.4g}. The "
-                "change shifts the mean loss by {difference:+.3f} nats.",
-                mean=control.mean_loss,
-                perplexity=control.perplexity,
-                difference=score.mean_loss - control.mean_loss,
-            )
+        yield say(
+            "The unchanged model has a mean loss of {mean:.3f} nats and a perplexity of {perplexity:,.4g}. The "
+            "change shifts the mean loss by {difference:+.3f} nats.",
+            mean=control.mean_loss,
+            perplexity=control.perplexity,
+            difference=score.mean_loss - control.mean_loss,
         )
     if not score.causal:
-        said.append(
-            say(
-                "Each piece is predicted only from what comes before it, just as when the model writes its own "
-                "output."
-            )
+        yield say(
+            "Each piece is predicted only from what comes before it, just as when the model writes its own output."
         )
-    return said
 
 
-def told(scene: Forced, parted: Parting) -> list[str]:
+def told(scene: Forced, parted: Parting) -> Iterator[str]:
     """Where the reference and the own output part, how probable both are there, and whether they end alike."""
     trace, score = scene.run.trace, scene.score
-    said: list[str] = []
     if trace.query.forced:
-        said.append(
-            say_n("You forced the first {n} piece of the output.", "You forced the first {n} pieces of the output.",
-                  len(trace.query.forced))
-        )  # fmt: skip
-    if parted.first is None:
-        said.append(say("**On its own, the model writes exactly the reference, piece for piece.**"))
-    elif parted.first >= len(score):
-        said.append(say("**On its own, the model writes the whole reference**, then continues."))
-    elif parted.first >= trace.n_steps:
-        said.append(
-            say("**The model's own output matches the beginning of the reference**, but it was cut off after {n} "
-                "pieces.",
-                n=trace.n_steps)
-        )  # fmt: skip
-    else:
-        said += [_parting(scene, parted.first), _after(scene, parted)]
-    said.append(
-        say(
-            "Log-probability: {reference:.2f} nats for the reference ({n:,} pieces), {own:.2f} nats for the "
-            "model's own output ({m:,} pieces).",
-            reference=score.log_prob,
-            n=len(score),
-            own=trace.log_prob,
-            m=trace.n_steps,
+        yield say_n(
+            "You forced the first {n} piece of the output.",
+            "You forced the first {n} pieces of the output.",
+            len(trace.query.forced),
         )
+    if parted.first is None:
+        yield say("**On its own, the model writes exactly the reference, piece for piece.**")
+    elif parted.first >= len(score):
+        yield say("**On its own, the model writes the whole reference**, then continues.")
+    elif parted.first >= trace.n_steps:
+        yield say(
+            "**The model's own output matches the beginning of the reference**, but it was cut off after {n} pieces.",
+            n=trace.n_steps,
+        )
+    else:
+        yield _parting(scene, parted.first)
+        yield _after(scene, parted)
+    yield say(
+        "Log-probability: {reference:.2f} nats for the reference ({n:,} pieces), {own:.2f} nats for the "
+        "model's own output ({m:,} pieces).",
+        reference=score.log_prob,
+        n=len(score),
+        own=trace.log_prob,
+        m=trace.n_steps,
     )
-    return said
 
 
 def _parting(scene: Forced, place: int) -> str:

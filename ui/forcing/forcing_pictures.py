@@ -7,8 +7,7 @@ model's own output is judged, so that the page never opens without a picture.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -27,7 +26,7 @@ from transformer.runs.teacher_forcing import Score, judge
 from ui.runs.picture import Page, Plot, Said
 from ui.runs.seen import OfRun, Seen
 from ui.state.click import Click, place_below
-from words import joined, say, say_n
+from words import paragraph, say, say_n
 
 
 @dataclass(frozen=True)
@@ -166,47 +165,39 @@ def candidates(scene: Forced) -> Plot:
         ids = [*ids, score.ids[place]]
         probabilities = [*probabilities, float(score.probabilities[place])]
         ranks = [*ranks, int(score.ranks[place])]
-    return Plot(
-        spec=charts.candidates_spec(
-            [score.vocabulary[i] for i in ids],
-            probabilities,
-            ids=ids,
-            chosen=ids.index(score.ids[place]),
-            ranks=ranks,
-            how_chosen=say("the given piece"),
-            title=say("Token {n}: candidates and the given piece", n=place + 1),
-        ),
-        alt=say(
-            "The most probable pieces at token {n}; the given piece is {piece}.",
-            n=place + 1,
-            piece=score.pieces[place],
-        ),
-        how_to_read=HOW_TO_READ_CANDIDATES,
-        said=Said(above=_sees(scene)),
+    spec = charts.candidates_spec(
+        [score.vocabulary[i] for i in ids],
+        probabilities,
+        ids=ids,
+        chosen=ids.index(score.ids[place]),
+        ranks=ranks,
+        how_chosen=say("the given piece"),
+        title=say("Token {n}: candidates and the given piece", n=place + 1),
     )
+    alt = say(
+        "The most probable pieces at token {n}; the given piece is {piece}.", n=place + 1, piece=score.pieces[place]
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_CANDIDATES, said=Said(above=_sees(scene)))
 
 
-def _sees(scene: Forced) -> str:
+@paragraph
+def _sees(scene: Forced) -> Iterator[str]:
     """What a place sees and what it has to predict."""
     run, score, place = scene.run, scene.score, scene.place
-    said: list[str] = [
-        say_n(
-            "At token {at}, the decoder reads “{reads}” and sees {n} piece: this one. It has to predict “{label}”.",
-            "At token {at}, the decoder reads “{reads}” and sees {n} pieces: this one and all before it. It has to "
-            "predict “{label}”.",
-            len(score.before) + place,
-            at=place + 1,
-            reads=score.reads[place],
-            label=score.pieces[place],
-        )
-    ]
+    yield say_n(
+        "At token {at}, the decoder reads “{reads}” and sees {n} piece: this one. It has to predict “{label}”.",
+        "At token {at}, the decoder reads “{reads}” and sees {n} pieces: this one and all before it. It has to "
+        "predict “{label}”.",
+        len(score.before) + place,
+        at=place + 1,
+        reads=score.reads[place],
+        label=score.pieces[place],
+    )
     if anatomy(run.checkpoint.config).reads:
-        said.append(
-            say_n(
-                "The decoder also sees the {n} piece of the source.",
-                "The decoder also sees all {n} pieces of the source.",
-                len(run.trace.src_pieces),
-            )
+        yield say_n(
+            "The decoder also sees the {n} piece of the source.",
+            "The decoder also sees all {n} pieces of the source.",
+            len(run.trace.src_pieces),
         )
     p, rank, loss = float(score.probabilities[place]), int(score.ranks[place]), float(score.losses[place])
     given = say(
@@ -216,53 +207,46 @@ def _sees(scene: Forced) -> str:
         loss=loss,
     )
     if score.hits[place]:
-        return joined(" ", [*said, given, say("This is the piece that the model itself would write.")])
+        yield given
+        yield say("This is the piece that the model itself would write.")
+        return
     own, q = score.own_pieces[place], float(score.own_probabilities[place])
-    return joined(
-        " ", [*said, given, say("The model itself would write “{own}” instead, with p = {q:.3g}.", own=own, q=q)]
-    )
+    yield given
+    yield say("The model itself would write “{own}” instead, with p = {q:.3g}.", own=own, q=q)
 
 
 @JUDGED.picture("forcing_losses", say("Loss by position"))
 def losses(scene: Forced) -> Plot:
     """The loss of each right piece; a click means a place."""
     score = scene.score
-    return Plot(
-        spec=charts.piece_losses_spec(
-            score.pieces,
-            score.losses.tolist(),
-            places=range(len(score)),
-            ranks=score.ranks.tolist(),
-            best=[score.vocabulary[i] for i in score.best_ids[:, 0]],
-            best_probabilities=score.best_probabilities[:, 0].tolist(),
-            chosen=scene.place,
-            guessing=score.guessing,
-            title=losses.title,
-        ),
-        alt=say(
-            "The loss of each of the {n} given pieces, the mean loss, and the loss of random guessing.", n=len(score)
-        ),
-        how_to_read=HOW_TO_READ_LOSSES,
-        clicked=place_below(len(score)),
+    spec = charts.piece_losses_spec(
+        score.pieces,
+        score.losses.tolist(),
+        places=range(len(score)),
+        ranks=score.ranks.tolist(),
+        best=[score.vocabulary[i] for i in score.best_ids[:, 0]],
+        best_probabilities=score.best_probabilities[:, 0].tolist(),
+        chosen=scene.place,
+        guessing=score.guessing,
+        title=losses.title,
     )
+    alt = say(
+        "The loss of each of the {n} given pieces, the mean loss, and the loss of random guessing.", n=len(score)
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_LOSSES, clicked=place_below(len(score)))
 
 
 @JUDGED.picture("forcing_perplexity", say("Perplexity by position"))
 def perplexity(scene: Forced) -> Plot:
     """The perplexity of each right piece, and of all up to each; a click means a place."""
     score = scene.score
-    return Plot(
-        spec=charts.perplexity_spec(
-            score.pieces,
-            score.perplexities.tolist(),
-            score.running_perplexity.tolist(),
-            n_pieces=len(score.vocabulary),
-            chosen=scene.place,
-            title=say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
-        ),
-        alt=say(
-            "The perplexity of each of {n} pieces, and of the text up to and including that piece.", n=len(score)
-        ),
-        how_to_read=HOW_TO_READ_PERPLEXITY,
-        clicked=place_below(len(score)),
+    spec = charts.perplexity_spec(
+        score.pieces,
+        score.perplexities.tolist(),
+        score.running_perplexity.tolist(),
+        n_pieces=len(score.vocabulary),
+        chosen=scene.place,
+        title=say("Perplexity by position, {perplexity:,.4g} at the end", perplexity=score.perplexity),
     )
+    alt = say("The perplexity of each of {n} pieces, and of the text up to and including that piece.", n=len(score))
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_PERPLEXITY, clicked=place_below(len(score)))

@@ -1,7 +1,5 @@
 """A model of another program where a page wants a checkpoint: opened, or the way to the page that asks questions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final, NoReturn
 

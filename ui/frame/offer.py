@@ -7,8 +7,6 @@ Letters tell which checkpoint reads what was typed, as its own examples say whic
 from English, and not English from French, which the words tell: few of them are whole in the vocabulary.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A page about a run: its sidebar, its first row, and below it what is drawn of the run, all by one declaration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from urllib.parse import urlencode

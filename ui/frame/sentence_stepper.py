@@ -1,7 +1,5 @@
 """The sentence with its controls: the stepper, as every page about a run shows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The sidebar: which checkpoint or which given maps, how it decodes, and what a class may see."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """A click on a picture that opens a snapshot of the chosen checkpoint's training."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from transformer.checkpoint.snapshots import at_step

@@ -1,7 +1,5 @@
 """The first row of a page: its title, the source box and the examples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from html import escape

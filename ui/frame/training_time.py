@@ -1,7 +1,5 @@
 """The slider over the training of a checkpoint: it chooses a snapshot, and changes nothing else that is looked at."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The choice of a language, and the checkpoint that reads the browser's, which opens where an address names none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

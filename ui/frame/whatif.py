@@ -6,8 +6,6 @@ What can be changed, and how, is said by `transformer.runs.interventions.KINDS`;
 the head that writes nothing.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, get_args

@@ -1,7 +1,5 @@
 """A control for each kind of field that an intervention has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final

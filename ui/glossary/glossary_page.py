@@ -1,7 +1,5 @@
 """The glossary: its terms on every page, and the page that lists them all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint
@@ -29,8 +27,11 @@ def underline() -> None:
 def draw(checkpoint: Checkpoint | GivenMaps) -> None:
     """Draw all terms, each with a link to where it is seen with the sentence at hand."""
     link = session.asked()
-    leads = {name: leads_to(checkpoint, place, link) for name, place in PLACES.items()}
-    listed = [term.plain() | _seen(PLACES[term.seen], leads[term.seen]) for term in TERMS]
+    seen = {
+        name: {"place": place.label, "address": menu.href(place.page, leads_to(checkpoint, place, link))}
+        for name, place in PLACES.items()
+    }
+    listed = [term.plain() | seen[term.seen] for term in TERMS]
     glossary_list(listed, key=LIST, chosen=link.view.term, on_choice=_choose)
     publish(checkpoint)
 
@@ -50,7 +51,3 @@ def leads_to(checkpoint: Checkpoint | GivenMaps, place: Place, link: Link) -> Li
 
 def _choose() -> None:
     session.replace(MAIN, term=chosen_term(LIST))
-
-
-def _seen(place: Place, there: Link) -> dict[str, str]:
-    return {"place": place.label, "address": menu.href(place.page, there)}

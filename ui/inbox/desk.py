@@ -6,8 +6,6 @@ One at a time, as whoever decodes meanwhile shares the processor. The reading it
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections import deque

@@ -8,8 +8,6 @@ a killed server left is removed by the next one. In a folder that replicas share
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

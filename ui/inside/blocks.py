@@ -3,10 +3,9 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from weakref import WeakKeyDictionary
 
 from charts.diagram import Block, Kind, Layer, Stack, Sublayer
@@ -271,7 +270,7 @@ def _norm_role(config: ModelConfig) -> str:
         where = say("Normalises the sum of the stream and the sub-layer's output (post-norm).")
         if config.norm == "pre":
             where = say("Normalises the sub-layer's input (pre-norm).")
-        return joined(" ", [where, *further(config)[:1]])
+        return joined(" ", [where, *islice(further(config), 1)])
     bias = config.biases.norms
     if config.norm == "pre" and bias:
         return say(

@@ -4,8 +4,6 @@ A piece is chosen among the tokens of the sentence, by typing it, or by a click 
 in the sentence looks at its token.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The part "Speed-ups": attention in tiles, a KV cache in blocks, and what a compiler and int8 gain here."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final

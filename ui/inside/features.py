@@ -3,7 +3,7 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
 
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
@@ -162,113 +162,96 @@ def _most(config: ModelConfig) -> str:
 # ------------------------------------------------------------------------------------------------ beyond the paper
 
 
-def further(config: ModelConfig) -> list[str]:
+def further(config: ModelConfig) -> Iterator[str]:
     """A sentence for each feature that the model of the paper does not have."""
-    c, said = config, list[str]()
+    c = config
     if c.norm_kind == "rms":
-        said.append(say("The norms are RMS norms: they divide by the root mean square without subtracting the mean."))
+        yield say("The norms are RMS norms: they divide by the root mean square without subtracting the mean.")
     if c.norm_kind == "deviation":
-        said.append(say("The norms divide by the unbiased standard deviation plus ε."))
+        yield say("The norms divide by the unbiased standard deviation plus ε.")
     if c.norm_kind == "biased_deviation":
-        said.append(say("The norms divide by the standard deviation plus ε."))
+        yield say("The norms divide by the standard deviation plus ε.")
     if not c.residual:
-        said.append(say("There is no residual connection: each sub-layer's output replaces the stream."))
+        yield say("There is no residual connection: each sub-layer's output replaces the stream.")
     if c.gated:
-        said.append(
-            say(
-                "The feed-forward network has a gate: the activation function's result is multiplied by the output "
-                "of a second linear map."
-            )
+        yield say(
+            "The feed-forward network has a gate: the activation function's result is multiplied by the output "
+            "of a second linear map."
         )
     if c.parallel_residual:
-        said.append(
-            say("In each layer, attention and the feed-forward network read the same stream (parallel residual).")
-        )
+        yield say("In each layer, attention and the feed-forward network read the same stream (parallel residual).")
     if c.embedding_norm:
-        said.append(say("A norm follows the embedding."))
+        yield say("A norm follows the embedding.")
     if c.n_token_types:
-        said.append(
-            say_n(
-                "A token-type vector is added to the embedding. This app always uses the first type ({n} in all).",
-                "A token-type vector is added to the embedding. This app always uses the first of the {n} types.",
-                c.n_token_types,
-            )
+        yield say_n(
+            "A token-type vector is added to the embedding. This app always uses the first type ({n} in all).",
+            "A token-type vector is added to the embedding. This app always uses the first of the {n} types.",
+            c.n_token_types,
         )
-    return said + _end(config) + _rules(config)
+    yield from _end(config)
+    yield from _rules(config)
 
 
-def _end(config: ModelConfig) -> list[str]:
-    said = list[str]()
+def _end(config: ModelConfig) -> Iterator[str]:
     if config.mlm_head:
-        said.append(
-            say(
-                "At each token, the MLM head gives every piece a logit for how well it fits there (masked language "
-                "modelling)."
-            )
+        yield say(
+            "At each token, the MLM head gives every piece a logit for how well it fits there (masked language "
+            "modelling)."
         )
     if config.output_scale != 1.0:
-        said.append(say("The final vectors are multiplied by {scale:.4g} before they become logits.",
-                        scale=config.output_scale))  # fmt: skip
+        yield say(
+            "The final vectors are multiplied by {scale:.4g} before they become logits.", scale=config.output_scale
+        )
     if config.logit_cap:
-        said.append(say("A soft cap keeps the logits between −{cap:g} and {cap:g}.", cap=config.logit_cap))
-    return said
+        yield say("A soft cap keeps the logits between −{cap:g} and {cap:g}.", cap=config.logit_cap)
 
 
-def _rules(config: ModelConfig) -> list[str]:
+def _rules(config: ModelConfig) -> Iterator[str]:
     """What outputs may hold: it changes which piece is chosen, and no probability."""
-    c, said = config, list[str]()
+    c = config
     if c.repetition_penalty != 1.0:
-        said.append(
-            say(
-                "For pieces already in the text, logits above 0 are divided by {c:g} and logits below 0 are "
-                "multiplied by the same number (repetition penalty).",
-                c=c.repetition_penalty,
-            )
+        yield say(
+            "For pieces already in the text, logits above 0 are divided by {c:g} and logits below 0 are "
+            "multiplied by the same number (repetition penalty).",
+            c=c.repetition_penalty,
         )
     if c.no_repeat_ngram:
-        said.append(say("No sequence of {n} pieces occurs twice in an output.", n=c.no_repeat_ngram))
+        yield say("No sequence of {n} pieces occurs twice in an output.", n=c.no_repeat_ngram)
     if c.banned_sequences or c.first_banned_ids:
-        said.append(say("Some pieces are not allowed at the beginning of an output, or after certain other pieces."))
+        yield say("Some pieces are not allowed at the beginning of an output, or after certain other pieces.")
     if c.min_length or c.min_new:
-        said.append(
-            say(
-                "An output cannot end before it has {written:,} pieces and the whole text has {all:,} tokens.",
-                written=c.min_new,
-                all=c.min_length,
-            )
+        yield say(
+            "An output cannot end before it has {written:,} pieces and the whole text has {all:,} tokens.",
+            written=c.min_new,
+            all=c.min_length,
         )
     if c.max_new is not None:
-        said.append(say_n("An output has at most {n:,} piece.", "An output has at most {n:,} pieces.", c.max_new))
+        yield say_n("An output has at most {n:,} piece.", "An output has at most {n:,} pieces.", c.max_new)
     if c.max_length is not None:
-        said.append(say_n("A text and its output together have at most {n:,} token.",
-                          "A text and its output together have at most {n:,} tokens.", c.max_length))  # fmt: skip
+        yield say_n(
+            "A text and its output together have at most {n:,} token.",
+            "A text and its output together have at most {n:,} tokens.",
+            c.max_length,
+        )
     if c.forced_end_id is not None:
-        said.append(say("When an output reaches the maximum length, the config forces its last piece."))
-    return said
+        yield say("When an output reaches the maximum length, the config forces its last piece.")
 
 
-def not_drawn(config: ModelConfig) -> list[str]:
+def not_drawn(config: ModelConfig) -> Iterator[str]:
     """A sentence for each thing that the diagram of the model leaves out or draws in a simpler way."""
-    said = list[str]()
     if config.norm == "both":
-        said.append(
-            say("The diagram leaves out the norm that is applied to each sub-layer's output before the residual sum.")
+        yield say(
+            "The diagram leaves out the norm that is applied to each sub-layer's output before the residual sum."
         )
     if config.parallel_residual:
-        said.append(
-            say(
-                "The diagram puts the feed-forward network after attention, but in this model both read the same "
-                "input."
-            )
+        yield say(
+            "The diagram puts the feed-forward network after attention, but in this model both read the same input."
         )
     if config.norm_kind == "none":
-        said.append(say("The diagram shows norms, but this model has none."))
+        yield say("The diagram shows norms, but this model has none.")
     if not config.residual:
-        said.append(
-            say("The diagram shows residual sums, but in this model each sub-layer's output replaces the stream.")
-        )
+        yield say("The diagram shows residual sums, but in this model each sub-layer's output replaces the stream.")
     if config.embedding_norm:
-        said.append(say("The diagram leaves out the norm after the embedding."))
+        yield say("The diagram leaves out the norm after the embedding.")
     if config.n_token_types:
-        said.append(say("The diagram leaves out the token types."))
-    return said
+        yield say("The diagram leaves out the token types.")

@@ -3,9 +3,7 @@
 What a neuron is for, nobody says here: only what it did in this sentence, and what it writes.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -24,7 +22,7 @@ from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.state import session
 from ui.state.view import Side, Slot
-from words import joined, say
+from words import paragraph, say
 
 LAYER: Final = "ffn_layer"
 TOKEN: Final = "ffn_token"
@@ -94,26 +92,26 @@ def _take_neuron(slot: Slot, neuron: int) -> None:
 # ------------------------------------------------------------------------------------------------ in words
 
 
-def what_it_does(o: OpenLayer) -> str:
+@paragraph
+def what_it_does(o: OpenLayer) -> Iterator[str]:
     """The widths of the sub-layer, and what it computes."""
     config = o.run.checkpoint.config.of(o.stack)
-    said = [
-        say(
-            "Layer {layer} of the {stack} widens each token's {d_model:,} numbers to {d_ff:,} neurons (d_ff = "
-            "{ratio:g} × d_model), applies {function} and narrows them again, separately for each token.",
-            layer=o.layer + 1, stack=STACK_NAMES[o.stack], d_model=config.d_model, d_ff=config.d_ff,
-            ratio=config.d_ff / config.d_model, function=o.function,
-        )
-    ]  # fmt: skip
+    yield say(
+        "Layer {layer} of the {stack} widens each token's {d_model:,} numbers to {d_ff:,} neurons (d_ff = "
+        "{ratio:g} × d_model), applies {function} and narrows them again, separately for each token.",
+        layer=o.layer + 1,
+        stack=STACK_NAMES[o.stack],
+        d_model=config.d_model,
+        d_ff=config.d_ff,
+        ratio=config.d_ff / config.d_model,
+        function=o.function,
+    )
     if o.gated:
-        said += [
-            say(
-                "A gate decides how much passes: each activation is {function} of the gate's value, times the "
-                "output of a second linear map.",
-                function=o.function,
-            )
-        ]
-    return joined(" ", said)
+        yield say(
+            "A gate decides how much passes: each activation is {function} of the gate's value, times the "
+            "output of a second linear map.",
+            function=o.function,
+        )
 
 
 def _neuron(run: OpenRun, o: OpenLayer) -> None:

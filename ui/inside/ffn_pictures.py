@@ -3,8 +3,7 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -24,7 +23,7 @@ from ui.runs.sides import AXES, STACK_NAMES, STACKS
 from ui.shared.dialect import formula
 from ui.state.click import Click, cell_of, place_below, place_of
 from ui.state.view import Side
-from words import joined, say
+from words import joined, paragraph, say
 
 MOST_LISTED: Final = 12
 MOST_MAPPED: Final = 32  # neurons of a map
@@ -206,35 +205,33 @@ def by_token(o: OpenLayer) -> Plot:
     return Plot(spec=spec, alt=alt, clicked=place_below(n), said=Said(below=_writes(o)))
 
 
-def _writes(o: OpenLayer) -> str:
+@paragraph
+def _writes(o: OpenLayer) -> Iterator[str]:
     activation, here = o.after[:, o.neuron], float(o.after[o.token, o.neuron])
     whole = float(np.linalg.norm(o.recorded[neurons.site(o.stack, o.layer, "output")][o.token]))
     length, least, most = (float(value) for value in (o.written[o.neuron], o.written.min(), o.written.max()))
-    said = [
-        say(
-            "Neuron {neuron} is active at {active} of these {n} tokens.",
-            neuron=o.neuron + 1,
-            active=int((~neurons.silent(activation, o.kind)).sum()),
-            n=len(activation),
-        ),
-        say(
-            "At an activation of 1, the neuron adds its column of W_down to the stream: a vector of length "
-            "{length:.3f} (the lengths of all {n:,} columns: {least:.3f} to {most:.3f}).",
-            length=length,
-            n=len(o.written),
-            least=least,
-            most=most,
-        ),
-        say(
-            "At {token}, the neuron's activation is {activation:.3f}, so it adds a vector of length {length:.3f}. "
-            "The whole sub-layer adds a vector of length {whole:.3f} there.",
-            token=o.whose,
-            activation=here,
-            length=abs(here) * length,
-            whole=whole,
-        ),
-    ]
-    return joined(" ", said)
+    yield say(
+        "Neuron {neuron} is active at {active} of these {n} tokens.",
+        neuron=o.neuron + 1,
+        active=int((~neurons.silent(activation, o.kind)).sum()),
+        n=len(activation),
+    )
+    yield say(
+        "At an activation of 1, the neuron adds its column of W_down to the stream: a vector of length "
+        "{length:.3f} (the lengths of all {n:,} columns: {least:.3f} to {most:.3f}).",
+        length=length,
+        n=len(o.written),
+        least=least,
+        most=most,
+    )
+    yield say(
+        "At {token}, the neuron's activation is {activation:.3f}, so it adds a vector of length {length:.3f}. "
+        "The whole sub-layer adds a vector of length {whole:.3f} there.",
+        token=o.whose,
+        activation=here,
+        length=abs(here) * length,
+        whole=whole,
+    )
 
 
 @FFN.picture("ffn_map", say("The most active neurons anywhere in the sentence"))

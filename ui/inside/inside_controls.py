@@ -1,7 +1,5 @@
 """Controls of the Inside page: the row of its parts, and the choice of a side and of a token, which parts share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any

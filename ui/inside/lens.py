@@ -1,7 +1,6 @@
 """The logit lens: what the decoder would write if it stopped at an earlier depth."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ from ui.runs.show import show, show_beside
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.state import session
-from words import joined, say
+from words import joined, paragraph, say
 
 
 def draw(run: OpenRun, row: Any) -> None:
@@ -57,7 +56,8 @@ def _no_lens(run: OpenRun) -> str:
     return say("This encoder-only model has no output layer that could read the stream, so it has no logit lens.")
 
 
-def what_it_is(checkpoint: Checkpoint) -> str:
+@paragraph
+def what_it_is(checkpoint: Checkpoint) -> Iterator[str]:
     """What the lens does with this model, and how far it can be trusted."""
     config = checkpoint.config
     how = say(
@@ -74,21 +74,16 @@ def what_it_is(checkpoint: Checkpoint) -> str:
             "The decoder's stream at every depth is read as if it came from the last layer. It goes straight to "
             "the output layer, because a post-norm stream is already normalised."
         )
-    said = [
-        how,
-        say(
-            "The output layer and any norm before it were trained only on the last layer, so an earlier depth may "
-            "contain more information than the lens shows."
-        ),
-    ]
+    yield how
+    yield say(
+        "The output layer and any norm before it were trained only on the last layer, so an earlier depth may "
+        "contain more information than the lens shows."
+    )
     if config.tie_output:
-        said.append(
-            say(
-                "The output layer uses the embedding table, so the first depths tend to echo the piece that was just "
-                "read."
-            )
+        yield say(
+            "The output layer uses the embedding table, so the first depths tend to echo the piece that was just "
+            "read."
         )
-    return joined(" ", said)
 
 
 def _summary(found: Paths, names: list[str], n_steps: int) -> str:

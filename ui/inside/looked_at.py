@@ -6,8 +6,6 @@ alone reads first, belongs to no step: it is looked at as a row.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.config import ModelConfig

@@ -1,8 +1,6 @@
 """The part "The model" of the Inside page: the diagram of the loaded model, its shapes, and what it costs."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,7 +24,7 @@ from ui.shared.door import st, table
 from ui.state import session
 from ui.state.link import Link
 from ui.state.view import Slot
-from words import joined, say
+from words import joined, paragraph, say
 
 PLACE = "model_place"
 OPEN = "model_open"
@@ -39,7 +37,7 @@ def draw(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     o = OpenModel(run)
     _diagram(run, o, row)
-    left_out = not_drawn(o.config)
+    left_out = list(not_drawn(o.config))
     if absent := stand_in_words(contents(o.run.checkpoint.model).absent):
         left_out.append(say("* {reason}", reason=joined(" ", absent)))
     if left_out:
@@ -147,57 +145,57 @@ def _both(said: Sequence[str]) -> str:
     return said[0] if len(said) == 1 else say("{one} and {other}", one=said[0], other=said[1])
 
 
-def where_it_overtakes(config: ModelConfig) -> str:
+@paragraph
+def where_it_overtakes(config: ModelConfig) -> Iterator[str]:
     """From which length on the n² part is the larger one, and what that means for what the model reads."""
     every, alone = costs.overtakes(config), costs.overtakes(config, parts=costs.PROJECTIONS)
     share, width = _maps_share(config, config.max_len), 2 * config.d_model
     if has_one_stack(config):
-        said = [say("With n tokens, the n² part takes {quadratic:,}·n² multiply-adds, and everything else takes "
-                    "{linear:,}·n.", quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
+        yield say(
+            "With n tokens, the n² part takes {quadratic:,}·n² multiply-adds, and everything else takes "
+            "{linear:,}·n.",
+            quadratic=every.quadratic,
+            linear=every.linear,
+        )
     else:
-        said = [say("With n tokens on both sides, the n² part takes {quadratic:,}·n² multiply-adds, and everything "
-                    "else takes {linear:,}·n.", quadratic=every.quadratic, linear=every.linear)]  # fmt: skip
+        yield say(
+            "With n tokens on both sides, the n² part takes {quadratic:,}·n² multiply-adds, and everything "
+            "else takes {linear:,}·n.",
+            quadratic=every.quadratic,
+            linear=every.linear,
+        )
     crossing = every.linear / every.quadratic
     if alone.linear == width * alone.quadratic:
-        said += [
-            say(
-                "So from n = {n:,} on (n > {crossing:,.1f}), the n² part is larger than everything else together. "
-                "From n = {alone:,} on, just above 2·d_model = {width:,}, it is already larger than the attention "
-                "projections alone.",
-                n=every.n,
-                crossing=crossing,
-                alone=alone.n,
-                width=width,
-            )
-        ]
+        yield say(
+            "So from n = {n:,} on (n > {crossing:,.1f}), the n² part is larger than everything else together. "
+            "From n = {alone:,} on, just above 2·d_model = {width:,}, it is already larger than the attention "
+            "projections alone.",
+            n=every.n,
+            crossing=crossing,
+            alone=alone.n,
+            width=width,
+        )
     else:  # heads that share keys and values have smaller projections
-        said += [
-            say(
-                "So from n = {n:,} on (n > {crossing:,.1f}), the n² part is larger than everything else together. "
-                "From n = {alone:,} on, it is already larger than the attention projections alone.",
-                n=every.n,
-                crossing=crossing,
-                alone=alone.n,
-            )
-        ]
+        yield say(
+            "So from n = {n:,} on (n > {crossing:,.1f}), the n² part is larger than everything else together. "
+            "From n = {alone:,} on, it is already larger than the attention projections alone.",
+            n=every.n,
+            crossing=crossing,
+            alone=alone.n,
+        )
     if every.n > config.max_len:
-        said += [
-            say(
-                "At this model's maximum of {n:,} tokens, the n² part is {share:.1%} of the work. The model cannot "
-                "read longer inputs; the counts for them are theoretical.",
-                n=config.max_len,
-                share=share,
-            )
-        ]
+        yield say(
+            "At this model's maximum of {n:,} tokens, the n² part is {share:.1%} of the work. The model cannot "
+            "read longer inputs; the counts for them are theoretical.",
+            n=config.max_len,
+            share=share,
+        )
     else:
-        said += [
-            say(
-                "At this model's maximum of {n:,} tokens, the n² part is {share:.1%} of the work.",
-                n=config.max_len,
-                share=share,
-            )
-        ]
-    return joined(" ", said)
+        yield say(
+            "At this model's maximum of {n:,} tokens, the n² part is {share:.1%} of the work.",
+            n=config.max_len,
+            share=share,
+        )
 
 
 def _maps_share(config: ModelConfig, n: int) -> float:

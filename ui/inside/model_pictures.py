@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
@@ -138,11 +136,8 @@ def diagram(o: OpenModel) -> Plot:
     """The diagram of the model; a click means a block."""
     parts, name = anatomy(o.config), o.run.checkpoint.name
     figure = _figure(o.one, one_layer if o.run.view.fold else few_layers, name)
-    return Plot(
-        spec=charts.with_links(figure, o.links),
-        alt=_in_a_sentence(name, parts),
-        clicked=partial(_block_of, places=frozenset(o.blocks)),
-    )
+    spec = charts.with_links(figure, o.links)
+    return Plot(spec=spec, alt=_in_a_sentence(name, parts), clicked=partial(_block_of, places=frozenset(o.blocks)))
 
 
 @lru_cache(maxsize=KEPT)

@@ -1,7 +1,5 @@
 """The shape of every value on the way from the ids to the logits, as recorded for the sentence at hand."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final

@@ -1,7 +1,6 @@
 """The residual stream of every token by depth, what sub-layers add to it, and what norms do."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from ui.runs.show import show, show_beside
 from ui.shared import choices, cover, drawing
 from ui.shared.door import st
 from ui.shared.numbers import digits
-from words import joined, say
+from words import paragraph, say
 
 
 def draw(run: OpenRun, row: Any) -> None:
@@ -46,70 +45,58 @@ def draw(run: OpenRun, row: Any) -> None:
     show(pictures.strip, o)
 
 
-def what_happens(o: OpenStream) -> str:
+@paragraph
+def what_happens(o: OpenStream) -> Iterator[str]:
     """What this model's norms do to the size of the stream, with this sentence's numbers."""
     config, measured = o.run.checkpoint.config, o.measured
     n_sublayers = len(measured.sublayers)
     first, last = (float(measured.size[place].mean()) for place in (0, n_sublayers))
     kept = float(measured.kept[n_sublayers].mean())
     if config.norm == "both":
-        said = [
-            say(
-                "In this model, sub-layers read a normalised copy of the stream, and what they add to it is "
-                "normalised, too. Averaged over these tokens, the stream's root mean square goes from {first:.2f} "
-                "to {last:.2f}.",
-                first=first,
-                last=last,
-            )
-        ]
-    elif config.norm == "pre":
-        said = [
-            say(
-                "This model is pre-norm: sub-layers read a normalised copy of the stream and add their output to "
-                "the stream itself. Averaged over these tokens, the stream's root mean square goes from "
-                "{first:.2f} to {last:.2f}.",
-                first=first,
-                last=last,
-            )
-        ]
-    else:
-        said = [
-            say(
-                "This model is post-norm: a norm follows every sum, so the stream is rescaled each time. Averaged "
-                "over these tokens, the stream's root mean square goes from {first:.2f} to {last:.2f}.",
-                first=first,
-                last=last,
-            )
-        ]
-    if config.norm != "post" and config.final_norm:
-        said += [
-            say("The final norm brings the root mean square to {size:.2f}.", size=float(measured.size[-1].mean()))
-        ]
-    said += [
-        say(
-            "After the last layer, the cosine between the stream and its starting vector is {kept:.2f} on average.",
-            kept=kept,
+        yield say(
+            "In this model, sub-layers read a normalised copy of the stream, and what they add to it is "
+            "normalised, too. Averaged over these tokens, the stream's root mean square goes from {first:.2f} "
+            "to {last:.2f}.",
+            first=first,
+            last=last,
         )
-    ]
-    return joined(" ", said)
+    elif config.norm == "pre":
+        yield say(
+            "This model is pre-norm: sub-layers read a normalised copy of the stream and add their output to "
+            "the stream itself. Averaged over these tokens, the stream's root mean square goes from "
+            "{first:.2f} to {last:.2f}.",
+            first=first,
+            last=last,
+        )
+    else:
+        yield say(
+            "This model is post-norm: a norm follows every sum, so the stream is rescaled each time. Averaged "
+            "over these tokens, the stream's root mean square goes from {first:.2f} to {last:.2f}.",
+            first=first,
+            last=last,
+        )
+    if config.norm != "post" and config.final_norm:
+        yield say("The final norm brings the root mean square to {size:.2f}.", size=float(measured.size[-1].mean()))
+    yield say(
+        "After the last layer, the cosine between the stream and its starting vector is {kept:.2f} on average.",
+        kept=kept,
+    )
 
 
-def what_a_norm_does(found: Normed) -> str:
+@paragraph
+def what_a_norm_does(found: Normed) -> Iterator[str]:
     """The range of the numbers before and after, and whether the formula gives what the model has."""
-    said = [
-        say(
-            "Each token's vector has {n} numbers. Their standard deviation is {before} before the norm and {after} "
-            "after it, depending on the token. The norm's γ is {gamma}, depending on the dimension.",
-            n=found.before.shape[1],
-            before=_range(found.deviation_before),
-            after=_range(found.deviation_after),
-            gamma=_range(found.gamma),
-        ),
-        say(
-            "The formula reproduces the model's numbers to within {difference}.", difference=digits(found.difference)
-        ),
-    ]
-    return joined(" ", said)
+    yield say(
+        "Each token's vector has {n} numbers. Their standard deviation is {before} before the norm and {after} "
+        "after it, depending on the token. The norm's γ is {gamma}, depending on the dimension.",
+        n=found.before.shape[1],
+        before=_range(found.deviation_before),
+        after=_range(found.deviation_after),
+        gamma=_range(found.gamma),
+    )
+    yield say(
+        "The formula reproduces the model's numbers to within {difference}.", difference=digits(found.difference)
+    )
 
 
 def _range(values: np.ndarray) -> str:

@@ -1,7 +1,5 @@
 """The question of a step: how it is answered, and what is said then."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Final

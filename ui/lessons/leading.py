@@ -5,8 +5,6 @@ completed on arrival, from what the step's pick finds in the run; so it is when 
 sentence or checkpoint. One that says what is looked at is left as it is.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

@@ -1,7 +1,6 @@
 """The page with all lessons: what each teaches, how long it takes, what comes first."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
@@ -68,21 +67,18 @@ def _where_to_go_on(one: Lesson) -> tuple[Place, Sentence]:
     return (ahead[0], say("Continue at step {n}", n=ahead[0].step)) if ahead else (places[0], say("Once more"))
 
 
-def _facts(one: Lesson) -> list[Sentence]:
-    said = [
-        say(
-            "{steps}, about {minutes}.",
-            steps=say_n("{n} step", "{n} steps", len(one.steps)),
-            minutes=say_n("{n} minute", "{n} minutes", one.minutes),
-        )
-    ]
+def _facts(one: Lesson) -> Iterator[str]:
+    yield say(
+        "{steps}, about {minutes}.",
+        steps=say_n("{n} step", "{n} steps", len(one.steps)),
+        minutes=say_n("{n} minute", "{n} minutes", one.minutes),
+    )
     before = [lesson.known()[name].title.said({}) for name in one.after if name in lesson.known()]
     if before:
-        said.append(say("Builds on: {titles}.", titles=joined(", ", before)))
+        yield say("Builds on: {titles}.", titles=joined(", ", before))
     on_the_path = [n for n, step in enumerate(one.steps, 1) if step.short]
     if on_the_path:
         row = say_n("On the {minutes}-minute path: step {steps}.",
                     "On the {minutes}-minute path: steps {steps}.", len(on_the_path), minutes=route.SHORT_MINUTES,
                     steps=joined(", ", map(str, on_the_path)))  # fmt: skip
-        said.append(row)
-    return said
+        yield row

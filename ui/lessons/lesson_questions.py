@@ -4,8 +4,6 @@ It is computed in the model's thread and kept for all who ask the same. Inside t
 the checkpoint: the queue would wait for itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial

@@ -3,8 +3,6 @@
 The rules are fixed text of ours; a lesson brings only keys of charts, of letters and digits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -4,8 +4,6 @@ For each answer: the step, a digest of the run, the choice, whether it was right
 What a browser says is not trusted: what does not look like that is passed over.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ fills it afterwards, when the page has opened the checkpoint. On a wide screen i
 at the bottom that folds (`lesson_style`).
 """
 
-from __future__ import annotations
-
 import re
 from html import escape
 from typing import Any, Final

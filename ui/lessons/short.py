@@ -4,8 +4,6 @@ The words stand in the panel while the page Attention shows the row that they sp
 first step of the path, which belongs to another page. The summary stands on the page with all lessons.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint

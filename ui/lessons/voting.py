@@ -4,8 +4,6 @@ The teacher's panel puts the question to the class; a student's answer is also a
 of their own, or type an answer, choices cannot be compared: then it is counted how many were right.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from transformer.checkpoint.load import Checkpoint

@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -73,19 +71,15 @@ def grid(run: Drawn, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, A
         layer, head = tile_at(figure, *cell)
         return {"kind": kind, "layer": layer, "head": head, **also}
 
-    return Plot(
-        spec=figure,
-        alt=say(
-            "{attention} as a grid of small maps, one for each of {layers} layers (rows) and {heads} heads "
-            "(columns). The controls above open the map of a single head.",
-            attention=KIND_NAMES[kind],
-            layers=n_layers,
-            heads=n_heads,
-        ),
-        how_to_read=joined(" ", [*read, CLICK]),
-        fit=fit,
-        clicked=fields(cell_of, opened),
+    alt = say(
+        "{attention} as a grid of small maps, one for each of {layers} layers (rows) and {heads} heads "
+        "(columns). The controls above open the map of a single head.",
+        attention=KIND_NAMES[kind],
+        layers=n_layers,
+        heads=n_heads,
     )
+    how_to_read = joined(" ", [*read, CLICK])
+    return Plot(spec=figure, alt=alt, how_to_read=how_to_read, fit=fit, clicked=fields(cell_of, opened))
 
 
 def columns(again: Callable[[], Trace | GivenMaps], kind: Kind, of: Sides) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The controls of the Masks page: which sentences run together, which one, which mask and which cell is looked at."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

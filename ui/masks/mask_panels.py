@@ -1,7 +1,5 @@
 """The Masks page: its controls, its pictures, and what is said of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final
 

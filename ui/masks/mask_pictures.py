@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -43,29 +41,26 @@ def as_additive(scene: Scene) -> Plot:
 
 def _map(scene: Scene, convention: charts.masks.Convention, title: str, written: str) -> Plot:
     place, whole, found = scene.batch.sentence, scene.whole, scene.axes
-    return Plot(
-        spec=charts.mask_map_spec(
-            whole,
-            reasons=closed_for(scene.name, scene.masks, place),
-            queries=found.queries,
-            keys=found.keys,
-            title=title,
-            axes=found.names,
-            cell=scene.cell,
-            colour=found.key_side,
-            convention=convention,
-        ),
-        alt=say(
-            "{mask} mask of sentence {n} after broadcasting, written as {written}: {open} of {all} cells are open.",
-            mask=NAMES[scene.name],
-            n=place + 1,
-            written=written,
-            open=int(whole.sum()),
-            all=whole.size,
-        ),
-        fit=True,
-        clicked=partial(_cell_in, shape=whole.shape),
+    spec = charts.mask_map_spec(
+        whole,
+        reasons=closed_for(scene.name, scene.masks, place),
+        queries=found.queries,
+        keys=found.keys,
+        title=title,
+        axes=found.names,
+        cell=scene.cell,
+        colour=found.key_side,
+        convention=convention,
     )
+    alt = say(
+        "{mask} mask of sentence {n} after broadcasting, written as {written}: {open} of {all} cells are open.",
+        mask=NAMES[scene.name],
+        n=place + 1,
+        written=written,
+        open=int(whole.sum()),
+        all=whole.size,
+    )
+    return Plot(spec=spec, alt=alt, fit=True, clicked=partial(_cell_in, shape=whole.shape))
 
 
 def _cell_in(click: Click, shape: tuple[int, ...]) -> Mapping[str, int] | None:
@@ -81,28 +76,27 @@ def batch(scene: Scene) -> Plot:
     real = scene.batch.is_real(side)
     n_sentences, n_positions = real.shape
     shape = list(real.shape)
-    return Plot(
-        spec=charts.padded_batch_spec(
-            [scene.batch.pieces(side, i) for i in range(n_sentences)],
-            real,
-            sentences=_sentences(n_sentences),
-            columns=[str(i + 1) for i in range(n_positions)],
-            title=say("The batch: source ids {shape}", shape=shape)
-            if side == "source"
-            else say("The batch: target ids {shape}", shape=shape),
-            column_axis=POSITION,
-            marked_row=scene.batch.sentence,
-            colour=side,
-        ),
-        alt=say(
-            "Sentences in the batch: {n}. Lengths in pieces: {lengths}, each padded to {positions} positions; "
-            "{padding} positions in all are padding.",
-            n=n_sentences,
-            lengths=joined(", ", (str(int(row.sum())) for row in real)),
-            positions=n_positions,
-            padding=int((~real).sum()),
-        ),
+    spec = charts.padded_batch_spec(
+        [scene.batch.pieces(side, i) for i in range(n_sentences)],
+        real,
+        sentences=_sentences(n_sentences),
+        columns=[str(i + 1) for i in range(n_positions)],
+        title=say("The batch: source ids {shape}", shape=shape)
+        if side == "source"
+        else say("The batch: target ids {shape}", shape=shape),
+        column_axis=POSITION,
+        marked_row=scene.batch.sentence,
+        colour=side,
     )
+    alt = say(
+        "Sentences in the batch: {n}. Lengths in pieces: {lengths}, each padded to {positions} positions; "
+        "{padding} positions in all are padding.",
+        n=n_sentences,
+        lengths=joined(", ", (str(int(row.sum())) for row in real)),
+        positions=n_positions,
+        padding=int((~real).sum()),
+    )
+    return Plot(spec=spec, alt=alt)
 
 
 def _sentences(count: int) -> list[str]:
@@ -113,21 +107,20 @@ def _sentences(count: int) -> list[str]:
 def own(scene: Scene) -> Plot:
     """The mask before broadcasting."""
     mask, title = scene.masks.own(scene.name), NAMES[scene.name]
-    return Plot(
-        spec=charts.mask_own_shape_spec(
-            mask,
-            title=say("{mask} before broadcasting, shape {shape}", mask=title, shape=list(mask.shape)),
-            sentences=_sentences(len(scene.batch.traces)),
-            colour=scene.axes.key_side,
-        ),
-        alt=say(
-            "{mask} mask before broadcasting, shape {shape}: {closed} of {all} entries are False.",
-            mask=title,
-            shape=list(mask.shape),
-            closed=int((~mask).sum()),
-            all=mask.size,
-        ),
+    spec = charts.mask_own_shape_spec(
+        mask,
+        title=say("{mask} before broadcasting, shape {shape}", mask=title, shape=list(mask.shape)),
+        sentences=_sentences(len(scene.batch.traces)),
+        colour=scene.axes.key_side,
     )
+    alt = say(
+        "{mask} mask before broadcasting, shape {shape}: {closed} of {all} entries are False.",
+        mask=title,
+        shape=list(mask.shape),
+        closed=int((~mask).sum()),
+        all=mask.size,
+    )
+    return Plot(spec=spec, alt=alt)
 
 
 # ------------------------------------------------------------------------------------------------ one row
@@ -174,36 +167,33 @@ def _without_unread(scores: np.ndarray) -> np.ndarray:
 def one_row(scene: Scene) -> Plot:
     """A query's scores, the same after the mask, its weights."""
     row, found, (query, key), (layer, head) = row_of(scene), scene.axes, scene.cell, scene.where
-    return Plot(
-        spec=charts.masked_row_spec(
-            row.scores,
-            row.allowed,
-            row.weights,
-            keys=found.keys,
-            title=say(
-                "Layer {layer}, head {head}: query {n}, {query}",
-                layer=layer + 1,
-                head=head + 1,
-                n=query + 1,
-                query=found.queries[query],
-            ),
-            key_axis=found.names[1],
-            key=key,
-            colour=found.key_side,
-            mask_reasons=row.reasons,
-            filled=row.filled,
-        ),
-        alt=say(
-            "Query {n}, {query}: its scores with {keys} keys before and after the mask, and the weights; {closed} "
-            "keys are closed.",
+    spec = charts.masked_row_spec(
+        row.scores,
+        row.allowed,
+        row.weights,
+        keys=found.keys,
+        title=say(
+            "Layer {layer}, head {head}: query {n}, {query}",
+            layer=layer + 1,
+            head=head + 1,
             n=query + 1,
             query=found.queries[query],
-            keys=len(found.keys),
-            closed=int((~row.allowed).sum()),
         ),
-        fit=True,
-        clicked=into("key", place_below(len(found.keys)), query=query),
+        key_axis=found.names[1],
+        key=key,
+        colour=found.key_side,
+        mask_reasons=row.reasons,
+        filled=row.filled,
     )
+    alt = say(
+        "Query {n}, {query}: its scores with {keys} keys before and after the mask, and the weights; {closed} "
+        "keys are closed.",
+        n=query + 1,
+        query=found.queries[query],
+        keys=len(found.keys),
+        closed=int((~row.allowed).sum()),
+    )
+    return Plot(spec=spec, alt=alt, fit=True, clicked=into("key", place_below(len(found.keys)), query=query))
 
 
 # ------------------------------------------------------------------------------------------------ checks
@@ -252,20 +242,18 @@ def causality(scene: Scene) -> Plot | None:
         return None
     check, n_rows = causality_check(scene, changed), scene.batch.n_target(place)
     moved = check.moved
-    return Plot(
-        spec=charts.logit_movement_spec(
-            {say("with the causal mask"): moved.kept[:n_rows], say("without it"): moved.taken[:n_rows]},
-            rows=scene.batch.decoder_rows(place)[:n_rows],
-            title=say(
-                "Change at token {n} of sentence {sentence}: how much each row's logits change",
-                n=changed + 1,
-                sentence=place + 1,
-            ),
-            rounding=moved.rounding,
-            changed=changed,
+    spec = charts.logit_movement_spec(
+        {say("with the causal mask"): moved.kept[:n_rows], say("without it"): moved.taken[:n_rows]},
+        rows=scene.batch.decoder_rows(place)[:n_rows],
+        title=say(
+            "Change at token {n} of sentence {sentence}: how much each row's logits change",
+            n=changed + 1,
+            sentence=place + 1,
         ),
-        alt=check.verdict,
+        rounding=moved.rounding,
+        changed=changed,
     )
+    return Plot(spec=spec, alt=check.verdict)
 
 
 def most_pads(scene: Scene) -> int:
@@ -313,19 +301,17 @@ def _pads(scene: Scene, side: str, with_mask: str) -> Plot | None:
         return None
     place, logits = batch.sentence, batch.parts.writes
     rows = batch.decoder_rows(place)[: batch.n_target(place)] if logits else batch.pieces("source", place)
-    return Plot(
-        spec=charts.logit_movement_spec(
-            {with_mask: check.moved.kept, say("without it"): check.moved.taken},
-            rows=rows if logits else rows[: batch.n_source(place)],
-            title=words.about_pads(
-                of_source=side == "source", n_pads=min(scene.run.view.pads, most_pads(scene)), logits=logits
-            ),
-            rounding=check.moved.rounding,
-            row_axis=READS_PREDICTS if logits else SOURCE_ROWS,
-            value_name=LOGITS if logits else VECTORS,
+    spec = charts.logit_movement_spec(
+        {with_mask: check.moved.kept, say("without it"): check.moved.taken},
+        rows=rows if logits else rows[: batch.n_source(place)],
+        title=words.about_pads(
+            of_source=side == "source", n_pads=min(scene.run.view.pads, most_pads(scene)), logits=logits
         ),
-        alt=check.verdict,
+        rounding=check.moved.rounding,
+        row_axis=READS_PREDICTS if logits else SOURCE_ROWS,
+        value_name=LOGITS if logits else VECTORS,
     )
+    return Plot(spec=spec, alt=check.verdict)
 
 
 def _nbytes(moved: Movement) -> int:

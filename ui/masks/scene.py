@@ -5,8 +5,6 @@ current step before anything is computed from it, so nothing later can be seen; 
 remain are the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -3,9 +3,7 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,7 +15,7 @@ from transformer.runs.interventions.score_changes import FillValue, NoGuard
 from transformer.runs.interventions.where import ALL
 from transformer.runs.query import Query
 from ui.masks.scene import Batch
-from words import joined, say, say_n
+from words import joined, paragraph, say, say_n
 from words.numbers import written
 
 GUESSING = say(
@@ -76,33 +74,33 @@ MISTAKES = joined(
 ROUNDING = 5e-5  # of a weight that is written with four digits
 
 
-def about_batch(batch: Batch) -> str:
+@paragraph
+def about_batch(batch: Batch) -> Iterator[str]:
     """How long the sentences of the batch are, and who is padded."""
     n_sentences = len(batch.traces)
     if batch.traces[0].pad_id is None:
-        return say("This model has no padding piece, so no key is ever closed as padding.")
+        yield say("This model has no padding piece, so no key is ever closed as padding.")
+        return
     if n_sentences == 1:
-        return say("A single sentence needs no padding. Add a second sentence to see padding at work.")
+        yield say("A single sentence needs no padding. Add a second sentence to see padding at work.")
+        return
     source = [batch.n_source(i) for i in range(n_sentences)]
     target = [batch.n_target(i) for i in range(n_sentences)]
-    said = [say("{n} sentences run as one batch.", n=n_sentences)]
+    yield say("{n} sentences run as one batch.", n=n_sentences)
     if batch.parts.reads:
-        said.append(
-            say("Source lengths: {lengths} pieces, all padded to {most}.", lengths=_counted(source), most=max(source))
+        yield say(
+            "Source lengths: {lengths} pieces, all padded to {most}.", lengths=_counted(source), most=max(source)
         )
     if batch.parts.writes and batch.parts.reads:
-        said.append(
-            say("Target lengths: {lengths} tokens, all padded to {most}.", lengths=_counted(target), most=max(target))
+        yield say(
+            "Target lengths: {lengths} tokens, all padded to {most}.", lengths=_counted(target), most=max(target)
         )
     elif batch.parts.writes:
-        said.append(
-            say(
-                "Lengths of prompt and output together: {lengths} tokens, all padded to {most}.",
-                lengths=_counted(target),
-                most=max(target),
-            )
+        yield say(
+            "Lengths of prompt and output together: {lengths} tokens, all padded to {most}.",
+            lengths=_counted(target),
+            most=max(target),
         )
-    return joined(" ", said)
 
 
 def _counted(numbers: Sequence[int]) -> str:
@@ -139,11 +137,11 @@ _TAKEN_BY: dict[MaskName, str] = {
 }
 
 
-def about_special(config: ModelConfig, name: MaskName, section: str) -> str:
+@paragraph
+def about_special(config: ModelConfig, name: MaskName, section: str) -> Iterator[str]:
     """What this page does not draw of a model's masks and scores; "" if it draws all."""
-    said: list[str] = []
     if any(config.windows) and name in ("causal", "decoder"):
-        said.append(
+        yield (
             say(
                 "Some layers of this model have windows, which also close keys far before the query. The masks on "
                 "this page do not include these windows."
@@ -155,22 +153,17 @@ def about_special(config: ModelConfig, name: MaskName, section: str) -> str:
             )
         )
     if config.mask_fill is not None and section == "masks":
-        said.append(
-            say(
-                "This model replaces the scores of closed keys with {fill:g}; wherever this page says −∞, read "
-                "this number instead. The weights are those that the model computed: closed keys get 0, unless a "
-                "whole row is closed.",
-                fill=config.mask_fill,
-            )
+        yield say(
+            "This model replaces the scores of closed keys with {fill:g}; wherever this page says −∞, read "
+            "this number instead. The weights are those that the model computed: closed keys get 0, unless a "
+            "whole row is closed.",
+            fill=config.mask_fill,
         )
     if section == "one_row" and not plain_scores(config):
-        said.append(
-            say(
-                "This model's scores are not simply q·k / √d_head; this page shows the scores that the model "
-                "actually computes."
-            )
+        yield say(
+            "This model's scores are not simply q·k / √d_head; this page shows the scores that the model "
+            "actually computes."
         )
-    return joined(" ", said)
 
 
 def agreement(cells: int, different: int) -> str:

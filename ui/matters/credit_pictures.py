@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -105,17 +103,14 @@ def pieces(scene: Owed) -> Plot:
     names, step, columns = pieces_of(run), run.view.step + 1, _columns(scene)
     target = run.trace.tgt_pieces[run.view.step]
     title = say("Step {step}: contribution of each piece to {piece}", step=step, piece=target)
-    return Plot(
-        spec=charts.piece_credit_spec(names, columns, title=title, piece_axis=say("Piece")),
-        alt=say(
-            "For each of {n} pieces, {m} measures of its contribution to step {step}. The table has the same "
-            "numbers.",
-            n=len(names),
-            m=len(columns),
-            step=step,
-        ),
-        how_to_read=pieces_words.how_to_read(run, scene.weighed),
+    spec = charts.piece_credit_spec(names, columns, title=title, piece_axis=say("Piece"))
+    alt = say(
+        "For each of {n} pieces, {m} measures of its contribution to step {step}. The table has the same numbers.",
+        n=len(names),
+        m=len(columns),
+        step=step,
     )
+    return Plot(spec=spec, alt=alt, how_to_read=pieces_words.how_to_read(run, scene.weighed))
 
 
 def _columns(scene: Owed) -> list[Column]:
@@ -180,23 +175,20 @@ LOGIT = MATTERS.part("logit", say("Logit"), open_logit, asks=True)
 def parts(scene: Logit) -> Plot:
     """The parts by layer and component; a click looks at a head."""
     run, grid = scene.run, scene.grid
-    return Plot(
-        spec=charts.contribution_map_spec(
-            grid.values,
-            rows=grid.rows,
-            columns=grid.columns,
-            names=grid.names,
-            title=whose_logit(run),
-            chosen=grid.cell_of(run.view.kind, run.view.layer, run.view.head),
-        ),
-        alt=say(
-            "What each of {n} parts of the decoder adds to the logit, by layer and component. The table has the "
-            "same numbers.",
-            n=int(np.isfinite(grid.values).sum()),
-        ),
-        how_to_read=HOW_TO_READ_MAP,
-        clicked=partial(_head_at, cell_of, grid.heads),
+    spec = charts.contribution_map_spec(
+        grid.values,
+        rows=grid.rows,
+        columns=grid.columns,
+        names=grid.names,
+        title=whose_logit(run),
+        chosen=grid.cell_of(run.view.kind, run.view.layer, run.view.head),
     )
+    alt = say(
+        "What each of {n} parts of the decoder adds to the logit, by layer and component. The table has the "
+        "same numbers.",
+        n=int(np.isfinite(grid.values).sum()),
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_MAP, clicked=partial(_head_at, cell_of, grid.heads))
 
 
 def _head_at(

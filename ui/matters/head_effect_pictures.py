@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -97,11 +95,8 @@ def effects(scene: Measured) -> Plot | None:
 
 
 def _head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]]) -> Mapping[str, Any] | None:
-    cell = cell_of(click)
-    at = None if cell is None else head_at([shape[0] for shape in shapes], *cell)
-    if at is None or at[2] >= shapes[at[0]][1]:
-        return None
-    return {"kind": kinds[at[0]], "layer": at[1], "head": at[2]}
+    at = head_at(shapes, cell_of(click))
+    return None if at is None else {"kind": kinds[at[0]], "layer": at[1], "head": at[2]}
 
 
 @HEADS.picture("matters_grid", say("All heads"), follows="still")
@@ -132,21 +127,20 @@ def steps(scene: Measured) -> Plot | None:
         axis, now = say("Reads → predicts"), run.view.step
     words = WORDS[measure, measure != "vectors"]
     name = name_of(run.view.kind, layer, head)
-    return Plot(
-        spec=charts.row_measure_spec(
-            numbers[: len(labels)],
-            labels,
-            title=say("Change at each step without {head}", head=head_name(layer, head))
-            if now is not None
-            else say("Change at each token without {head}", head=head_name(layer, head)),
-            value_name=capitalised(words.unit),
-            query_axis=axis,
-            marked_row=now,
-            colour="target" if now is not None else "source",
-        ),
-        alt=say("{title}, for {head}: one bar per step or token.", title=words.title, head=name),
-        how_to_read=joined(" ", [HOW_TO_READ_TOKENS if now is None else HOW_TO_READ_STEPS, words.meaning]),
+    spec = charts.row_measure_spec(
+        numbers[: len(labels)],
+        labels,
+        title=say("Change at each step without {head}", head=head_name(layer, head))
+        if now is not None
+        else say("Change at each token without {head}", head=head_name(layer, head)),
+        value_name=capitalised(words.unit),
+        query_axis=axis,
+        marked_row=now,
+        colour="target" if now is not None else "source",
     )
+    alt = say("{title}, for {head}: one bar per step or token.", title=words.title, head=name)
+    read = joined(" ", [HOW_TO_READ_TOKENS if now is None else HOW_TO_READ_STEPS, words.meaning])
+    return Plot(spec=spec, alt=alt, how_to_read=read)
 
 
 @HEADS.picture("matters_map", say("One map"))
@@ -156,13 +150,7 @@ def weights(scene: Measured) -> Plot | None:
     if scene.found is None or scene.head is None:
         return None
     drawn, name = seen_map(run, kind), name_of(kind, *scene.head)
-    return Plot(
-        spec=drawn.spec(
-            name,
-            mask_reason=mask_reason(run.checkpoint, kind),
-            marked_row=drawn.sides.current,
-            rows_sum_to_one=False,
-        ),
-        alt=drawn.alt(name),
-        how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed]),
+    spec = drawn.spec(
+        name, mask_reason=mask_reason(run.checkpoint, kind), marked_row=drawn.sides.current, rows_sum_to_one=False
     )
+    return Plot(spec=spec, alt=drawn.alt(name), how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed]))

@@ -4,8 +4,6 @@ Below it stand the head that is looked at, with its number, its map, and one cli
 as a table and as a file: what each changes, beside how concentrated its weights are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from functools import partial
 from typing import Any, Final, cast

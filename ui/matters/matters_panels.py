@@ -3,8 +3,6 @@
 The others are in `heads` and `pieces_panel`.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 

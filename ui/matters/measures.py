@@ -6,8 +6,6 @@ those of the steps, or the one of the step that is looked at; in the encoder all
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal
 

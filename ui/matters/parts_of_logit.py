@@ -3,9 +3,7 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +13,7 @@ from transformer.analysis.attribution.parts import Contributions, Part
 from transformer.model.anatomy import Kind, Sublayer, anatomy
 from transformer.model.config import ModelConfig
 from ui.runs.seen import Seen
-from words import Sentence, joined, say
+from words import Sentence, joined, paragraph, say
 
 SMALL: Final = 1e-4
 """A remainder below this is rounding."""
@@ -248,7 +246,8 @@ def _by_kind(found: Contributions, values: np.ndarray) -> str:
                attention=attention, cross=cross, ffn=ffn, rest=rest)  # fmt: skip
 
 
-def what_it_is(run: Seen) -> str:
+@paragraph
+def what_it_is(run: Seen) -> Iterator[str]:
     """How parts are found, and what they cannot show."""
     config = run.checkpoint.config
     if config.norm_kind == "none":
@@ -267,14 +266,13 @@ def what_it_is(run: Seen) -> str:
             "Each part's vector goes through the final norm, which divides by the same number as in this run. The "
             "contribution is the dot product of the result with the piece's row in the output layer's matrix."
         )
-    said = [
-        how,
-        say("Direct contributions do not show indirect paths. Later layers also read what a part writes, so even a "
-            "part whose direct contribution is 0 may decide the output."),
-    ]  # fmt: skip
+    yield how
+    yield say(
+        "Direct contributions do not show indirect paths. Later layers also read what a part writes, so even a "
+        "part whose direct contribution is 0 may decide the output."
+    )
     if "encoder" in run.trace.kinds:
-        said.append(say("The encoder contributes only through cross-attention."))
+        yield say("The encoder contributes only through cross-attention.")
     if not config.residual:
-        said.append(say("This model has no residual stream, so only its last sub-layer contributes directly."))
-    said.append(say("Elhage et al. (2021), “Handling Layer Normalization”."))
-    return joined(" ", said)
+        yield say("This model has no residual stream, so only its last sub-layer contributes directly.")
+    yield say("Elhage et al. (2021), “Handling Layer Normalization”.")

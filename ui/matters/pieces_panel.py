@@ -1,7 +1,5 @@
 """The part Pieces: what the current step owes to each piece, by attention, by hiding it and by gradients."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from charts.theme import capitalised

@@ -7,7 +7,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -18,7 +18,7 @@ from transformer.analysis.attribution.gradients import Baseline, Integrated
 from transformer.analysis.attribution.hiding import Hiding
 from transformer.analysis.attribution.weighed import Weighed
 from ui.runs.seen import Seen
-from words import joined, say, say_n
+from words import joined, paragraph, say, say_n
 from words.numbers import hundredths
 
 NAMES: Final = {
@@ -61,8 +61,7 @@ MEANINGS: Final = {
     ),
     "rollout": say(
         "Rollout: attention weights traced back through all layers, with half of the weight kept by the residual "
-        "stream in each layer (Abnar and Zuidema, 2020, section 3). Rollout ignores values and feed-forward "
-        "networks."
+        "stream in each layer (Abnar and Zuidema, 2020, section 3). Rollout ignores values and feed-forward networks."
     ),
 }
 
@@ -199,42 +198,36 @@ def in_words(step: StepView, target: str) -> str:
             )  # fmt: skip
 
 
-def in_all_steps(steps: Sequence[StepView]) -> str:
+@paragraph
+def in_all_steps(steps: Sequence[StepView]) -> Iterator[str]:
     """The same of all steps that may be seen, counted."""
     outcomes = [step.outcome for step in steps]
     n_same, n_none, n_own = (outcomes.count(one) for one in ("same", "none", "own"))
     differ = [place + 1 for place, one in enumerate(outcomes) if one == "differ"]
-    said = [
-        say_n(
-            "In this sentence, attention and hiding point to the same piece at {same} of {n} step.",
-            "In this sentence, attention and hiding point to the same piece at {same} of {n} steps.",
-            len(steps),
-            same=n_same,
-        )
-    ]
+    yield say_n(
+        "In this sentence, attention and hiding point to the same piece at {same} of {n} step.",
+        "In this sentence, attention and hiding point to the same piece at {same} of {n} steps.",
+        len(steps),
+        same=n_same,
+    )
     if differ:
         more = "…" if len(differ) > MOST_LISTED else ""
         listed = joined(
             ", ",
             [*map(str, differ[: MOST_LISTED - 1]), *[f"{n}{more}" for n in differ[MOST_LISTED - 1 : MOST_LISTED]]],
         )
-        said.append(
-            say_n(
-                "Attention and hiding point to different pieces at step {listed}.",
-                "Attention and hiding point to different pieces at steps {listed}.",
-                len(differ),
-                listed=listed,
-            )
+        yield say_n(
+            "Attention and hiding point to different pieces at step {listed}.",
+            "Attention and hiding point to different pieces at steps {listed}.",
+            len(differ),
+            listed=listed,
         )
     if n_own:
-        said.append(say("Steps that look most at the piece read last, which cannot be hidden: {n}.", n=n_own))
+        yield say("Steps that look most at the piece read last, which cannot be hidden: {n}.", n=n_own)
     if n_none:
-        said.append(
-            say_n(
-                "At {n} step, hiding any single piece changes the probability by less than {least}.",
-                "At {n} steps, hiding any single piece changes the probability by less than {least}.",
-                n_none,
-                least=DECIDES,
-            )
+        yield say_n(
+            "At {n} step, hiding any single piece changes the probability by less than {least}.",
+            "At {n} steps, hiding any single piece changes the probability by less than {least}.",
+            n_none,
+            least=DECIDES,
         )
-    return joined(" ", said)

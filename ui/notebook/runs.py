@@ -6,8 +6,6 @@ runs no scripts: a notebook that is not trusted, a page that shows notebooks, a 
 Knows nothing of Streamlit's sessions.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields

@@ -1,7 +1,5 @@
 """What the page *Open a checkpoint* is about: the choice of a file or folder, or a path that is typed."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from transformer.checkpoint.foreign import SUFFIXES

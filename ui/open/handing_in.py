@@ -1,7 +1,5 @@
 """Upload files from the reader's own machine: a drop zone that takes them, has them read, and says what is wrong."""
 
-from __future__ import annotations
-
 from transformer.checkpoint.listing import Entry
 from transformer.confined import can_limit
 from transformer.errors import CheckpointError
@@ -21,14 +19,6 @@ FILES, WAITING, REFUSED, ARRIVED = "handed_files", "handed_waiting", "handed_ref
 EMPTY, READ, FORGET = "hand_in_empty", "hand_in_read", "hand_in_forget"
 MOST_ROWS = 12  # files with a button each
 DRAW_AGAIN_SECONDS = 0.2
-
-
-def begin() -> None:
-    """Go on with what was uploaded a moment ago; before the choice of a checkpoint is drawn."""
-    name = st.session_state.pop(ARRIVED, None)
-    if name is not None:
-        st.session_state[session.MODEL] = name
-        session.change_model()
 
 
 def offer(entry: Entry | None) -> None:

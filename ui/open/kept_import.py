@@ -3,8 +3,6 @@
 A folder is written only inside a folder of checkpoints, under a name that nothing has there yet, whoever asks.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What the files do not say: each question with its evidence and what is possible. An answer changes the report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial

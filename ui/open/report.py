@@ -1,7 +1,5 @@
 """What an import makes of a file or folder: the verdict, the fields of the config, and what became of each tensor."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """The choices of what is asked, tried on a few texts of the reader's and ranked by the loss with each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A sentence through the model with the answers so far: nonsense shows that one of them is wrong."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The parts of the Positions page for positions that act inside attention: rotations, or a bias by distance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

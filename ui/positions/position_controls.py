@@ -1,7 +1,5 @@
 """The controls of the Positions page, and what they leave chosen."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

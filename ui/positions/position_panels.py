@@ -1,7 +1,5 @@
 """The parts of the Positions page; here those of a table: itself, who resembles whom in it, what a shift does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The part of the Positions page about the typed sentence: what tokens start from, or what distance does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Literal

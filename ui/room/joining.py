@@ -4,8 +4,6 @@ A QR code is black on white, with the quiet zone of four modules, in a dark them
 granted. Source: ISO/IEC 18004:2015, section 6.3.8 (quiet zone).
 """
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 from html import escape

@@ -1,7 +1,5 @@
 """A class votes: what its teacher does, and the votes once they are shown."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial

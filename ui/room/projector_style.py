@@ -3,8 +3,6 @@
 The rules are fixed text of ours; no data ever goes into them.
 """
 
-from __future__ import annotations
-
 RULES = """
 <style>
 .gf-wall { line-height: 1.2; }

@@ -3,8 +3,6 @@
 That also stands at the foot of every page, as a line.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from urllib.parse import urlencode
 

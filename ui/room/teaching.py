@@ -1,7 +1,5 @@
 """What a teacher sees of a room on its page: how students come in, what they are asked, how it ends."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from functools import partial

@@ -3,8 +3,6 @@
 It knows no secret: a projector's computer is one that only looks on.
 """
 
-from __future__ import annotations
-
 from html import escape
 
 from ui.components.room.room_view import room_counts

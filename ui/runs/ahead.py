@@ -4,8 +4,6 @@ It is done once nobody's page is drawn, a snapshot at a time; the model does it 
 Of a visitor only the newest wish counts.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """Errors of a computation, said in a sentence instead of a traceback, and whom to ask about a model that is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeVar

@@ -1,7 +1,5 @@
 """Says above a run what was changed inside the model for it: one chip a change, which takes it back."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Final

@@ -5,8 +5,6 @@
 DIR is what `python -m transformer corpus ... --out DIR` was given. Both may name several folders.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

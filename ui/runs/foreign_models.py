@@ -4,8 +4,6 @@ Only what lies inside those folders is ever touched, however its path was typed.
 questions a reader may name files of tokenizers; they are kept like answers, so that an address says all of it.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -51,7 +51,7 @@ _SECRET: Final = secrets.token_bytes(32)
 
 
 class NoFramesError(Exception):
-    """There are none; `status` is that of the answer."""
+    """There are none; `status` is that of the answer: 204 where the server draws each step, which is no fault."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -118,16 +118,16 @@ def frames_of(
         with DRAWING.one():  # a class that draws pages comes in between
             plot = picture.of(at_step(shown, step))
             if plot is None:
-                raise NoFramesError(409, f"nothing is shown at step {step + 1}")
+                raise NoFramesError(204, f"nothing is shown at step {step + 1}")
             said = at_a_moment(plot.spec, of, key=key, language=language, **plot.words)[1]
             if drawn and step == step_of(shown) and digest(said) != drawn:
-                raise NoFramesError(409, "the page has drawn something else")
+                raise NoFramesError(204, "the page has drawn something else")
             moment = said | {"figure": json.loads(said["figure"])}
             first = first or moment
             changes.append(change(first, moment))
             n_bytes += len(json.dumps(changes[-1]))
         if n_bytes * n_steps > most * (step + 1) and step:
-            raise NoFramesError(413, f"more than {most:,} bytes")
+            raise NoFramesError(204, f"more than {most:,} bytes")
     return {"first": first, "changes": changes}
 
 

@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from transformer.analysis.hidden_pieces import Hidden, hide, mask_id

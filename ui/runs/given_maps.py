@@ -5,8 +5,6 @@ There are no steps and nothing is hidden; the labels are those that came with th
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final

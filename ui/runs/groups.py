@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from charts.tables import CLOSED

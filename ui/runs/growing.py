@@ -3,8 +3,6 @@
 A job runs one snapshot after the other; each result is kept by the queue in front of the model, for all visitors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial

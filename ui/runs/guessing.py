@@ -1,7 +1,5 @@
 """In guess mode, what stands in the place of what would give the answer away."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from ui.runs.open_run import OpenRun

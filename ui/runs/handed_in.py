@@ -4,8 +4,6 @@ A name in an address is `upload:` and the upload's own name, which cannot be gue
 sends in memory; it is written into the store at once, and let go of there.
 """
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 import contextlib

@@ -8,8 +8,6 @@ Whatever asks the model raises `BusyError` where it has too much to do, and Quer
 checkpoint; what opens a folder, a GlassformerError if that cannot be done.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -6,8 +6,6 @@ get it at once; of another it is computed in the model's thread and kept for all
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from typing import Protocol
 

@@ -3,8 +3,6 @@
 A measurement lets shorter work go first wherever it says how far it is, and is stopped there once nobody wants it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Hashable
 from contextlib import closing
 from functools import partial

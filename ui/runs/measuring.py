@@ -1,7 +1,5 @@
 """The effects of all heads on the run at hand: begun when the page is opened, shared, kept by the run."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from functools import partial
 from typing import Final, cast

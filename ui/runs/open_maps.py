@@ -1,7 +1,5 @@
 """From the name of a file of maps to what the Attention page draws, with every failure said in a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

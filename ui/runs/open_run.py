@@ -1,7 +1,5 @@
 """From what a session asks for to a trace that can be drawn, with every failure said in a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

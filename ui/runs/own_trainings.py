@@ -4,8 +4,6 @@ A name is `training:` and the training's own name, which cannot be guessed. Whil
 can be opened like any other, and is another one as soon as a better one is written.
 """
 
-from __future__ import annotations
-
 import asyncio
 import atexit
 from collections.abc import AsyncIterator

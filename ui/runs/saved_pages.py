@@ -4,8 +4,6 @@ That is what is work for the model at each step, what would make the file too la
 that is no picture.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ browsers unpack: Plotly's script, of which the app's own version is taken, would
 All text goes in as JSON, and comes out as text.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

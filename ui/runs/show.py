@@ -1,7 +1,5 @@
 """Draws what is declared: a page's row of parts, and pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial

@@ -7,8 +7,6 @@ it was revealed.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """A run as the stepper in the browser wants it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from transformer.checkpoint.load import Checkpoint

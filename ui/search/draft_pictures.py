@@ -3,9 +3,7 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,7 +22,7 @@ from ui.search.search_pictures import NO_TEXT, SEARCH
 from ui.server.jobs import SMALL
 from ui.server.queue import cost_of
 from ui.state.click import column_below, into
-from words import joined, say, say_n
+from words import joined, paragraph, say, say_n
 from words.numbers import chance
 
 HOW_TO_READ: Final = say(
@@ -217,7 +215,8 @@ def _at_step(scene: Checked) -> str:
     )
 
 
-def _saved(scene: Checked) -> str:
+@paragraph
+def _saved(scene: Checked) -> Iterator[str]:
     """How many passes there were, and how many one piece at a time takes."""
     found = scene.drafted
     proposed = sum(place.proposed is not None for one in found.rounds for place in one.places)
@@ -233,26 +232,19 @@ def _saved(scene: Checked) -> str:
             alone=found.alone,
         )
     accepted = sum(one.accepted for one in found.rounds)
-    said: list[str] = [
-        passes,
-        say("Accepted: {accepted} of {n:,} proposed pieces.", n=proposed, accepted=accepted),
-    ]
+    yield passes
+    yield say("Accepted: {accepted} of {n:,} proposed pieces.", n=proposed, accepted=accepted)
     steps = sum(one.steps for one in found.rounds)
     if steps:
-        said.append(
-            say_n(
-                "Two pieces were nearly equal {n} time, and a pass of one piece decided.",
-                "Two pieces were nearly equal {n} times, and passes of one piece decided.",
-                steps,
-            )
+        yield say_n(
+            "Two pieces were nearly equal {n} time, and a pass of one piece decided.",
+            "Two pieces were nearly equal {n} times, and passes of one piece decided.",
+            steps,
         )
     if drafting := sum(one.draft_passes for one in found.rounds):
-        said.append(
-            say_n(
-                "The draft itself took {n:,} cheaper pass.", "The draft itself took {n:,} cheaper passes.", drafting
-            )
+        yield say_n(
+            "The draft itself took {n:,} cheaper pass.", "The draft itself took {n:,} cheaper passes.", drafting
         )
-    return joined(" ", said)
 
 
 # ------------------------------------------------------------------------------------------------ fewer bits
@@ -273,23 +265,20 @@ def few_bits(scene: Checked) -> Plot | None:
         return None
     width = min(MOST, len(own.ids) + _FURTHER, max(len(one.ids) for one in found))
     same = [one.bits for one in found[1:] if one.ids == own.ids]
-    return Plot(
-        spec=charts.piece_rows_spec(
-            [(bits_named(one.bits), _rounded_cells(one, pieces, width)) for one in found],
-            names={"good": SAME, "replaced": OTHER},
-            columns=[say("bits"), say("place"), say("piece"), say("probability"), say("verdict")],
-            title=say("What if weights had fewer bits?"),
-        ),
-        alt=say(
-            "The output with weights rounded to {most} bits and fewer. It stays the same with {n} of {all} numbers "
-            "of bits.",
-            most=max(WIDTHS),
-            n=len(same),
-            all=len(found) - 1,
-        ),
-        how_to_read=HOW_TO_READ_BITS,
-        said=_about(found, width),
+    spec = charts.piece_rows_spec(
+        [(bits_named(one.bits), _rounded_cells(one, pieces, width)) for one in found],
+        names={"good": SAME, "replaced": OTHER},
+        columns=[say("bits"), say("place"), say("piece"), say("probability"), say("verdict")],
+        title=say("What if weights had fewer bits?"),
     )
+    alt = say(
+        "The output with weights rounded to {most} bits and fewer. It stays the same with {n} of {all} numbers "
+        "of bits.",
+        most=max(WIDTHS),
+        n=len(same),
+        all=len(found) - 1,
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_BITS, said=_about(found, width))
 
 
 def bits_named(bits: int | None) -> str:

@@ -1,7 +1,6 @@
 """The part Draft and check: the choice of a draft, its rounds, what it takes on this machine, and fewer bits."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -104,27 +103,22 @@ def _times(run: OpenRun, scene: Checked) -> None:
         st.markdown(joined(" ", times_in_words(times, scene)))
 
 
-def times_in_words(times: Times, scene: Checked) -> list[str]:
+def times_in_words(times: Times, scene: Checked) -> Iterator[str]:
     """What was measured, in sentences."""
     both = times.draft + times.check
-    said: list[str] = [
-        say(
-            "**{draft:.1f} ms** for drafts and **{check:.1f} ms** for checks, together {both:.1f} ms. One piece at a "
-            "time: **{alone:.1f} ms** (medians of {n} turns on this machine).",
-            draft=times.draft,
-            check=times.check,
-            both=both,
-            alone=times.alone,
-            n=times.turns,
-        )
-    ]
+    yield say(
+        "**{draft:.1f} ms** for drafts and **{check:.1f} ms** for checks, together {both:.1f} ms. One piece at a "
+        "time: **{alone:.1f} ms** (medians of {n} turns on this machine).",
+        draft=times.draft,
+        check=times.check,
+        both=both,
+        alone=times.alone,
+        n=times.turns,
+    )
     if times.quick:
-        said.append(say("Drafts were timed with torch's own 8-bit products."))
+        yield say("Drafts were timed with torch's own 8-bit products.")
     elif scene.how.kind == "bits":
-        said.append(
-            say(
-                "Here, rounded weights are stored in 32 bits, so this draft is as slow as the model itself. torch "
-                "has faster products for 8 bits only."
-            )
+        yield say(
+            "Here, rounded weights are stored in 32 bits, so this draft is as slow as the model itself. torch "
+            "has faster products for 8 bits only."
         )
-    return said

@@ -1,8 +1,6 @@
 """The part Many draws: what begins and stops them, what they come to, and the draw that is opened."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -153,25 +151,20 @@ def _outputs(scene: Outputs, checkpoint: Checkpoint, link: Link) -> None:
     _table(scene)
 
 
-def said_of(every: Sequence[Outcome], n: int) -> list[str]:
+def said_of(every: Sequence[Outcome], n: int) -> Iterator[str]:
     """What the draws come to, in sentences."""
     together = sum(one.drawn for one in every)
     gave = say_n("{n} draw", "{n} draws", n)
-    said: list[str] = [
-        say_n("{draws} gave one output.", "{draws} gave {n} different outputs.", len(every), draws=gave)
-    ]
-    said.append(_together(min(together, 1.0)))
-    said += _expected(every, n)
+    yield say_n("{draws} gave one output.", "{draws} gave {n} different outputs.", len(every), draws=gave)
+    yield _together(min(together, 1.0))
+    yield from _expected(every, n)
     cut = sum(len(one.seeds) for one in every if not one.ended)
     if cut:
-        said.append(
-            say_n(
-                "{n} draw was cut off at the maximum output length.",
-                "{n} draws were cut off at the maximum output length.",
-                cut,
-            )
+        yield say_n(
+            "{n} draw was cut off at the maximum output length.",
+            "{n} draws were cut off at the maximum output length.",
+            cut,
         )
-    return said
 
 
 def _together(p: float) -> str:
@@ -186,28 +179,22 @@ def _together(p: float) -> str:
     )
 
 
-def _expected(every: Sequence[Outcome], n: int) -> list[str]:
+def _expected(every: Sequence[Outcome], n: int) -> Iterator[str]:
     """How the shares compare with the probabilities; of what is rare only that is listed which chance favoured."""
     common = [one for one in every if one.drawn * n >= 1]
-    said: list[str] = []
     if common:
-        said.append(
-            say(
-                "Outputs expected at least once in this many draws: {k}. For {fit} of them, the actual probability "
-                "lies within the 95 % interval estimated from the draws.",
-                k=len(common),
-                fit=sum(one.fits for one in common),
-            )
+        yield say(
+            "Outputs expected at least once in this many draws: {k}. For {fit} of them, the actual probability "
+            "lies within the 95 % interval estimated from the draws.",
+            k=len(common),
+            fit=sum(one.fits for one in common),
         )
     if len(common) < len(every):
-        said.append(
-            say(
-                "An output with a probability below 1/{n} is listed only if it happened to be drawn, so its share "
-                "of the draws is larger than its probability.",
-                n=n,
-            )
+        yield say(
+            "An output with a probability below 1/{n} is listed only if it happened to be drawn, so its share "
+            "of the draws is larger than its probability.",
+            n=n,
         )
-    return said
 
 
 def _open(slot: Slot, seed: int) -> None:

@@ -3,7 +3,7 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
 
 from transformer.analysis.reshaping import Reshaped, Spread, spread
 from transformer.runs.trace import Trace
@@ -30,29 +30,23 @@ def about(trace: Trace, found: Reshaped) -> Said:
     return Said(table=Rows(columns=columns, rows=rows), below=said, beside=True)
 
 
-def _said(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spread) -> list[str]:
+def _said(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spread) -> Iterator[str]:
     piece = trace.vocabulary
-    said: list[str] = []
     if raw.best == tempered.best:
-        said.append(
-            say(
-                "“{piece}” is the likeliest piece at every temperature: dividing all scores by the same number "
-                "keeps their order.",
-                piece=piece[tempered.best],
-            )
+        yield say(
+            "“{piece}” is the likeliest piece at every temperature: dividing all scores by the same number "
+            "keeps their order.",
+            piece=piece[tempered.best],
         )
     else:
-        said.append(
-            say(
-                "The model itself prefers “{closed}”, but rules in its config exclude that piece or lower its "
-                "score. With these rules, “{piece}” is the likeliest piece at every temperature.",
-                closed=piece[raw.best],
-                piece=piece[tempered.best],
-            )
+        yield say(
+            "The model itself prefers “{closed}”, but rules in its config exclude that piece or lower its "
+            "score. With these rules, “{piece}” is the likeliest piece at every temperature.",
+            closed=piece[raw.best],
+            piece=piece[tempered.best],
         )
-    said.append(_of_temperature(found.how.temperature, raw, tempered))
-    said.append(_of_cut(trace, found, cut))
-    return said
+    yield _of_temperature(found.how.temperature, raw, tempered)
+    yield _of_cut(trace, found, cut)
 
 
 def _of_temperature(temperature: float, raw: Spread, tempered: Spread) -> str:

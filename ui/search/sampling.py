@@ -1,7 +1,5 @@
 """The part Before the draw: settings that are only looked at, and what they make of the distribution of the step."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The page How pieces are chosen: its parts, and a beam search. The others: `sampling`, `draws`, `drafting`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

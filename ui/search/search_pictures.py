@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -102,32 +100,28 @@ def tree(scene: Searched) -> Plot | None:
     beam, decode = isinstance(run.trace.query.decoding, Beam), run.checkpoint.tgt_tokenizer.decode
     up_to_step = run.view.rounds == "step" and not run.view.guess
     best_text = [decode(found.ids(place)) for place in found.standing(known)[:1]]
-    return Plot(
-        spec=charts.search_tree_spec(
-            _twigs(scene),
-            _leaves(scene),
-            title=say_n(
-                "Search with {n} beam, length penalty {alpha:g}",
-                "Search with {n} beams, length penalty {alpha:g}",
-                found.how.size,
-                alpha=found.how.length_penalty,
-            ),
-            start=run.trace.row_label(run.trace.first_row).reads,
-            n_steps=scene.last + 1 if up_to_step else until + 1,
-            step=run.view.step,
-            shown=run.trace.query.hypothesis if beam and known == scene.last else None,
+    spec = charts.search_tree_spec(
+        _twigs(scene),
+        _leaves(scene),
+        title=say_n(
+            "Search with {n} beam, length penalty {alpha:g}",
+            "Search with {n} beams, length penalty {alpha:g}",
+            found.how.size,
+            alpha=found.how.length_penalty,
         ),
-        alt=say(
-            "A tree of the partial outputs that the search kept or dropped in {n} steps. The best output is "
-            "“{text}”.",
-            n=until + 1,
-            text=joined("", best_text),
-        ),
-        how_to_read=joined(" ", [HOW_TO_READ_TREE, *([_how_it_ended(scene)] if known == scene.last else [])]),
-        fit=True,
-        clicked=place_of,
-        said=telling.of_round(found, min(run.view.step, known), run.trace.vocabulary, until=known),
+        start=run.trace.row_label(run.trace.first_row).reads,
+        n_steps=scene.last + 1 if up_to_step else until + 1,
+        step=run.view.step,
+        shown=run.trace.query.hypothesis if beam and known == scene.last else None,
     )
+    alt = say(
+        "A tree of the partial outputs that the search kept or dropped in {n} steps. The best output is “{text}”.",
+        n=until + 1,
+        text=joined("", best_text),
+    )
+    read = joined(" ", [HOW_TO_READ_TREE, *([_how_it_ended(scene)] if known == scene.last else [])])
+    said = telling.of_round(found, min(run.view.step, known), run.trace.vocabulary, until=known)
+    return Plot(spec=spec, alt=alt, how_to_read=read, fit=True, clicked=place_of, said=said)
 
 
 def _twigs(scene: Searched) -> list[Twig]:
@@ -335,18 +329,15 @@ def drawn(scene: Outputs) -> Plot:
     ]
     several = len(scene.every) > MOST_BARS
     chosen = scene.chosen if scene.chosen in range(len(rows)) else None
-    return Plot(
-        spec=charts.draws_spec(
-            rows,
-            title=say("The most frequent outputs in {n} draws", n=scene.n)
-            if several
-            else say("All outputs of {n} draws", n=scene.n),
-            chosen=chosen,
-        ),
-        alt=say(
-            "How often each output was drawn, next to how probable it is; the most frequent output is “{text}”.",
-            text=rows[0].text,
-        ),
-        how_to_read=HOW_TO_READ_DRAWS,
-        clicked=place_of,
+    spec = charts.draws_spec(
+        rows,
+        title=say("The most frequent outputs in {n} draws", n=scene.n)
+        if several
+        else say("All outputs of {n} draws", n=scene.n),
+        chosen=chosen,
     )
+    alt = say(
+        "How often each output was drawn, next to how probable it is; the most frequent output is “{text}”.",
+        text=rows[0].text,
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_DRAWS, clicked=place_of)

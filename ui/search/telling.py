@@ -3,15 +3,13 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from transformer.analysis.search_tree import Node, SearchTree
 from ui.runs.picture import Rows, Said
-from words import joined, say
+from words import joined, paragraph, say
 
 _COLUMNS: Final = (
     say("Rank", about="in an order, 1 is the top"), say("Beginning"), say("Piece"), say("Probability"), say("Sum"),
@@ -79,24 +77,18 @@ def _kept(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
                short=short)  # fmt: skip
 
 
-def numbers_of(tree: SearchTree, node: Node) -> list[str]:
+def numbers_of(tree: SearchTree, node: Node) -> Iterator[str]:
     """The numbers of a beginning, a line each."""
-    said: list[str] = [
-        say("probability given the pieces before it: {p:.4f}", p=math.exp(node.log_prob)),
-        say("sum of log-probabilities: {total:.3f}", total=node.total),
-    ]
+    yield say("probability given the pieces before it: {p:.4f}", p=math.exp(node.log_prob))
+    yield say("sum of log-probabilities: {total:.3f}", total=node.total)
     if abs(node.compared - node.total) > 1e-9:
-        said.append(
-            say(
-                "sum of log-probabilities, adjusted by the rules in the model's config: {value:.3f}",
-                value=node.compared,
-            )
+        yield say(
+            "sum of log-probabilities, adjusted by the rules in the model's config: {value:.3f}", value=node.compared
         )
     if node.fate == "ended" or node.result is not None:
-        said.append(say("score, the sum divided by the length penalty: {score:.3f}", score=node.score))
+        yield say("score, the sum divided by the length penalty: {score:.3f}", score=node.score)
     if node.rank:
-        said.append(say("rank {rank} at this step", rank=node.rank))
-    return said
+        yield say("rank {rank} at this step", rank=node.rank)
 
 
 def of_round(tree: SearchTree, step: int, vocabulary: Sequence[str], *, until: int) -> Said:
@@ -131,33 +123,30 @@ def _signed(number: float) -> str:
     return f"{number:.3f}".replace("-", "−")
 
 
-def _did(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> str:
+@paragraph
+def _did(tree: SearchTree, step: int, vocabulary: Sequence[str]) -> Iterator[str]:
     here = tree.rounds[step]
     ended = sum(tree.nodes[place].fate == "ended" for place in here.kept)
     if here.forced:
         piece = vocabulary[tree.nodes[here.kept[0]].piece] if here.kept else ""
-        return say(
+        yield say(
             "Step {step}: “{piece}” is forced here, so no other piece was considered.", step=step + 1, piece=piece
         )
+        return
     n = len(here.kept) + here.n_dropped
-    said: list[str] = [
-        say("Step {step}: {kept} of {n:,} continuations were kept.", step=step + 1, n=n, kept=len(here.kept))
-    ]
+    yield say("Step {step}: {kept} of {n:,} continuations were kept.", step=step + 1, n=n, kept=len(here.kept))
     if ended:
-        said.append(say("Of those kept, {n} ended.", n=ended))
+        yield say("Of those kept, {n} ended.", n=ended)
     if here.dropped:
         best, last = tree.nodes[here.dropped[0]], tree.last_kept(step)
-        said.append(
-            say(
-                "The best continuation that was dropped is “{dropped}”, with a log-probability sum of {a:.2f}. The "
-                "lowest-ranked one kept is “{kept}”, with {b:.2f}.",
-                dropped=_end_of(tree, best, vocabulary),
-                a=best.compared,
-                kept="" if last is None else _end_of(tree, last, vocabulary),
-                b=math.nan if last is None else last.compared,
-            )
+        yield say(
+            "The best continuation that was dropped is “{dropped}”, with a log-probability sum of {a:.2f}. The "
+            "lowest-ranked one kept is “{kept}”, with {b:.2f}.",
+            dropped=_end_of(tree, best, vocabulary),
+            a=best.compared,
+            kept="" if last is None else _end_of(tree, last, vocabulary),
+            b=math.nan if last is None else last.compared,
         )
-    return joined(" ", said)
 
 
 def _end_of(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:

@@ -3,8 +3,6 @@
 The line that is opened stands above it: all of its texts, and the ways to every page that shows its run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """What all lines give together: numbers in a row, and two charts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

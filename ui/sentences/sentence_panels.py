@@ -1,7 +1,5 @@
 """The page A file of sentences: the box and what begins to run them, and the results, drawn while they come."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 
@@ -58,7 +56,8 @@ def current(checkpoint: Checkpoint) -> Job | None:
 def ask(checkpoint: Checkpoint, job: Job | None) -> None:
     """Draw the box; below results, those of `job`, it is folded away."""
     if TEXT not in st.session_state:  # another tab, or the same one loaded again
-        st.session_state[TEXT] = "" if job is None else _as_text(job.about.lines)
+        lines = () if job is None else job.about.lines
+        st.session_state[TEXT] = "\n".join(joined("\t", filter(None, (one.source, one.reference))) for one in lines)
     running = job is not None and job.seen.is_under_way
     with st.container() if job is None else st.expander(say("Run different sentences, or the same ones again")):
         lines, characters = LIMITS.lines, LIMITS.characters
@@ -101,10 +100,6 @@ def _lines() -> tuple[Line, ...]:
     text = str(st.session_state.get(TEXT) or "")
     rows = (row if "\t" in row else "\t".join(row.split(ARROW, 1)) for row in text.split("\n"))
     return read_text("\n".join(rows), LIMITS, label=say("What was typed"))
-
-
-def _as_text(lines: tuple[Line, ...]) -> str:
-    return "\n".join(joined("\t", filter(None, (line.source, line.reference))) for line in lines)
 
 
 def _what_is_given(checkpoint: Checkpoint) -> str:

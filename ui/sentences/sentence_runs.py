@@ -5,8 +5,6 @@ In a folder that replicas share lies what each file asks for. A replica that doe
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Sequence

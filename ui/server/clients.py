@@ -6,8 +6,6 @@ address only a number is kept that means nothing outside of this process.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Callable

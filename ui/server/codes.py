@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import hmac
 import re
 import secrets

@@ -7,8 +7,6 @@ are what counts; while the last ones are left for visitors who are here already,
 Source: getrlimit(2); streamlit 1.67, `runtime/app_session.py`. Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import math

@@ -12,8 +12,6 @@ uvicorn/server.py of 0.4x, `Server.shutdown`, which waits for open connections b
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -7,8 +7,6 @@ alive is not looked at again until the next time that nothing is drawn, so Pytho
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

@@ -8,8 +8,6 @@ uploads off the endpoint takes nothing.
 Source: streamlit/web/server/starlette/starlette_routes.py of 1.67, whose own limit is that of one file.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -3,8 +3,6 @@
 Nobody may frame the app, browsers take files for what they say, and they fetch our script before they are asked to.
 """
 
-from __future__ import annotations
-
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 

@@ -6,8 +6,6 @@ proxy sends visitors to another; only then does it end. SIGINT, and a second SIG
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

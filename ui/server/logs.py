@@ -7,8 +7,6 @@ hold addresses of machines, tokens and sentences.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

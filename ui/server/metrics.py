@@ -8,8 +8,6 @@ a route is one of eight, a page one of the menu's.
 Source: prometheus.io/docs/practices/naming. Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -5,8 +5,6 @@ What a killed server left is removed by the next one, as nobody holds it.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -6,8 +6,6 @@ few votes to be counted by choice have only their number of votes there, too.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal

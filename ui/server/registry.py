@@ -7,8 +7,6 @@ session calls it in this process, with the room's secret; what comes over HTTP c
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator

@@ -10,8 +10,6 @@ pass locks on, as NFS 4 does, and its machines have to agree on the time.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -5,8 +5,6 @@ Source: streamlit 1.67, `runtime/app_session.py`, which reads all options of the
 rerun, and `components/v2/presentation.py`, which declares a class whenever somebody looks at what a component said.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 

@@ -6,8 +6,6 @@ and told to others by the store (`ui/server/store.py`), which also holds a lock 
 Knows nothing of Streamlit, and nothing of threads.
 """
 
-from __future__ import annotations
-
 import copy
 import time
 from collections import Counter

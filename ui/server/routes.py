@@ -8,8 +8,6 @@ a proxy that passes on another `Host` only the latter holds.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection
 from typing import Any, Final

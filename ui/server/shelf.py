@@ -6,8 +6,6 @@ used for longest are let go when there are many, or when the next one would not 
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections import OrderedDict

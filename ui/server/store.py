@@ -8,8 +8,6 @@ counts once it is made, so nothing is half done.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import threading

@@ -6,8 +6,6 @@ is made of may be a function.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass

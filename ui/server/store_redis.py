@@ -11,8 +11,6 @@ with Lua": a script runs alone.
 Knows nothing of rooms, and nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Collection, Mapping

@@ -12,8 +12,6 @@ may be guessed, and how often one client may ask.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import secrets
@@ -295,7 +293,8 @@ class Shared(Store):
             for room in self.rooms.values():
                 before = room.elsewhere.get(replica, frozenset())
                 now = frozenset(here.get(room.code, () if whole else before))
-                room.elsewhere = {**room.elsewhere, replica: now} if now else _without(room.elsewhere, replica)
+                others = {name: there for name, there in room.elsewhere.items() if name != replica}
+                room.elsewhere = {**others, replica: now} if now else others
                 changed += [room] if now != before else []
         for room in changed:
             self.tell(room, counts=True)
@@ -354,10 +353,6 @@ class Shared(Store):
             if room is not None:
                 with suppress(RefusedError):
                     self.change(room, partial(Room.saw, tokens=tokens))
-
-
-def _without(streams: Mapping[str, Any], replica: str) -> dict[str, Any]:
-    return {name: there for name, there in streams.items() if name != replica}
 
 
 def _outcome(act: Callable[[Room], _Result], room: Room) -> Callable[[], _Result]:

@@ -8,8 +8,6 @@ Unless it is said, uploads are on where the server listens on this machine alone
 training where uploads are. Models compute on the processor.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import itertools
 import os

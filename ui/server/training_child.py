@@ -9,8 +9,6 @@ end of its standard input says so.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -11,8 +11,6 @@ others show what is in its folder and stop it by a file, and any of them goes on
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

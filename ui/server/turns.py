@@ -10,8 +10,6 @@ model, which has a thread of its own, steps aside meanwhile.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

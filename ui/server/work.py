@@ -7,8 +7,6 @@ company. The same request of several visitors is run once.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

@@ -5,8 +5,6 @@ that is written while it is dragged would jump. Menus and rows of buttons send t
 also set where their labels are others than before; else the browser would know the choice no more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -5,8 +5,6 @@ asks for the next one, and a press belongs to one run alone. Runs of a visitor m
 end of the one takes the press from the other. A callback comes first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar

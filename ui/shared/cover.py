@@ -4,8 +4,6 @@ A step's `cover` names charts by their keys, any part of a page that asks here u
 chosen part of a page with all its charts, texts and tables, or `*` for all of the page below the sentence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Final

@@ -3,31 +3,27 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
 
 from transformer.model.config import ModelConfig
 from words import joined, say, through
 
 
-def about_scores(config: ModelConfig) -> list[str]:
+def about_scores(config: ModelConfig) -> Iterator[str]:
     """How scores and masks are made otherwise, positions apart; nothing for the paper's."""
-    said: list[str] = []
     if config.qk_norm:
-        said.append(say("Queries and keys each go through an RMS norm."))
+        yield say("Queries and keys each go through an RMS norm.")
     if config.score_scale == 1:
-        said.append(say("q·k is not divided by √d_head."))
+        yield say("q·k is not divided by √d_head.")
     elif config.score_scale is not None:
-        said.append(say("q·k is multiplied by {scale:.4g}.", scale=config.score_scale))
+        yield say("q·k is multiplied by {scale:.4g}.", scale=config.score_scale)
     if config.score_cap is not None:
-        said.append(say("Scores are capped at ±{cap:g}.", cap=config.score_cap))
+        yield say("Scores are capped at ±{cap:g}.", cap=config.score_cap)
     if any(config.windows):
         numbers = joined(", ", (str(window) if window else "∞" for window in config.windows))
-        said.append(
-            say("Largest number of keys that a decoder query can see, layer by layer: {numbers}.", numbers=numbers)
-        )
+        yield say("Largest number of keys that a decoder query can see, layer by layer: {numbers}.", numbers=numbers)
     if config.mask_fill is not None:
-        said.append(say("Where the mask closes a key, its score becomes {fill:g}, not −∞.", fill=config.mask_fill))
-    return said
+        yield say("Where the mask closes a key, its score becomes {fill:g}, not −∞.", fill=config.mask_fill)
 
 
 @through

@@ -47,6 +47,8 @@ _AS_THEY_ARE = {
     "stop",
 }
 _CHOICES = {"multiselect", "pills", "radio", "segmented_control", "select_slider", "selectbox"}
+# Streamlit would write "None" for what a table lacks, and code would slide, out of the keyboard's reach.
+_USUAL: Mapping[str, Mapping[str, Any]] = {"dataframe": {"placeholder": "–"}, "code": {"wrap_lines": True}}
 _NOT_TEXT = {"args", "data", "key", "kwargs", "options"}  # given to callbacks, into a file, or values
 
 
@@ -129,8 +131,8 @@ def _speaking(owner: Any, name: str) -> Callable[..., Any]:
     @wraps(getattr(owner, name))
     def call(*args: Any, **kwargs: Any) -> Any:
         function = getattr(owner, name)  # looked up now: a test may have put another one there
-        if name == "dataframe":
-            kwargs.setdefault("placeholder", "–")  # Streamlit would write "None"
+        for option, usual in _USUAL.get(name, {}).items():
+            kwargs.setdefault(option, usual)
         if name in _CHOICES:
             return _choosing(function, name, args, kwargs)
         language = current()

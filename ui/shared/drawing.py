@@ -1,7 +1,5 @@
 """What pages share of drawing: notes, charts with their sentence, things beside each other, tables to save."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -6,8 +6,6 @@ Every page has a path of its own, so that what a page publishes never depends on
 is sent on before it loads anything, so its history holds the page's own path alone.
 """
 
-from __future__ import annotations
-
 from urllib.parse import parse_qsl
 
 from starlette.responses import RedirectResponse

@@ -2,13 +2,12 @@
 
 Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
 a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
-itself, stand where the page will, and go once it has its title and no grey bar of Streamlit's is left in it, or two
-seconds after its title: until then things move, as each kind of element fetches its script. By a script of ours, as a
-rule of style that asks `:has()` of the whole page would make the browser ask it at every change from then on. The
-rules of style that hold for every page come with it, too.
+itself and stand where the page will. They go once it is whole: it has run, no grey bar of Streamlit's is left in it
+and each component of ours has its place (`components/common/loader.js`); or once there is a title and nothing more
+has come for eight seconds. Until then things move. By a script of ours, as a rule of style that asks `:has()` of the
+whole page would be asked at every change from then on. The rules of style that hold for every page come with it, too,
+and where the app is: Streamlit would look for it under the page first.
 """
-
-from __future__ import annotations
 
 import gzip
 from html import escape
@@ -48,27 +47,25 @@ _SIGHT: Final = """
 @media (prefers-reduced-motion: reduce) { .gf-loading, .gf-loading i { animation: none; } }
 @media print { .gf-loading { display: none; } }
 [data-testid="stAppSkeleton"] { display: none; }
-.gf-first [data-testid="stMainBlockContainer"] { visibility: hidden; }
+.gf-first [data-testid="stMainBlockContainer"] * { visibility: hidden !important; }
 </style>
 <noscript><style>.gf-loading { display: none; }</style></noscript>
 <script>{
-  const drawn = '[data-testid="stMain"] :is(h1, .gf-wall, [data-testid="stAlert"], [data-testid="stException"])';
-  const page = document.documentElement;
+  const page = document.documentElement, main = '[data-testid="stMain"]';
+  const begun = `${main} :is(h1, .gf-wall, [data-testid="stAlert"], [data-testid="stException"])`;
+  const waits = '[data-testid="stApp"]:not([data-test-script-state="notRunning"]), ' +
+    `${main} :is([data-testid="stSkeleton"], .stBidiComponent:not([data-there]))`;
   page.classList.add("gf-first");
-  let last;
-  const show = () => {
-    watch.disconnect();
+  let left = -1, looks = 0;
+  const look = setInterval(() => {
+    if (!document.querySelector(begun)) return;
+    const now = document.querySelectorAll(waits).length;
+    [left, looks] = [now, now === left ? looks + 1 : 0];
+    if (looks < (left ? 160 : 1)) return;
+    clearInterval(look);
     page.classList.remove("gf-first");
     document.querySelector(".gf-loading")?.remove();
-  };
-  const watch = new MutationObserver(() => {
-    if (!document.querySelector(drawn)) return;
-    last ??= setTimeout(show, 2000);
-    if (document.querySelector('[data-testid="stMain"] [data-testid="stSkeleton"]')) return;
-    clearTimeout(last);
-    show();
-  });
-  watch.observe(document.body, { childList: true, subtree: true });
+  }, 50);
 }</script>
 """
 
@@ -84,8 +81,9 @@ def sight(language: str) -> bytes:
 class FirstSight:
     """Puts it into every page; all else passes as it is."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, base: str = "") -> None:
         self._app = app
+        self._path = f"/{base.strip('/')}/".replace("//", "/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -101,12 +99,17 @@ class FirstSight:
             else:
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    filled = _filled(begun, body, _language(scope))
+                    filled = _filled(begun, body, self._above(scope["path"]) + sight(_language(scope)))
                     await send(begun)
                     await send({"type": "http.response.body", "body": filled})
 
         is_asked = scope["type"] == "http" and scope["method"] == "GET"
         await self._app(scope, receive, send_filled if is_asked else send)
+
+    def _above(self, path: str) -> bytes:
+        """Tells Streamlit that the app is above a page, whose path is one name; else it finds out itself."""
+        told = b'<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'
+        return told if (name := path.removeprefix(self._path)) and "/" not in name else b""
 
 
 def _is_page(start: Message) -> bool:
@@ -115,14 +118,14 @@ def _is_page(start: Message) -> bool:
     return bool(start["status"] == 200 and is_html and headers.get("content-encoding", "gzip") == "gzip")
 
 
-def _filled(start: Message, body: bytes, language: str) -> bytes:
+def _filled(start: Message, body: bytes, sight: bytes) -> bytes:
     """The page with it, as it travels, and the headers that fit: it differs by language, and is no file any more."""
     headers = MutableHeaders(scope=start)
     is_packed = "content-encoding" in headers
     page = gzip.decompress(body) if is_packed else body
     if _ROOT not in page:
         return body
-    page = page.replace(_ROOT, sight(language) + _ROOT, 1)
+    page = page.replace(_ROOT, sight + _ROOT, 1)
     filled = gzip.compress(page, compresslevel=6) if is_packed else page
     headers["content-length"] = str(len(filled))
     headers.add_vary_header("Accept-Language")

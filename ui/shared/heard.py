@@ -5,8 +5,6 @@ which Streamlit takes for a value that the reader has typed: the checkpoint woul
 of any language counts as the option that it names, and as no choice at all where this is the option that was shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

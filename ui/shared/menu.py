@@ -12,8 +12,6 @@ address fills it again. It is one element, as a link of Streamlit's for each pag
 time; `common/links.js` has a click open the page in place, `common/folds.js` keeps open what was unfolded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace

@@ -204,7 +204,7 @@ RULES = """
   }
   .st-key-page_head:has(.st-key-source :focus) > :has(h1) { display: none; }
   .st-key-page_head > .st-key-source { flex: 1 1 40%; min-width: 0; }
-  .st-key-page_head > :has(.gf-more) { display: block; }
+  .st-key-page_head > :has(.gf-more) { display: block; flex: none; }
   .st-key-page_head:has(.st-key-source)::after {
     content: ""; flex: 0 0 100%; height: 0; margin-top: -0.4rem; order: 1;
   }

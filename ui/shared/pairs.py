@@ -1,7 +1,5 @@
 """A box for a few texts that a model is tried with: pairs with an arrow or a tab between, or sources alone."""
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 from transformer.trying.samples import MOST_SAMPLES

@@ -7,8 +7,6 @@ Tables are written as `ui/components/common/save.js` writes those that the brows
 which side made a file: UTF-8 with a byte order mark, RFC 4180, formulas neutralised, numbers that read back exactly.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 import zlib

@@ -1,7 +1,5 @@
 """The diagram of the loaded model, with a sentence running through it; each block is a link."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 from itertools import groupby

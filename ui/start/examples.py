@@ -1,7 +1,5 @@
 """The examples on the start page, some of the checkpoint at hand and the first one of each other, and the ways on."""
 
-from __future__ import annotations
-
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from ui.frame.source_box import glossed

@@ -5,8 +5,6 @@ A block is named in plain words and by its proper term, and leads to the page wh
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

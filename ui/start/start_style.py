@@ -3,8 +3,6 @@
 The rules are fixed text of ours; no data ever goes into them. The colours are thin enough to suit both themes.
 """
 
-from __future__ import annotations
-
 from ui.shared.door import st
 from ui.start.thumbnails import MOST_STEPS
 

@@ -5,8 +5,6 @@ leaves their classes and styles in place, and the theme gives their colours. Row
 other, once; whoever prefers no motion sees them at rest (`start_style`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape

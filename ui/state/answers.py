@@ -6,8 +6,6 @@ an answer is possible, the import says.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

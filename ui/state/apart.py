@@ -1,7 +1,5 @@
 """What stands in an address beside what a link says: the language, the room, a step of a lesson, what is covered."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -6,8 +6,6 @@ them takes little more room than the longest.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Final

@@ -9,8 +9,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

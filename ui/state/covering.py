@@ -7,8 +7,6 @@ It stays for the session, over pages and sentences, until its reader shows every
 lock.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final

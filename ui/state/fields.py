@@ -6,8 +6,6 @@ it says is never trusted: what is unknown or out of range is put right and said 
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache

@@ -6,8 +6,6 @@ makes a session its room's teacher is the secret, which stands in no address tha
 The teacher's moves need no request: what a teacher's session publishes is told to the room in this process.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping
 from typing import Final

@@ -4,8 +4,6 @@ Read at each call, as a fragment runs without `main.py`. Where there is no sessi
 test of a function) it is English, so nothing that is cached can take a reader's language.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import streamlit as st

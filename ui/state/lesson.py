@@ -8,8 +8,6 @@ A link without these leaves the lesson: only `leave` ends it. What an address sa
 which has not heard of a change yet does not take it back.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ app is the default view.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple

@@ -7,8 +7,6 @@ is looked at where they are used (`ui.state.comparing`).
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import parse_qsl, urlencode

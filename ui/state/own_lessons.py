@@ -5,8 +5,6 @@
 They are read again when a file changes, so that a lesson can be written while the app runs.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache

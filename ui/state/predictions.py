@@ -4,8 +4,6 @@ A prediction is of one run: another sentence or another checkpoint is another qu
 (`ui.lessons.memory`), the server does not: a session has them while it lasts.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -355,6 +355,14 @@ def change_model() -> None:
     new_run()
 
 
+def arrive(key: str) -> None:
+    """Choose the checkpoint whose name stands under a key since it is there; before the choice of one is drawn."""
+    name = st.session_state.pop(key, None)
+    if name is not None:
+        st.session_state[MODEL] = name
+        change_model()
+
+
 def change_moment(model: str) -> None:
     """Callback: the same checkpoint at another time of its training; all that is looked at stays."""
     st.session_state[MODEL] = model

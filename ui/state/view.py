@@ -6,8 +6,6 @@ address, and how it is read there and written back. The session keeps it, and `u
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal
 

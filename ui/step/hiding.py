@@ -1,7 +1,5 @@
 """The Step page of an encoder alone: with an MLM head a piece is hidden, and the model says what fits there."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -3,8 +3,6 @@
 The outputs are beam search's results, and the branches that were tried.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The parts of the Step page: the sentence with its controls, candidates, results, attention, entropy."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from ui.frame.sentence_stepper import sentence

@@ -7,8 +7,6 @@ says so.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
@@ -73,18 +71,15 @@ def candidates(run: Seen) -> Plot | None:
 def entropy(run: Seen) -> Plot:
     """How unsure the model was at each step, by the measure that is chosen; a click means a step."""
     n_steps, measure = run.looking.n_steps - int(run.looking.covered), MEASURES[run.view.unsure]
-    return Plot(
-        spec=charts.entropy_spec(
-            _values(run.trace, run.view.unsure)[:n_steps].tolist(),
-            run.looking.row_labels()[run.trace.first_row :][:n_steps],
-            step=run.view.step if run.view.step < n_steps else None,
-            unit=measure.unit,
-            measure=measure.axis,
-        ),
-        alt=measure.alt,
-        how_to_read=joined(" ", [HOW_TO_READ_ENTROPY, *_meaning(run)]),
-        clicked=place_of,
+    spec = charts.entropy_spec(
+        _values(run.trace, run.view.unsure)[:n_steps].tolist(),
+        run.looking.row_labels()[run.trace.first_row :][:n_steps],
+        step=run.view.step if run.view.step < n_steps else None,
+        unit=measure.unit,
+        measure=measure.axis,
     )
+    read = joined(" ", [HOW_TO_READ_ENTROPY, *_meaning(run)])
+    return Plot(spec=spec, alt=measure.alt, how_to_read=read, clicked=place_of)
 
 
 @WRITING.picture("cross_row", say("Where the step looks"))

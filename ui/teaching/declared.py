@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from ui.runs.picture import PAGES, PICTURES, declare_all
 
 __all__ = ["PAGES", "PICTURES"]

@@ -8,8 +8,6 @@ through an escape. What has no chart on paper has a link to the app instead; not
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape

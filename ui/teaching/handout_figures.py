@@ -4,8 +4,6 @@ They are all that the step outlines, each with what is said of it. Other texts, 
 anew are not on paper; the sheet then says where the app shows them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial

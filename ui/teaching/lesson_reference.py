@@ -4,8 +4,6 @@ What each means is said by the questions that the app's own lessons ask with it,
 first line of its documentation; what its values are, by the run at hand. So nothing here differs from what there is.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from string import Formatter

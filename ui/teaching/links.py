@@ -4,8 +4,6 @@ What it keeps is what the session looks at, as the page that the teacher comes f
 that is pasted in. What a page draws that can be covered is known once the session has drawn that page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -86,7 +84,7 @@ def draw(checkpoint: Checkpoint) -> None:
 
 def _show(path: str, parameters: Mapping[str, str]) -> None:
     address = whole(base(), path, parameters)
-    st.code(address, language=None, wrap_lines=True)
+    st.code(address, language=None)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         st.link_button(say("Try it"), address, icon=":material/open_in_new:")
         if in_room.taught() is not None:

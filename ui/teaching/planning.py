@@ -5,8 +5,6 @@ Source: Crouch and Mazur, "Peer instruction: Ten years of experience and results
 two to talk.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """A lesson's steps on one run, for a handout: posed, with their charts. Needs no session."""
 
-from __future__ import annotations
-
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.lessons import Lesson, Posed, Step

@@ -1,7 +1,5 @@
 """The page for teachers: a link that is built from choices, a lesson on paper, lessons in one's own words."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """What the pages are called that a teacher sends a class to, and their addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode

@@ -1,7 +1,5 @@
 """What the doctor says of each snapshot, examined one after the other in the background when a button asks for it."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """What each snapshot writes for a sentence, as a table with its losses and with the pieces that are right."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher

@@ -3,8 +3,6 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
@@ -58,19 +56,18 @@ def entropies(found: Growth) -> Plot | None:
         rows_sum_to_one=False,
     )
     read = [HOW_TO_READ, *[READS_THE_FINISHED] * (EVERY_PART.attention(kind).stack == "decoder"), CLICK]
+    alt = say(
+        "{attention}: the mean entropy of all heads goes from {before:.2f} of its maximum at step {first:,} to "
+        "{after:.2f} at step {last:,}.",
+        attention=KIND_NAMES[kind],
+        before=float(np.nanmean(shares[..., 0])),
+        after=float(np.nanmean(shares[..., -1])),
+        first=steps[0],
+        last=steps[-1],
+    )
+    how_to_read = joined(" ", read)
     return Plot(
-        spec=spec,
-        alt=say(
-            "{attention}: the mean entropy of all heads goes from {before:.2f} of its maximum at step {first:,} to "
-            "{after:.2f} at step {last:,}.",
-            attention=KIND_NAMES[kind],
-            before=float(np.nanmean(shares[..., 0])),
-            after=float(np.nanmean(shares[..., -1])),
-            first=steps[0],
-            last=steps[-1],
-        ),
-        how_to_read=joined(" ", read),
-        clicked=fields(cell_of, lambda cell: _meant(heads, steps, cell)),
+        spec=spec, alt=alt, how_to_read=how_to_read, clicked=fields(cell_of, lambda cell: _meant(heads, steps, cell))
     )
 
 

@@ -1,7 +1,5 @@
 """The parts of the Training page: the curves with the snapshots on them, and a sentence over training."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -121,7 +119,7 @@ def _curves(checkpoint: Checkpoint, scene: Curves | CheckpointError | None) -> N
     command = checkpoint.card.training.get("command")
     if isinstance(command, str) and command:
         st.caption(say("The command that trained this checkpoint:"))
-        st.code(in_lines(command), language="shell", wrap_lines=True)
+        st.code(in_lines(command), language="shell")
 
 
 def in_lines(command: str) -> str:

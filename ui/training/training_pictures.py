@@ -3,10 +3,8 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -161,16 +159,12 @@ def rates(scene: Curves) -> Plot | None:
 def _plot(scene: Curves, spec: Spec, lines: _Columns, how_to_read: list[str]) -> Plot:
     """A chart with its lines in words: where each begins and ends."""
     marks: list[int] = next((trace["customdata"] for trace in spec["data"] if "customdata" in trace), [])
-    return Plot(
-        spec=spec,
-        alt=joined(" ", [*_ends(scene, lines), *_snapshots_said(marks)]),
-        how_to_read=joined(" ", [*how_to_read, *[HOW_TO_READ_SNAPSHOTS] * bool(marks)]),
-        of_sentence=False,
-        clicked=place_of if marks else None,
-    )
+    alt = joined(" ", [*_ends(scene, lines), *_snapshots_said(marks)])
+    read = joined(" ", [*how_to_read, *[HOW_TO_READ_SNAPSHOTS] * bool(marks)])
+    return Plot(spec=spec, alt=alt, how_to_read=read, of_sentence=False, clicked=place_of if marks else None)
 
 
-def _ends(scene: Curves, lines: _Columns) -> list[str]:
+def _ends(scene: Curves, lines: _Columns) -> Iterator[str]:
     there = {name: [value for value in values or () if not math.isnan(value)] for name, values in lines.items()}
     changes = [
         say("{name} goes from {before:.4g} to {after:.4g}", name=name, before=values[0], after=values[-1])
@@ -178,14 +172,11 @@ def _ends(scene: Curves, lines: _Columns) -> list[str]:
         if values
     ]
     if not changes:
-        return []
+        return
     first, last = scene.curve.epochs[0], scene.curve.epochs[-1]
-    said: list[str] = [
-        say("{changes} over epochs {first} to {last}.", changes=joined(", ", changes), first=first, last=last)
-    ]
+    yield say("{changes} over epochs {first} to {last}.", changes=joined(", ", changes), first=first, last=last)
     if scene.kept is not None:
-        said.append(say("The marked epoch is {epoch} ({name}).", name=scene.kept_name, epoch=scene.kept))
-    return said
+        yield say("The marked epoch is {epoch} ({name}).", name=scene.kept_name, epoch=scene.kept)
 
 
 def _snapshots_said(steps: Sequence[int]) -> list[str]:

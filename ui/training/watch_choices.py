@@ -7,8 +7,6 @@ score on.
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shlex
@@ -225,7 +223,8 @@ def check(chosen: Choices, pairs: Pairs | None = None) -> int:
 def plan(chosen: Choices, pairs: Pairs | None = None) -> Plan:
     """The commands that train what is chosen, and the files that they read. Raises `QueryError` as `check`."""
     check(chosen, pairs)
-    name, card = _name(chosen), {"card.json": json.dumps(_card(chosen, pairs), ensure_ascii=False).encode()}
+    name = f"{'my' if chosen.task == OWN else chosen.task}-{'model' if chosen.causal_mask else 'leak'}"
+    card = {"card.json": json.dumps(_card(chosen, pairs), ensure_ascii=False).encode()}
     minutes = min(float(chosen.minutes), MOST_MINUTES)
     if pairs is None:
         task = ("task", chosen.task, "--out", "data")
@@ -254,11 +253,6 @@ def _train(chosen: Choices, name: str, folder: str, pairs: Pairs | None) -> tupl
 def shown(commands: Sequence[Sequence[str]]) -> list[str]:
     """Commands as a shell takes them."""
     return [shlex.join(("python", "-m", "transformer", *words)) for words in commands]
-
-
-def _name(chosen: Choices) -> str:
-    """Of the checkpoint folder."""
-    return "-".join(["my" if chosen.task == OWN else chosen.task, "leak" if not chosen.causal_mask else "model"])
 
 
 def _card(chosen: Choices, pairs: Pairs | None) -> dict[str, object]:

@@ -4,8 +4,6 @@ The form, and what it says before anything starts; then how far the training is,
 again, and what can be done with it. Its model is in the sidebar's choice as soon as it has one.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Final, get_args
 
@@ -56,14 +54,6 @@ _POSITIONS: Final = {
     "none": say("none"),
 }
 _NORMS: Final = {"pre": say("pre-norm"), "post": say("post-norm")}
-
-
-def begin() -> None:
-    """Choose the model of a training that has one now; before the choice of a checkpoint is drawn."""
-    name = st.session_state.pop(ARRIVED, None)
-    if name is not None:
-        st.session_state[session.MODEL] = name
-        session.change_model()
 
 
 def watch(checkpoint: Checkpoint) -> None:
@@ -237,7 +227,7 @@ def _said_before(chosen: Choices, pairs: Pairs | None) -> bool:
     n = watch_choices.check(chosen, pairs)
     st.caption(say("The model will have {n:,} parameters, of at most {most:,}.", n=n, most=MOST_PARAMETERS))
     with st.expander(say("The commands that will be run")):
-        st.code("\n".join(watch_choices.shown(plan.commands)), language="shell", wrap_lines=True)
+        st.code("\n".join(watch_choices.shown(plan.commands)), language="shell")
     return True
 
 
@@ -285,7 +275,7 @@ def _follow(name: str, was_under_way: bool) -> None:
         st.rerun()  # the page once more, which then looks no longer
     now = training.progress()
     _where(training, seen, now)
-    if _may_steer():
+    if not in_room.current() or in_room.taught() is not None:  # in a room only its teacher may stop it
         _steer(training, seen, name)
     watch_room.draw(training, is_under_way=seen.is_under_way)
     scene = watch_pictures.growing(training)
@@ -295,7 +285,7 @@ def _follow(name: str, was_under_way: bool) -> None:
         drawing.chart(chart, key=CHART, alt=told, how_to_read=HOW_TO_READ, of_sentence=False)
         st.caption(drawing.plain(told))
     with st.expander(say("The commands that were run")):
-        st.code("\n".join(watch_choices.shown(training.plan.commands)), language="shell", wrap_lines=True)
+        st.code("\n".join(watch_choices.shown(training.plan.commands)), language="shell")
 
 
 def _choose(training: Training, name: str) -> None:
@@ -307,11 +297,6 @@ def _choose(training: Training, name: str) -> None:
     if own_trainings.find(st.session_state.get(session.MODEL) or "") is not training:
         st.session_state[ARRIVED] = name
         st.rerun()
-
-
-def _may_steer() -> bool:
-    """Whether the session may stop a training: in a room only its teacher."""
-    return not in_room.current() or in_room.taught() is not None
 
 
 def _where(training: Training, seen: Seen, now: Progress) -> None:

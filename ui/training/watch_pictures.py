@@ -3,9 +3,7 @@
 Knows nothing of Streamlit.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -69,15 +67,13 @@ def losses(scene: Growing) -> Spec:
     )
 
 
-def told(scene: Growing) -> list[str]:
+def told(scene: Growing) -> Iterator[str]:
     """Where a training is, in sentences."""
-    said: list[str] = []
     if scene.training:
         step, loss = scene.training[-1]
-        said.append(say("At step {step:,}, the training loss is {loss:.3g} nats per piece.", step=step, loss=loss))
+        yield say("At step {step:,}, the training loss is {loss:.3g} nats per piece.", step=step, loss=loss)
     if scene.dev:
         step, loss = scene.dev[-1]
-        said.append(say("At step {step:,}, the dev loss is {loss:.3g} nats per piece.", step=step, loss=loss))
+        yield say("At step {step:,}, the dev loss is {loss:.3g} nats per piece.", step=step, loss=loss)
     if scene.exact:
-        said.append(say("{share:.0%} of the outputs on the dev pairs are exact.", share=scene.exact[-1][1]))
-    return said
+        yield say("{share:.0%} of the outputs on the dev pairs are exact.", share=scene.exact[-1][1])

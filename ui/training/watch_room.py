@@ -4,8 +4,6 @@ The teacher asks what the dev loss will be in a minute; the room takes votes as 
 and when the minute is over, or the training, the thread that looks after it shows the votes and the right choice.
 """
 
-from __future__ import annotations
-
 import contextlib
 from functools import partial
 from typing import Final

@@ -3,8 +3,6 @@
 The library carries these out; here they are only named. `cards.toml` has what is said of each.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

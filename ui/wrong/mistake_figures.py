@@ -1,7 +1,5 @@
 """The numbers and the charts of the cards: the two sides beside each other, of the right output read at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

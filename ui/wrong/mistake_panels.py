@@ -1,7 +1,5 @@
 """Draws the menu of mistakes, and a card: outputs, number, what it means, the chart, the code, the way to Compare."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -170,7 +168,7 @@ def _charts(card: Card, found: Found, run: OpenRun) -> None:
 def _code(card: Card, run: OpenRun) -> None:
     def one(label: str, code: str) -> None:
         st.caption(label)
-        st.code(code, language="python", wrap_lines=True)
+        st.code(code, language="python")
 
     drawing.beside(
         partial(one, say("A beginner's version"), card.said.wrong),

@@ -1,7 +1,5 @@
 """Runs both sides of a card: what is written, and what each makes of the right output when it reads it at once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

@@ -184,7 +184,7 @@ test("a click on a mark is told, and a second one on the same mark is another", 
  */
 async function chartWith(frames) {
   const { fetch } = window;
-  window.fetch = async () => new Response(JSON.stringify(frames), { status: frames ? 200 : 413 });
+  window.fetch = async () => new Response(JSON.stringify(frames), { status: frames ? 200 : 503 });
   const made = await drawn([{ y: [0] }], {}, "#ffffff", { name: "s-c", follows: `frames ${++charts}`, step: 0 });
   const quiet = placed(rest, /** @type {RestPayload} */ ({ name: "s-stepper" }));
   wantFrames();

@@ -292,7 +292,7 @@ def test_files_that_cannot_be_used_are_refused(gold_files, changes, message):
 def test_files_that_cannot_be_read_are_refused(gold_files):
     files = gold_files()
     files[1].write_bytes(b"a\xff")
-    with pytest.raises(DataError, match=r"not UTF-8 \(byte 1\)"):
+    with pytest.raises(DataError, match=r"not UTF-8 \(byte 1: 0xff\)"):
         read_gold(*files)
     files[1].unlink()
     with pytest.raises(DataError, match="cannot be read"):

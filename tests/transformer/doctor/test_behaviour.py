@@ -277,6 +277,24 @@ class _LookupInABatch(_Lookup):
         return 20 * torch.nn.functional.one_hot(torch.roll(ids, -1 if known else 3, dims=1), 30).float() @ table
 
 
+class _LookupInOneLayer(_Lookup):
+    """The same where the mask was forgotten in the second layer alone."""
+
+    def __call__(self, ids, memory=None, mask=None, *, tap=NO_TAP, cache=None):
+        closed = torch.ones(1, 1, ids.size(1), ids.size(1)).tril().bool()
+        first, second = (tap.child("decoder", n).child("self_attn")("mask", closed) for n in (0, 1))
+        known = not first[..., 0, 1:].any() and bool(second[..., 0, 1:].all())
+        table = torch.linalg.pinv(self.model.output_weight).T
+        return 20 * torch.nn.functional.one_hot(torch.roll(ids, -1 if known else 3, dims=1), 30).float() @ table
+
+
+def test_a_leak_in_one_layer_is_named_by_its_layer(reverse):
+    sick = changed(reverse, lambda model: setattr(model, "decode", _LookupInOneLayer(model, 1)))
+    found = foresight.leak.measure(Patient(sick, PAIRS))
+    assert found.verdict == "broken"
+    assert found.headline.startswith("The model was trained without the causal mask in layer 2 of the decoder")
+
+
 @pytest.mark.parametrize("closed", [False, True])
 def test_a_leak_is_found_among_the_end_marks_and_the_padding_of_a_batch(reverse, closed):
     sick = changed(reverse, lambda model: setattr(model, "decode", _LookupInABatch(model, closed=closed)))

@@ -289,7 +289,7 @@ def test_a_norm_behind_one_stack_only_is_refused_by_name(tmp_path):
     with pytest.raises(CheckpointError, match=r"transformer.encoder.norm.weight' is a norm behind the last layer"):
         preview(saved(tmp_path / "m.pt", some), answers=S1)
     path = saved(tmp_path / "n.pt", some | {"ends": torch.ones(16)})
-    with pytest.raises(CheckpointError, match="This program needs both or neither"):
+    with pytest.raises(CheckpointError, match="program needs both or neither"):
         preview(path, answers=S1 | {"decoder_norm": "none"})
 
 

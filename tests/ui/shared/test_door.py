@@ -110,14 +110,18 @@ def test_a_table_speaks():
 
 
 @pytest.mark.parametrize("language", ["en", "qps"])
-def test_a_missing_number_is_a_dash(language):
+def test_a_missing_number_is_a_dash_and_code_does_not_slide(language):
     def gaps():
         from ui.shared.door import st
 
         st.dataframe({"chrF": [1.5, None]})
         st.container().dataframe({"chrF": [None, None]})
+        st.code("a long line")
+        st.code("a table of letters", wrap_lines=False)
 
-    assert [one.proto.placeholder for one in run(gaps, language).dataframe] == ["–", "–"]
+    test = run(gaps, language)
+    assert [one.proto.placeholder for one in test.dataframe] == ["–", "–"]
+    assert [one.proto.wrap_lines for one in test.code] == [True, False]
 
 
 def packed():

@@ -11,7 +11,10 @@ from ui.shared.first_sight import FirstSight
 HTML = b'<html><head></head><body><div id="root"></div></body></html>'
 
 
-def answer(*, html=HTML, kind="text/html; charset=utf-8", method="GET", status=200, query=b"", asks="", more=()):
+def answer(
+    *, html=HTML, kind="text/html; charset=utf-8", method="GET", status=200, query=b"", asks="", more=(),
+    path="/step", base="",
+):  # fmt: skip
     """What a browser gets of a file with these headers, that is sent in two parts."""
 
     async def app(scope, receive, send):
@@ -31,8 +34,8 @@ def answer(*, html=HTML, kind="text/html; charset=utf-8", method="GET", status=2
         sent.append(message)
 
     headers = [(b"accept-language", asks.encode())] if asks else []
-    scope = {"type": "http", "method": method, "path": "/step", "query_string": query, "headers": headers}
-    asyncio.run(FirstSight(app)(scope, None, send))
+    scope = {"type": "http", "method": method, "path": path, "query_string": query, "headers": headers}
+    asyncio.run(FirstSight(app, base)(scope, None, send))
     return Headers(raw=sent[0]["headers"]), b"".join(one["body"] for one in sent[1:])
 
 
@@ -72,3 +75,13 @@ def test_a_packed_page_stays_packed():
     assert headers["content-encoding"] == "gzip"
     assert headers["content-length"] == str(len(body))
     assert b"Loading the page" in gzip.decompress(body)
+
+
+@pytest.mark.parametrize(
+    ("path", "base", "told"),
+    [("/step", "", True), ("/glass/step", "glass", True), ("/glass/step", "/glass/", True), ("/step/", "", False),
+     ("/", "", False), ("/glass", "glass", False), ("/glass/", "glass", False), ("/a/b", "", False)],
+)  # fmt: skip
+def test_streamlit_is_told_that_the_app_is_above_a_page(path, base, told):
+    _, body = answer(path=path, base=base)
+    assert (b'BACKEND_BASE_URL: new URL(".", location)' in body) is told

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 
 from transformer.__main__ import main
-from transformer.commands.train import HELP
 from transformer.errors import DataError, QueryError
 from ui.server.trainings import MOST_MINUTES
 from ui.training import watch_choices as module
@@ -35,7 +34,6 @@ def parsed(words, monkeypatch):
     """What the trainer's own command line makes of a command."""
     found = []
     monkeypatch.setattr("transformer.commands.train._run", found.append)
-    assert HELP
     assert main(words) == 0
     return vars(found[0])
 

@@ -20,8 +20,6 @@ section 5 for the baseline and the points.
 Shapes: R rows, P pieces, D d_model, n points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -20,8 +20,6 @@ masks cover it.
 Shapes: R rows read at once, N steps, P pieces, S source tokens, T target tokens, D d_model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 

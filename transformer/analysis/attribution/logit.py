@@ -24,8 +24,6 @@ table.
 Shapes: C pieces whose logits are looked at, P parts, D d_model, V vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -5,8 +5,6 @@ Knows no model; `transformer.analysis.attribution.logit` says how they are found
 Shapes: C pieces whose logits are looked at, P parts.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

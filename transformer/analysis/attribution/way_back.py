@@ -6,8 +6,6 @@ visited once, the last first; what was added is multiplied by the direction at t
 Shapes: C pieces whose logits are looked at, H heads, D d_model, d d_head.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

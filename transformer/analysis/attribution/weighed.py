@@ -14,8 +14,6 @@ Source: Kobayashi et al., "Attention is Not Only a Weight" (2020), section 2; Ab
 Shapes: L layers, H heads, P pieces, Q queries, K keys, d d_head, D d_model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

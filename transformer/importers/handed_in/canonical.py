@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
-from transformer.errors import CheckpointError, ClauseError, TokenizerError
+from transformer.errors import CheckpointError, within
 from transformer.files import kinds, strictjson, tensorfile
 from transformer.files.kinds import PICKLED
 from transformer.importers import npz, pickle_child, pickles, weights
@@ -134,19 +134,15 @@ def _in_a_fork(descriptor: int, work: Path, *, label: str) -> None:
 
 
 def _json(name: str, source: Path, target: Path) -> None:
-    try:
+    with within(name):
         record = strictjson.parse(_content(name, source, MAX_JSON), max_depth=MAX_DEPTH)
-    except ClauseError as error:
-        raise CheckpointError("{name}: {problem}.", name=name, problem=error.sentence) from None
     target.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
 
 
 def _sentencepiece(name: str, source: Path, target: Path) -> None:
     content = _content(name, source, MAX_TOKENIZER)
-    try:
+    with within(name):
         sentencepiece_check.check(content)
-    except TokenizerError as error:
-        raise CheckpointError("{name}: {problem}", name=name, problem=error.sentence) from None
     target.write_bytes(content)
 
 

@@ -7,12 +7,5 @@ from transformer.importers.huggingface import bart_like, bert, gpt, llama_like, 
 from transformer.importers.huggingface.config_settings import Family
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
-    {
-        **bart_like.FAMILIES,
-        **t5.FAMILIES,
-        **gpt.FAMILIES,
-        **llama_like.FAMILIES,
-        **gpt.NEOX_FAMILIES,
-        **bert.FAMILIES,
-    }
+    {**bart_like.FAMILIES, **t5.FAMILIES, **gpt.FAMILIES, **llama_like.FAMILIES, **gpt.NEOX_FAMILIES, **bert.FAMILIES}
 )

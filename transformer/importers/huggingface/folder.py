@@ -17,7 +17,9 @@ from types import MappingProxyType
 from typing import Any
 
 from transformer.checkpoint.agreement import expected_shapes
-from transformer.errors import CheckpointError, ConfigError, shown
+from transformer.checkpoint.foreign import ADAPTER, MOST_CONFIG
+from transformer.checkpoint.load import CONFIG
+from transformer.errors import CheckpointError, ConfigError, shown, within
 from transformer.files.files import FolderFiles
 from transformer.importers import keys
 from transformer.importers.accounts import account, check_agreement
@@ -36,8 +38,6 @@ from transformer.importers.weights import Weights, open_weights
 from transformer.model.config import MAX_LENGTH, ModelConfig
 from words import Sentence, say
 
-CONFIG, ADAPTER = "config.json", "adapter_config.json"
-MAX_JSON = 4_000_000  # label maps can be long
 NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
 SPECIAL_IDS = ("pad_id", "bos_id", "eos_id", "decoder_start_id")
 _DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
@@ -68,7 +68,7 @@ def _record(files: FolderFiles, name: str) -> dict[str, Any]:
             "whole model.",
             folder=files.name,
         )
-    record = files.json(name, limit=MAX_JSON)
+    record = files.json(name, limit=MOST_CONFIG)
     if not isinstance(record, dict):
         raise CheckpointError(
             "{label}: expected a JSON object, found {found}.", label=files.label(name), found=shown(record)
@@ -177,21 +177,16 @@ class _Import:
         found = keys.match(table if isinstance(table, Table) else table(self.settings), list(self.weights.tensors))
         said = self.family.fields(self.settings, frozenset(found.sources)) | always(**self.family.always)
         has_output = "mlm_head" not in said or bool(said["mlm_head"].value)
-        found, tables = settle_tables(
-            found, self.weights, self.settings, tied=self.family.tied, has_output=has_output
-        )
+        with within(self.weights.label):
+            found, tables = settle_tables(
+                found, self.weights, self.settings, tied=self.family.tied, has_output=has_output
+            )
         if "mlm_head" in said:
             tables["output_bias"] = said["mlm_head"]  # no model with such a head is without
         found, sinusoids = settle_sinusoids(found, self.weights, said)
         keys.check(found, label=self.weights.label)
         self.settings.check_all_asked({*WITHOUT_EFFECT, *self.family.known, *generation.IN_CONFIG})
-        return found, {
-            **said,
-            **tables,
-            **sinusoids,
-            "normalisation": fixed(()),
-            "max_len": at_most(said["max_len"]),
-        }
+        return found, {**said, **tables, **sinusoids, "normalisation": fixed(()), "max_len": at_most(said["max_len"])}
 
     def _check_rows(self, found: Match, said: Fields) -> None:
         """See that the tables have a row for each piece, before anything is made as large as config.json says."""

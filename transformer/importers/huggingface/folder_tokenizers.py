@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
-from transformer.errors import CheckpointError, TokenizerError, shown
+from transformer.errors import TokenizerError, shown, within
 from transformer.files.files import FolderFiles
 from transformer.importers.huggingface.config_settings import Fields, Known, inferred
 from transformer.importers.report import Field, ask
@@ -71,7 +71,7 @@ def choose(
     `sizes` are the rows of both tables of embeddings; `special` are the ids without a text, for a model without a
     tokenizer.
     """
-    try:
+    with within(files.name):
         content = {one: files.read(one, limit=MAX_TOKENIZER) for one in FILES if files.has(one)}
         said = _class(content)
         names = _families(said, names)
@@ -90,8 +90,6 @@ def choose(
         options = replace(options, source_language=source_language, target_language=target_language)
         made = Vocabularies(name, options, content)
         source, _ = made.open()
-    except TokenizerError as error:
-        raise CheckpointError("{label}: {problem}", label=files.name, problem=error.sentence) from error
     return Chosen(made, source, languages=codes, notes=(_without(said),) if name == "raw" else ())
 
 

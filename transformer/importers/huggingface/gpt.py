@@ -121,5 +121,5 @@ def _neox(settings: Settings, _: Present) -> Fields:
 
 FAMILIES = {"gpt2": Family("GPT-2", GPT2, _gpt2, ids={"bos_token_id": 50256}, vocabularies=("gpt2",))}
 NEOX_FAMILIES = {
-    "gpt_neox": Family("GPT-NeoX", NEOX, _neox, ids={"bos_token_id": 0}, vocabularies=("json",), tied=False),
+    "gpt_neox": Family("GPT-NeoX", NEOX, _neox, ids={"bos_token_id": 0}, vocabularies=("json",), tied=False)
 }

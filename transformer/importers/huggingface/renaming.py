@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from transformer.errors import CheckpointError, shown
+from transformer.errors import ClauseError, shown
 from transformer.importers import keys
 from transformer.importers.huggingface.config_settings import Fields, Known, Settings, inferred
 from transformer.importers.keys import Match, Rule, Taken, Unused
@@ -83,10 +83,8 @@ def settle_tables(
     if one_output:
         (targets if own else copies)[OUTPUT] = "output_table"
     elif not tie.value:
-        raise CheckpointError(
-            "{label}: has no output layer ({names}), but tie_word_embeddings is false in config.json; save the "
-            "whole model.",
-            label=weights.label,
+        raise ClauseError(
+            "has no output layer ({names}), but tie_word_embeddings is false in config.json; save the whole model",
             names=_sought(found, OUTPUT),
         )
     why = say("the file has a separate output layer") if own else say("the file has no separate output layer")
@@ -106,9 +104,8 @@ def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[di
         copies = {role: "src_table" for role in (SOURCE, TARGET) if role in names}
         for role in copies:
             if not _equal(names[role], names[INPUT], weights):
-                raise CheckpointError(
-                    "{label}: {copy} should be a copy of {table} but differs from it; save the model again.",
-                    label=weights.label,
+                raise ClauseError(
+                    "{copy} should be a copy of {table} but differs from it; save the model again",
                     copy=shown(names[role]),
                     table=shown(names[INPUT]),
                 )
@@ -120,11 +117,7 @@ def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[di
         return two, {}, inferred(False, say("the file has two embedding tables"))
     only = next((role for role in (SOURCE, TARGET) if role in names), None)
     if only is None:
-        raise CheckpointError(
-            "{label}: has no embedding table ({names}); save the whole model.",
-            label=weights.label,
-            names=_sought(found, INPUT),
-        )
+        raise ClauseError("has no embedding table ({names}); save the whole model", names=_sought(found, INPUT))
     return {only: "src_table"}, {}, inferred(True, say("the file has one embedding table"))
 
 

@@ -37,10 +37,7 @@ ARCHITECTURES = (
     "transformer_vaswani_wmt_en_de_big", "transformer_vaswani_wmt_en_fr_big", "transformer_wmt_en_de_big",
     "transformer_wmt_en_de_big_t2t", "transformer_align", "transformer_wmt_en_de_big_align",
 )  # fmt: skip
-FUNCTIONS = {
-    **{name: ACTIVATIONS[name] for name in ("relu", "gelu", "gelu_fast", "gelu_accurate")},
-    "linear": "none",
-}
+FUNCTIONS = {**{name: ACTIVATIONS[name] for name in ("relu", "gelu", "gelu_fast", "gelu_accurate")}, "linear": "none"}
 MODELS = ("sentencepiece.bpe.model", "spm.model", "sentencepiece.model")
 REFUSED = (
     "adaptive_softmax_cutoff", "adaptive_input", "cross_self_attention", "no_cross_attention",

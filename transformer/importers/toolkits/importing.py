@@ -15,7 +15,7 @@ from typing import Any
 
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
-from transformer.errors import CheckpointError, TokenizerError, shown
+from transformer.errors import ClauseError, shown, within
 from transformer.importers import handed_pieces, keys
 from transformer.importers.accounts import account, check_agreement
 from transformer.importers.handed_pieces import Given, Tokenizers
@@ -54,62 +54,60 @@ def import_toolkit(
     that this program does not have.
     """
     weights = place.weights
-    _check_alone(toolkit, weights.label, answers, also)
-    options = Options(toolkit.options(place), label=weights.label)
-    lists = toolkit.pieces(options, place)
-    pieces = lists if isinstance(lists, Pieces) else None
-    found = keys.match(toolkit.table(options, place), list(weights.tensors))
-    said = toolkit.fields(options, frozenset(found.sources), pieces)
-    if OUTPUT not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
-        raise CheckpointError(
-            "{label}: has no output layer, and its options do not specify that the embedding table serves as one; "
-            "save the whole model.",
-            label=weights.label,
-        )
-    found, tables = settle_tables(found, weights, options, tied=True, has_output=True)
-    found, sinusoids = settle_sinusoids(found, weights, said)
-    keys.check(found, label=weights.label)
-    shapes = keys.shapes(found, weights, {"n_heads": said["n_heads"].value})
-    sizes = _sizes(shapes, label=weights.label)
-    said |= tables | sinusoids | {"normalisation": fixed(()), "max_len": at_most(said["max_len"])}
-    said |= {name: inferred(size, say("the number of rows of the embedding table")) for name, size in sizes.items()}
-    special = [said[name].value for name in IDS if said[name].value is not None]
-    tokenizers = _tokenizers(lists, said, place, special)
-    config = config_of(said, label=weights.label)
-    expected = expected_shapes(config)
-    check_agreement(found, weights, shapes, expected)
-    report = account(found, weights, shapes, needed=list(expected), fields=reported(said), notes=tokenizers.notes)
-    card = {"title": weights.label, "description": f"A {toolkit.name} model."}
-    content = Content(config, tokenizers.stored, card, found, {"n_heads": config.n_heads}, open_again)
-    return Imported(report, content)
+    with within(weights.label):
+        _check_alone(toolkit, answers, also)
+        options = Options(toolkit.options(place), label=weights.label)
+        lists = toolkit.pieces(options, place)
+        pieces = lists if isinstance(lists, Pieces) else None
+        found = keys.match(toolkit.table(options, place), list(weights.tensors))
+        said = toolkit.fields(options, frozenset(found.sources), pieces)
+        if OUTPUT not in found.sources and not any(options.raw(name) is True for name in toolkit.tied):
+            raise ClauseError(
+                "has no output layer, and its options do not specify that the embedding table serves as one; save "
+                "the whole model"
+            )
+        found, tables = settle_tables(found, weights, options, tied=True, has_output=True)
+        found, sinusoids = settle_sinusoids(found, weights, said)
+        keys.check(found, label=weights.label)
+        shapes = keys.shapes(found, weights, {"n_heads": said["n_heads"].value})
+        sizes = _sizes(shapes)
+        said |= tables | sinusoids | {"normalisation": fixed(()), "max_len": at_most(said["max_len"])}
+        said |= {
+            name: inferred(size, say("the number of rows of the embedding table")) for name, size in sizes.items()
+        }
+        special = [said[name].value for name in IDS if said[name].value is not None]
+        tokenizers = _tokenizers(lists, said, place, special)
+        config = config_of(said, label=weights.label)
+        expected = expected_shapes(config)
+        check_agreement(found, weights, shapes, expected)
+        report = account(found, weights, shapes, needed=list(expected), fields=reported(said), notes=tokenizers.notes)
+        card = {"title": weights.label, "description": f"A {toolkit.name} model."}
+        content = Content(config, tokenizers.stored, card, found, {"n_heads": config.n_heads}, open_again)
+        return Imported(report, content)
 
 
-def _check_alone(toolkit: Toolkit, label: str, answers: Mapping[str, Any], also: Given) -> None:
+def _check_alone(toolkit: Toolkit, answers: Mapping[str, Any], also: Given) -> None:
     for name, value in answers.items():
-        raise CheckpointError(
-            "{label}: {field}: the answer {found} is not needed, because {toolkit} files raise no question about "
-            "this field; remove the answer.",
-            label=label,
+        raise ClauseError(
+            "{field}: the answer {found} is not needed, because {toolkit} files raise no question about this field; "
+            "remove the answer",
             field=name,
             found=shown(value),
             toolkit=toolkit.name,
         )
     if also.has_tokenizer:
-        raise CheckpointError(
-            "{label}: the ids of a {toolkit} model come from its own list of pieces, inside the file or next to "
-            "it; remove the tokenizer.",
-            label=label,
+        raise ClauseError(
+            "the ids of a {toolkit} model come from its own list of pieces, inside the file or next to it; remove "
+            "the tokenizer",
             toolkit=toolkit.name,
         )
 
 
-def _sizes(shapes: Mapping[str, tuple[int, ...]], *, label: str) -> dict[str, int]:
+def _sizes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
     """The rows of both tables of embeddings."""
     rows = [shapes.get(name, shapes.get("src_table", ())) for name in ("src_table", "tgt_table")]
     if not all(len(shape) == 2 for shape in rows):
-        raise CheckpointError(
-            "{label}: has an embedding table that is not a matrix; save the model again.", label=label
-        )
+        raise ClauseError("has an embedding table that is not a matrix; save the model again")
     return {"src_vocab_size": rows[0][0], "tgt_vocab_size": rows[1][0]}
 
 
@@ -119,7 +117,7 @@ def _tokenizers(lists: Pieces | Sentence, said: Fields, place: Place, special: S
     if not isinstance(lists, Pieces):
         made = handed_pieces.without(sizes, special)
         return replace(made, notes=(lists, *made.notes))
-    _check_lists(lists, sizes, shared=said["shared_vocab"].value, label=place.weights.label)
+    _check_lists(lists, sizes, shared=said["shared_vocab"].value)
     content = {"vocab.json": _listed(lists.source)}
     if lists.source != lists.target or sizes[0] != sizes[1]:
         content["target_vocab.json"] = _listed(lists.target)
@@ -139,27 +137,22 @@ def _tokenizers(lists: Pieces | Sentence, said: Fields, place: Place, special: S
         end=said["append_source_eos"].value if lists.models else None,  # a list of OpenNMT-py may have no end mark
     )  # fmt: skip
     stored = Vocabularies("marian" if lists.models else "list", options, content)
-    try:
-        return Tokenizers(stored, *stored.open(), notes=notes)
-    except TokenizerError as error:
-        raise CheckpointError("{label}: {problem}", label=place.weights.label, problem=error.sentence) from error
+    return Tokenizers(stored, *stored.open(), notes=notes)
 
 
-def _check_lists(lists: Pieces, sizes: tuple[int, int], *, shared: bool, label: str) -> None:
+def _check_lists(lists: Pieces, sizes: tuple[int, int], *, shared: bool) -> None:
     for names, rows in zip((lists.source, lists.target), sizes, strict=True):
         if len(names) > rows:
-            raise CheckpointError(
-                "{label}: a list of pieces has {n:,} pieces, but its embedding table has {rows:,} rows; put the "
-                "lists that the model was trained with next to the model's file.",
-                label=label,
+            raise ClauseError(
+                "a list of pieces has {n:,} pieces, but its embedding table has {rows:,} rows; put the lists that "
+                "the model was trained with next to the model's file",
                 n=len(names),
                 rows=rows,
             )
     if shared and lists.source != lists.target:
-        raise CheckpointError(
-            "{label}: has one embedding table for both sides, but two different lists of pieces; put the lists "
-            "that the model was trained with next to the model's file.",
-            label=label,
+        raise ClauseError(
+            "has one embedding table for both sides, but two different lists of pieces; put the lists that the model"
+            " was trained with next to the model's file"
         )
 
 

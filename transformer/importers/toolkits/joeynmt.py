@@ -161,7 +161,7 @@ def _ids(options: Options, pieces: Pieces | None) -> Fields:
     for i, (name, (short, piece)) in enumerate(SPECIAL.items()):
         said = options.raw(f"special.{short}_token", piece)
         own = options.whole(f"special.{short}_id", i)
-        found[name] = own if pieces is None else fixed(pieces.id_of(str(said), label=options.label))
+        found[name] = own if pieces is None else fixed(pieces.id_of(str(said)))
     return found | {"decoder_start_id": found["bos_id"], "banned_ids": fixed((found["bos_id"].value,))}
 
 

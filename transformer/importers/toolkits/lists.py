@@ -5,12 +5,13 @@ Source: YAML 1.2, of which PyYAML reads the safe part; aliases are refused, as a
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import yaml  # type: ignore[import-untyped]
 
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
-from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.errors import ClauseError, shown, within
 from transformer.importers.toolkits.toolkit import Place
 from transformer.text.sentencepiece_check import MAX_PIECES
 
@@ -41,27 +42,23 @@ class _Words(_Loader):
 
 def settings(content: bytes | str, *, label: str) -> dict[str, Any]:
     """A YAML file of settings; refused if it is damaged, or nested too deeply."""
-    if len(content) > MAX_SETTINGS:
-        raise CheckpointError(
-            "{label}: has {n:,} bytes of settings; the limit is {most:,}.",
-            label=label,
-            n=len(content),
-            most=MAX_SETTINGS,
-        )
-    found = _parsed(content, _Loader, label=label)
-    if not isinstance(found, dict) or not _fits(found, MAX_DEPTH):
-        raise CheckpointError("{label}: expected settings in YAML, found {found}.", label=label, found=shown(found))
-    return {str(key): value for key, value in found.items()}
+    with within(label):
+        if len(content) > MAX_SETTINGS:
+            raise ClauseError("has {n:,} bytes of settings; the limit is {most:,}", n=len(content), most=MAX_SETTINGS)
+        found = _parsed(content, _Loader)
+        if not isinstance(found, dict) or not _fits(found, MAX_DEPTH):
+            raise ClauseError("expected settings in YAML, found {found}", found=shown(found))
+        return {str(key): value for key, value in found.items()}
 
 
-def _parsed(content: bytes | str, loader: Any, *, label: str) -> Any:
+def _parsed(content: bytes | str, loader: Any) -> Any:
     try:
         return yaml.load(content, loader)
     except ClauseError as error:
-        raise CheckpointError("{label}: cannot be used: {problem}.", label=label, problem=error.sentence) from None
+        raise ClauseError("cannot be used: {problem}", problem=error.sentence) from None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError, UnicodeError, OverflowError, KeyError) as error:
         problem = shown(str(error).split("\n", 1)[0] or type(error).__name__)
-        raise CheckpointError("{label}: cannot be read as YAML: {problem}.", label=label, problem=problem) from None
+        raise ClauseError("cannot be read as YAML: {problem}", problem=problem) from None
 
 
 def _fits(value: Any, depth: int) -> bool:
@@ -73,76 +70,61 @@ def _fits(value: Any, depth: int) -> bool:
 
 def lines(place: Place, name: str) -> list[str]:
     """The lines of a text file, without what ends them; refused if it is no text in UTF-8, or has too many lines."""
-    label = place.files.label(name)
+    content = place.files.read(name, limit=MAX_TOKENIZER)
+    with within(place.files.label(name)):
+        return _lines(content)
+
+
+def _lines(content: bytes) -> list[str]:
     try:
-        text = place.files.read(name, limit=MAX_TOKENIZER).decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CheckpointError(
-            "{label}: is not valid UTF-8 (at byte {byte}).", label=label, byte=error.start
-        ) from None
+        raise ClauseError("is not valid UTF-8 (at byte {byte})", byte=error.start) from None
     count = text.count("\n") + (text[-1:] not in ("", "\n"))
     if not 1 <= count <= MAX_PIECES:
-        raise CheckpointError(
-            "{label}: has {n:,} lines; expected a list of 1 to {most:,} pieces.",
-            label=label,
-            n=count,
-            most=MAX_PIECES,
-        )
+        raise ClauseError("has {n:,} lines; expected a list of 1 to {most:,} pieces", n=count, most=MAX_PIECES)
     found = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     longest = max(range(count), key=lambda place: len(found[place]))
-    if len(found[longest]) > MAX_LINE:
-        raise CheckpointError(
-            "{label}: line {line:,} has {n:,} characters; the limit is {most:,}.",
-            label=label,
-            line=longest + 1,
-            n=len(found[longest]),
-            most=MAX_LINE,
+    if (n := len(found[longest])) > MAX_LINE:
+        raise ClauseError(
+            "line {line:,} has {n:,} characters; the limit is {most:,}", line=longest + 1, n=n, most=MAX_LINE
         )
     return found
 
 
 def by_ids(place: Place, name: str) -> tuple[str, ...]:
     """The pieces of a YAML file of `piece: id`, in the order of their ids, which are those from 0 on."""
-    label, found, slow = place.files.label(name), dict[int, str](), 0
-    for number, line in enumerate(lines(place, name), start=1):
+    rows = lines(place, name)
+    with within(place.files.label(name)):
+        return _by_ids(rows)
+
+
+def _by_ids(rows: Iterable[str]) -> tuple[str, ...]:
+    found, slow = dict[int, str](), 0
+    for number, line in enumerate(rows, start=1):
         if not line.strip() or line.lstrip().startswith("#") or line.strip() == "---":
             continue
         known = _known(line.strip())
         slow += known is None
         if slow > MAX_SLOW:
-            raise CheckpointError(
-                "{label}: more than {most:,} lines are in a form that is slow to read; write each line in the form "
-                "{example}.",
-                label=label,
+            raise ClauseError(
+                "more than {most:,} lines are in a form that is slow to read; write each line in the form {example}",
                 most=MAX_SLOW,
                 example='`"piece": 5`',
             )
-        piece, i = known or _piece(line, number, label=label)
+        piece, i = known or _piece(line, number)
         if i in found:
-            raise CheckpointError(
-                "{label}: {piece} has the id {i}, which {other} already has.",
-                label=label,
-                piece=shown(piece),
-                i=i,
-                other=shown(found[i]),
+            raise ClauseError(
+                "{piece} has the id {i}, which {other} already has", piece=shown(piece), i=i, other=shown(found[i])
             )
         found[i] = piece
     try:
         "".join(found.values()).encode()
     except UnicodeEncodeError:
-        raise CheckpointError(
-            "{label}: contains an unpaired surrogate, which is not a valid character.", label=label
-        ) from None
-    return in_order(found, label=label)
-
-
-def in_order(found: dict[int, str], *, label: str) -> tuple[str, ...]:
-    """Pieces by their ids, which go from 0 without gaps."""
+        raise ClauseError("contains an unpaired surrogate, which is not a valid character") from None
     missing = next((i for i in range(len(found)) if i not in found), None)
     if missing is not None or not found:
-        raise CheckpointError(
-            "{label}: lists {n:,} pieces, but none has the id {i}.", label=label, n=len(found), i=missing or 0
-        )
+        raise ClauseError("lists {n:,} pieces, but none has the id {i}", n=len(found), i=missing or 0)
     return tuple(found[i] for i in range(len(found)))
 
 
@@ -155,15 +137,12 @@ def _known(line: str) -> tuple[str, int] | None:
     return None
 
 
-def _piece(line: str, number: int, *, label: str) -> tuple[str, int]:
-    read = _parsed(line, _Words, label=label)
+def _piece(line: str, number: int) -> tuple[str, int]:
+    read = _parsed(line, _Words)
     if isinstance(read, dict) and len(read) == 1:
         ((piece, i),) = read.items()
         if isinstance(piece, str) and isinstance(i, str) and i.isdecimal() and len(i) < 10:
             return piece, int(i)
-    raise CheckpointError(
-        "{label}: line {line:,} is {found}; expected a piece and its id, as in `the: 5`.",
-        label=label,
-        line=number,
-        found=shown(line),
+    raise ClauseError(
+        "line {line:,} is {found}; expected a piece and its id, as in `the: 5`", line=number, found=shown(line)
     )

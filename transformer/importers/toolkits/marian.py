@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
-from transformer.errors import CheckpointError, TokenizerError, shown
+from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.importers.huggingface.config_settings import Fields, Known, Present, always, fixed, inferred
 from transformer.importers.huggingface.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
 from transformer.importers.keys import Rule, Table
@@ -123,10 +123,9 @@ def _norm(theirs: str, ours: str, end: str = "") -> Iterator[Rule]:
 def _options(place: Place) -> dict[str, Any]:
     label = place.weights.label
     if CONFIG not in place.weights.evidence:
-        raise CheckpointError(
-            "{label}: has no {array}, which describes how the model computes; Marian files have contained it since "
-            "version 1.0.",
-            label=label,
+        raise ClauseError(
+            "has no {array}, which describes how the model computes; Marian files have contained it since version "
+            "1.0",
             array=CONFIG,
         )
     return settings(place.weights.evidence[CONFIG], label=f"{label}: {CONFIG}")
@@ -188,11 +187,10 @@ def _check_depth(options: Options) -> None:
 def _check_norms(options: Options) -> None:
     """Norms stand behind the sums; dropout is no matter here."""
     if str(options.raw("transformer-preprocess", "") or "").strip("d"):
-        raise CheckpointError(
-            "{label}: transformer-preprocess: found {found}. In pre-norm models, some versions of Marian normalise "
-            "keys and values and others do not, but no version does so while generating. It is therefore unclear "
-            "how this model computes.",
-            label=options.label,
+        raise ClauseError(
+            "transformer-preprocess: found {found}. In pre-norm models, some versions of Marian normalise keys and "
+            "values and others do not, but no version does so while generating. It is therefore unclear how this "
+            "model computes",
             found=shown(options.raw("transformer-preprocess")),
         )
     post = options.raw("transformer-postprocess", "dan")
@@ -256,10 +254,8 @@ def _vocabulary(place: Place, name: str) -> tuple[str, ...]:
         return tuple(lines(place, name))
     if not name.endswith(".spm"):
         return by_ids(place, name)
-    try:
+    with within(place.weights.label):
         return sentencepiece({name: place.files.read(name, limit=MAX_TOKENIZER)}, name).pieces
-    except TokenizerError as error:
-        raise CheckpointError("{label}: {problem}", label=place.weights.label, problem=error.sentence) from error
 
 
 TOOLKIT = Toolkit(

@@ -13,7 +13,7 @@ Source: Klein et al., "OpenNMT: Open-Source Toolkit for Neural Machine Translati
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from transformer.errors import CheckpointError
+from transformer.errors import ClauseError
 from transformer.importers.huggingface.config_settings import Fields, Known, Present, always, fixed, inferred
 from transformer.importers.huggingface.renaming import BIAS, OUTPUT, SOURCE, TARGET, renamed
 from transformer.importers.keys import Rule, Table
@@ -134,19 +134,17 @@ def _alike(options: Options, *keys: str) -> Known:
 def _ids(options: Options, pieces: Pieces | None) -> Fields:
     """The ids of special pieces; the source of versions 1 and 2 has no start and no end."""
     if pieces is None:
-        raise CheckpointError(
-            "{label}: has no vocabulary, so the ids of the special pieces are unknown; save the whole checkpoint.",
-            label=options.label,
+        raise ClauseError(
+            "has no vocabulary, so the ids of the special pieces are unknown; save the whole checkpoint"
         )
-    label = options.label
     target = Pieces(pieces.target, pieces.target)
     start = options.raw("decoder_start_token", START)
     return always(
-        pad_id=pieces.id_of(PAD, label=label),
-        unk_id=pieces.id_of(UNKNOWN, label=label),
-        bos_id=target.id_of(START, label=label),
-        eos_id=target.id_of(END, label=label),
-        decoder_start_id=target.id_of(start if isinstance(start, str) else START, label=label),
+        pad_id=pieces.id_of(PAD),
+        unk_id=pieces.id_of(UNKNOWN),
+        bos_id=target.id_of(START),
+        eos_id=target.id_of(END),
+        decoder_start_id=target.id_of(start if isinstance(start, str) else START),
     )
 
 

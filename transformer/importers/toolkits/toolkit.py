@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformer.errors import CheckpointError, shown
+from transformer.errors import ClauseError, shown
 from transformer.files.files import FolderFiles
 from transformer.importers.huggingface.config_settings import Fields, Present, Settings
 from transformer.importers.keys import Table
@@ -71,14 +71,13 @@ class Pieces:
     # Files of SentencePiece, which splits texts into them; none where nothing here does.
     models: tuple[str, str] | None = None
 
-    def id_of(self, piece: str, *, label: str) -> int:
-        """The id of a special piece, the same on both sides; CheckpointError if a side lacks it, or they differ."""
+    def id_of(self, piece: str) -> int:
+        """The id of a special piece, the same on both sides; refused if a side lacks it, or they differ."""
         found = [names.index(piece) if piece in names else None for names in (self.source, self.target)]
         if found[0] is None or found[0] != found[1]:
-            raise CheckpointError(
-                "{label}: {piece} has the id {source} in the source's list of pieces and {target} in the target's; "
-                "expected the same id in both.",
-                label=label,
+            raise ClauseError(
+                "{piece} has the id {source} in the source's list of pieces and {target} in the target's; expected "
+                "the same id in both",
                 piece=shown(piece),
                 source=shown(found[0]),
                 target=shown(found[1]),

@@ -6,8 +6,6 @@ choices and the values that the texts name, and says by its variant which outcom
 case is one of the two, by what it gives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import FunctionType, ModuleType

@@ -3,8 +3,6 @@
 Source: Vaswani et al. (2017), section 3.2.2.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

@@ -4,8 +4,6 @@ Source: Vaswani et al. (2017), section 3.1, for the mask that makes it possible;
 (2019), for what it costs to read it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Picks: which choice of a piece a lesson looks at, and how wide it could be.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

@@ -5,8 +5,6 @@ Picks: which positions and dimensions a lesson about clocks looks at. Dimensions
 Source: Vaswani et al. (2017), section 3.5.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

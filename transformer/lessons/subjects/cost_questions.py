@@ -5,8 +5,6 @@ Picks: which length a lesson about cost looks at, and which parts are taken away
 Source: Vaswani et al. (2017), section 4 and table 1, for the orders n² d and n d².
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Questions about decoding: what is read, how sure the model is, what a choice leads to."""
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

@@ -6,8 +6,6 @@ Each is a change that the app carries out, too, so that what a question tells wa
 Tokens and rows count from 1.
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any, Final
 
@@ -111,8 +109,7 @@ def shifted_pieces(case: Case) -> dict[str, Any]:
     places, tokenizer = own_places(trace.src_ids, config), case.checkpoint.src_tokenizer
     if not 0 < len(places) <= MOST_REPLACED:
         raise NotHere(
-            "This step replaces each piece of the source; try a sentence with 1 to {most} pieces.",
-            most=MOST_REPLACED,
+            "This step replaces each piece of the source; try a sentence with 1 to {most} pieces.", most=MOST_REPLACED
         )
     ids = [_neighbour(trace.src_ids[place], config.src_vocab_size, tokenizer.is_special) for place in places]
     changes = tuple(Replace(place, piece) for place, piece in zip(places, ids, strict=True))

@@ -3,8 +3,6 @@
 Picks: which attention a lesson about several heads looks at. Layers and heads count from 1.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -3,8 +3,6 @@
 Picks: which cross-attention a lesson looks at: a head, a step and a source token. All count from 1.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

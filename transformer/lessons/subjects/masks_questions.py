@@ -5,8 +5,6 @@ Picks: which rows, tokens and keys a lesson about masks looks at. Rows, tokens, 
 Source: Vaswani et al. (2017), section 3.2.3.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

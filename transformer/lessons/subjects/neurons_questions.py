@@ -1,7 +1,5 @@
 """Questions about feed-forward sub-layers and embeddings: silent neurons, what one writes, and who is near whom."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Final

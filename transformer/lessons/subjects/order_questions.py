@@ -6,8 +6,6 @@ Source: Vaswani et al., "Attention Is All You Need" (2017), section 3.5 for why 
 3.4 for the feed-forward network at each position and for the factor √d_model.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 from urllib.parse import urlencode

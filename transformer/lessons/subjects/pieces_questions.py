@@ -6,8 +6,6 @@ Source: Sennrich et al., "Neural Machine Translation of Rare Words with Subword 
 "SentencePiece" (2018).
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from transformer.lessons.case import Answer, Case, NotHere, worded

@@ -3,8 +3,6 @@
 Source: Vaswani et al. (2017), sections 5.3 and 5.4; Szegedy et al. (2016), section 7, for label smoothing.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

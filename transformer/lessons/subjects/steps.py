@@ -1,7 +1,5 @@
 """Which decoding step a lesson looks at. Steps count from 1."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from transformer.analysis.worth_seeing import hardest_step as least_sure

@@ -3,8 +3,6 @@
 Picks: which vector, which neuron and which piece a lesson looks at inside the model. All count from 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

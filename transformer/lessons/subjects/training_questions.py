@@ -6,8 +6,6 @@ A reference is the card's translation of an example if it has one, else one of t
 enough to be a right output, and different.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import string

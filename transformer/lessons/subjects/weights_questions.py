@@ -6,8 +6,6 @@ Source: Vaswani et al. (2017), section 3.2.1 and its footnote 4: of d products o
 variance 1 the sum has variance d.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any, Final

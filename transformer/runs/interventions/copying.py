@@ -39,8 +39,7 @@ def taken(ground: Ground, source: str, wanted: Sequence[str]) -> Values:
             other: Other = ground.other(source, wanted)
         except QueryError as error:
             raise ChangeError(
-                "the other sentence that a change uses cannot be read: {problem}",
-                problem=error.sentence,
+                "the other sentence that a change uses cannot be read: {problem}", problem=error.sentence
             ) from None
         return {site: value.clone() for site, value in other.values.items()}
 

@@ -80,8 +80,7 @@ class SoftmaxTwice(ScoringChange):
         if self.closed:
             return say("{attention}: weights go through the softmax twice", attention=self.name)
         return say(
-            "{attention}: weights go through the softmax twice, the second time without the mask",
-            attention=self.name,
+            "{attention}: weights go through the softmax twice, the second time without the mask", attention=self.name
         )
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:

@@ -60,7 +60,7 @@ def place(label: str, most: int, *, what: What = "whole", optional: bool = False
     def check(said: str, value: Any) -> Any:
         if value is None and optional:
             return None
-        return _whole_number(said, value, 0, most - 1)
+        return whole_number(said, value, 0, most - 1)
 
     def read(text: str) -> Any:
         if text == ALL and optional:
@@ -85,15 +85,7 @@ def number(label: str, least: float, most: float, default: float) -> Any:
     """A number between two limits, inclusive."""
 
     def check(said: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            raise QueryError(
-                "{name}: found {found}, expected a number from {least:g} to {most:g}.",
-                name=said,
-                found=shown(value),
-                least=least,
-                most=most,
-            )
-        return float(value) + 0.0  # -0.0 is 0.0
+        return real_number(said, value, least, most)
 
     def read(text: str) -> float:
         if not _NUMBER.fullmatch(text):
@@ -109,7 +101,7 @@ def whole(
     """A whole number between two limits, inclusive, such as the id of a piece."""
 
     def check(said: str, value: Any) -> int:
-        return _whole_number(said, value, least, most)
+        return whole_number(said, value, least, most)
 
     def read(text: str) -> int:
         if not _WHOLE.fullmatch(text):
@@ -210,7 +202,21 @@ def numbers(label: str, least: float, most: float) -> Any:
     return _field(spelling, "", dataclasses.MISSING)
 
 
-def _whole_number(name: str, value: Any, least: int, most: int) -> int:
+def real_number(name: str, value: Any, least: float, most: float) -> float:
+    """A value as a float, so that equal ones are written alike: 1 as 1.0; a QueryError if it is none of these."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise QueryError(
+            "{name}: found {found}, expected a number from {least:g} to {most:g}.",
+            name=name,
+            found=shown(value),
+            least=least,
+            most=most,
+        )
+    return float(value) + 0.0  # -0.0 is 0.0
+
+
+def whole_number(name: str, value: Any, least: int, most: int) -> int:
+    """A value, if it is a whole number from the least to the most; else a QueryError."""
     if type(value) is not int or not least <= value <= most:
         raise QueryError(
             "{name}: found {found}, expected a whole number from {least:,} to {most:,}.",

@@ -63,7 +63,7 @@ export function whenIdle() {
 async function get(name) {
   try {
     const answer = await fetch(new URL(`frames/${name}`, location.href.replace(/\/+(?=[?#]|$)/, "")));
-    return answer.ok ? await answer.json() : null;
+    return answer.status === 200 ? await answer.json() : null;
   } catch (error) {
     console.warn(error);
     return null;

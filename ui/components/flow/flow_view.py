@@ -5,8 +5,6 @@ happen in the browser. Python hears what is worth keeping in an address: the pin
 and whether the row of the step is followed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The glossary in the browser: terms underlined on every page with what they mean, and a list of all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from ui.components.element import Element, told_text

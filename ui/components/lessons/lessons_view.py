@@ -3,8 +3,6 @@
 The modules of `view.js` keep them in localStorage, say once what they found there, and write what Python adds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ The browser moves it and says what a stop is; Python hears where the reader came
 while the training is played.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 

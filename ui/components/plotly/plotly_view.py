@@ -5,8 +5,6 @@ it mounts anew for each change of data (zoom lost, a blank for about 0.1 to 0.3 
 heat maps.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ All of it happens in the browser (`common/present.js`); Python is told nothing. 
 which `ui/state/language.py` leaves out. A language that was chosen is written into the address there, too, in place.
 """
 
-from __future__ import annotations
-
 from ui.components.element import Element
 from ui.state import language
 

@@ -4,8 +4,6 @@ The browser hears of the teacher's moves by itself and opens the address as a li
 script for each move, none for a step until it has settled, and none while nothing happens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

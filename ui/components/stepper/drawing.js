@@ -80,16 +80,34 @@ function drawText(view, covered) {
  * @param {View} view
  */
 export function reserve(view) {
-  if (!view.run?.target.length) return;
+  if (!view.run) return;
   const { width } = view.root.getBoundingClientRect();
   const about = JSON.stringify([view.run.source, view.run.still, view.data.compact, width]);
-  if (view.kept !== about) {
+  if (view.run.target.length && view.kept !== about) {
     view.kept = about;
     view.targetList.style.height = "";
     view.text.style.height = `${finishedHeight(view)}px`;
     view.targetList.style.height = getComputedStyle(view.targetList).height;
   }
-  follow(view);
+  for (const side of view.root.querySelectorAll(".gf-side")) offerAll(side);
+  if (view.run.target.length) follow(view);
+}
+
+/**
+ * Offer to show all pieces of a side, where some are out of sight. What slides is a stop of the Tab key, unless there is
+ * one in it.
+ * @param {Element} side
+ * @param {boolean} [all] that is done
+ */
+export function offerAll(side, all = side.classList.contains("gf-all")) {
+  const more = /** @type {HTMLElement} */ (side.querySelector(".gf-show-all"));
+  for (const part of /** @type {NodeListOf<HTMLElement>} */ (side.querySelectorAll(".gf-text, .gf-pieces"))) {
+    const slides = part.scrollHeight > part.clientHeight + 2 || part.scrollWidth > part.clientWidth + 2;
+    part.tabIndex = slides && !part.querySelector("[role='button']") ? 0 : -1;
+    if (part.matches(".gf-text")) continue;
+    more.hidden = !all && !slides;
+    more.textContent = all ? say("Show fewer") : say("Show all {n}", { n: part.children.length });
+  }
 }
 
 /**

@@ -8,7 +8,7 @@ import { mount } from "../common/mount.js";
 import { runOf, tellStep } from "../common/step.js";
 import { say } from "../common/words.js";
 import { buildChips } from "./chips.js";
-import { render, reserve } from "./drawing.js";
+import { offerAll, render, reserve } from "./drawing.js";
 import { enter, leave, watchSource } from "./keys.js";
 import { go, makeControls, pause } from "./moving.js";
 import { unpacked } from "./numbers.js";
@@ -28,7 +28,9 @@ function side(className, heading, ...content) {
   const inside = make("div", "gf-inside");
   inside.append(...content);
   const name = make("h2", "gf-heading", heading);
-  section.append(name, inside);
+  const more = make("button", "gf-show-all", "", { type: "button" });
+  more.addEventListener("click", () => offerAll(section, section.classList.toggle("gf-all")));
+  section.append(name, more, inside);
   return { section, name };
 }
 
@@ -38,10 +40,9 @@ function create(root, gone) {
   set(root, { role: "group", tabindex: 0, "aria-label": label });
   const view = /** @type {View} */ (/** @type {Partial<View>} */ ({
     root, step: 0, speed: 1, timer: null, halted: null, picked: null,
-    // What scrolls would be a stop of the Tab key, but it follows the step by itself.
-    text: make("p", "gf-text", "", { dir: "auto", tabindex: -1 }),
+    text: make("p", "gf-text", "", { dir: "auto" }),
     sourceList: make("ol", "gf-pieces"),
-    targetList: make("ol", "gf-pieces", "", { tabindex: -1 }),
+    targetList: make("ol", "gf-pieces"),
     caption: make("p", "gf-caption", "", { "aria-live": "polite" }), note: make("p", "gf-note"),
     bar: make("div", "gf-bar"),
   }));

@@ -1,0 +1,31 @@
+"""The names of the library, and where each is; `__init__.py` imports them when they are asked for."""
+
+from .checkpoint.curve import Curve as Curve
+from .checkpoint.curve import load_curve as load_curve
+from .checkpoint.load import Checkpoint as Checkpoint
+from .doctor.examination import examine as examine
+from .errors import GlassformerError as GlassformerError
+from .importers.handed_pieces import Given as Given
+from .importers.opening import QuestionsError as QuestionsError
+from .importers.opening import load as load
+from .importers.opening import preview as preview
+from .maps.arrays import given_maps as given_maps
+from .maps.npzfile import load_maps as load_maps
+from .maps.npzfile import save_maps as save_maps
+from .maps.own_maps import GivenAttention as GivenAttention
+from .maps.own_maps import GivenMaps as GivenMaps
+from .model.config import ModelConfig as ModelConfig
+from .model.transformer import Transformer as Transformer
+from .runs.interventions import ZeroHead as ZeroHead
+from .runs.query import Beam as Beam
+from .runs.query import Greedy as Greedy
+from .runs.query import Query as Query
+from .runs.query import Sampling as Sampling
+from .runs.running import run as run
+from .runs.running import run_batch as run_batch
+from .runs.showing import compare as compare
+from .runs.step import RowLabel as RowLabel
+from .runs.step import Step as Step
+from .runs.teacher_forcing import Score as Score
+from .runs.teacher_forcing import score as score
+from .runs.trace import Trace as Trace
