@@ -50,11 +50,11 @@ _WHY = {
     OUTPUT_BIAS: say("No tensor's name suggests a bias of the output layer; perhaps it has none."),
 }
 _OUTPUT = say("an output layer")
-_SOUNDS = (  # what is in the names of what a result depends on, outside the layers
-    (r"inv_freq|rotary|rope|freqs|(cos|sin)_cached", say("rotary positions")),
-    (r"alibi|slope|rel\w*(pos|bias|att)", say("positions that are added to scores")),
-    (r"norm|(^|[._])ln([._\d]|$)", say("a norm")),
+_SOUNDS = (  # what is in the names of what a result depends on, outside the layers; the last one counts
     (r"emb|segment|token_?type|lang", say("an embedding")),
+    (r"norm|(^|[._])ln([._\d]|$)|emb\w*ln", say("a norm")),
+    (r"alibi|slope|rel\w*(pos|bias|att)", say("positions that are added to scores")),
+    (r"inv_freq|rotary|rope|freqs|(cos|sin)_cached", say("rotary positions")),
 )
 _NORM = say("No tensor's name suggests a norm after the last layer; perhaps there is none.")
 _MODELS = say("The file has several models, behind different prefixes. Choose one.")
@@ -105,12 +105,6 @@ def with_questions(
     return [*(one for one in fields if one.name not in settled), *asked.values()]
 
 
-def taking_part(names: Iterable[str]) -> dict[str, Sentence]:
-    """Those of some names outside the layers that sound like what a result depends on, and what each sounds like."""
-    kinds = {name: next((what for sound, what in _SOUNDS if re.search(sound, name.lower())), None) for name in names}
-    return {name: what for name, what in kinds.items() if what is not None}
-
-
 def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) -> Field:
     """Which tensors the model does not need, those already named first; those inside layers are not offered."""
     why = say("The purpose of these tensors is unknown. Name those that the model does not need: {tensors}.",
@@ -124,12 +118,22 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) ->
     if within:
         why = joined(" ", [why, say("Weights inside layers take part in what the model computes, so those are not "
                                     "offered. Type their names if you are sure.")])  # fmt: skip
-    used = dict.fromkeys(outputs_behind(found, weights, named=False), _OUTPUT) | taking_part(rest)
-    used = {name: what for name, what in used.items() if name in rest and name not in within}
+    output = dict.fromkeys(outputs_behind(found, weights, named=False), _OUTPUT)
+    sounds = {name: what for name in rest for sound, what in _SOUNDS if re.search(sound, name.lower())}
+    used = {name: what for name, what in (output | sounds).items() if name in rest and name not in within}
     if used:
         named = joined(", ", [say("{name}: {what}", name=name, what=what) for name, what in used.items()])
-        why = joined(" ", [why, say("Some seem to take part in what the model computes. They cannot be read here, so "
-                                    "they are not offered ({named}).", named=named)])  # fmt: skip
+        why = joined(
+            " ",
+            [
+                why,
+                say(
+                    "Some seem to take part in what the model computes. They cannot be read here, so "
+                    "they are not offered ({named}).",
+                    named=named,
+                ),
+            ],
+        )
     outside = [name for name in rest if name not in within and name not in used]
     groups = [next((f"{one}*" for one in copied if name.startswith(one)), name) for name in outside]
     before = said.split(",") if isinstance(said, str) else said
@@ -151,10 +155,13 @@ def _doubles(found: Match, weights: Weights, answers: Mapping[str, Any]) -> Iter
     over, outputs = (outputs_behind(found, weights, named=one) for one in (False, True))
     names = stack_unsaid(found, answers, whatever_named=bool(over))
     if names and outputs:
-        why = say("Layers such as that of {name} are a decoder's where a causal mask hides later tokens, and an "
-                  "encoder's where there is none; names do not decide it. The file also has an output layer, "
-                  "{output}, so they may be a decoder's.",
-                  name=shown(names[0]), output=shown(outputs[0]))  # fmt: skip
+        why = say(
+            "Layers such as that of {name} are a decoder's where a causal mask hides later tokens, and an "
+            "encoder's where there is none; names do not decide it. The file also has an output layer, "
+            "{output}, so they may be a decoder's.",
+            name=shown(names[0]),
+            output=shown(outputs[0]),
+        )
         yield ask("decoder_layers", why, *places(found, "encoder"), parts.NONE)
     for question, stack in parts.STACKS.items():
         second = [place for place in places(again, stack) if place]
@@ -205,7 +212,7 @@ def _vectors(
         yield _question(OUTPUT_BIAS, biases, weights, False)
     modules = Counter(parts.paths(name, found)[0] for name in shapes)
     norms = [parts.paths(name, found)[0] for name, shape in shapes.items() if tuple(shape) == (width,)]
-    norms = [module for module in norms if module and modules[module] <= 2]
+    norms = [module for module in norms if module and modules[module] <= 2 and "emb" not in module.lower()]
     there = {stack for stack in LAYERS if f"{stack}.final_norm.weight" in found.sources}
     for name, stack in parts.FINAL.items():
         if norms and found.n_layers(stack) and stack not in there and name not in answers:

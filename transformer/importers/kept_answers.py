@@ -54,7 +54,7 @@ def paths_of(source: Path) -> list[Path]:
 
 def read(source: Path, *, inside: Path | None = None) -> Kept:
     """The answers that are kept for a file or folder; a `CheckpointError` where their file is damaged."""
-    own, unused = paths_of(source)[-1].name, []
+    own, unused = paths_of(source)[-1].name, list[Sentence]()
     for path in dict.fromkeys(paths_of(source)):
         there = _content(path, inside)
         if there is None:

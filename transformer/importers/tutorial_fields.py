@@ -85,6 +85,11 @@ def understand(
     sizes = shapes(found, weights, {})
     _check_ranks(found, sizes, weights)
     found, shared = _shared(found, weights)
+    if answers.get("tie_output") is True and "output_table" in found.sources:
+        raise ClauseError(
+            "tie_output: the output layer {name} is not the target's embedding table, so the answer is false",
+            name=shown(found.sources["output_table"].source),
+        )
     found, positions = _positions(found, weights, answers)
     sizes = {name: shape for name, shape in sizes.items() if name in found.sources}
     bare = bare_fields(found, weights, _asked(sizes))
@@ -188,10 +193,15 @@ def _moved(table: Tensor) -> tuple[Sentence, tuple[str, ...]] | None:
     for first, start in product(range(3), range(min(3, len(table) - 1))):  # row `first` is the position `start`
         formula = sinusoidal_table(len(table) - first + start, table.size(1))[start:]
         if float((table[first:] - formula).abs().max()) <= SINUSOID:
-            why = say("From row {first} on, the table of positions is the sinusoids from position {start} on; rows "
-                      "before that are something else, such as zeros for padding. The answer {learned} reads the "
-                      "table from row 0 on. If your code begins at another row, remove the rows before it and save "
-                      "the model again.", first=first, start=start, learned="learned")  # fmt: skip
+            why = say(
+                "From row {first} on, the table of positions is the sinusoids from position {start} on; rows "
+                "before that are something else, such as zeros for padding. The answer {learned} reads the "
+                "table from row 0 on. If your code begins at another row, remove the rows before it and save "
+                "the model again.",
+                first=first,
+                start=start,
+                learned="learned",
+            )
             return why, ("learned", *(["sinusoidal"] if start == 0 else []))
     return None
 

@@ -36,8 +36,7 @@ class Unwrapped:
 def unwrapped(content: Any, *, label: str) -> Unwrapped:
     """Find the weights in what a file holds, as `pickles.opened` gives it; refuses none, and odd tensors."""
     if not isinstance(content, Mapping):
-        known = {Tied: say("a tensor"), list: say("a list")}
-        found = known.get(type(content)) or shown(content)
+        found = {Tied: say("a tensor"), list: say("a list")}.get(type(content)) or shown(content)
         raise CheckpointError(
             "{label}: expected a dictionary of named tensors, found {found}. {remedy}",
             label=label,
@@ -88,9 +87,9 @@ def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str,
         inside = content.get(name)
         if isinstance(inside, Mapping) and _has_tensors(inside):
             state, path = _state_of(inside)
-            own = _named(state)
-            again = [key for key, other in content.items() if own.keys() <= (there := _named(other)).keys() and any(
-                there[one] != own[one] for one in own)]  # fmt: skip
+            named = {key: _named(other) for key, other in content.items()}
+            own = named[name]
+            again = [key for key, one in named.items() if own.keys() <= one.keys() and not own.items() <= one.items()]
             if again:
                 return {key: content[key] for key in (name, *again)}, ()
             output = content.get(OUTPUT)
@@ -100,11 +99,11 @@ def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str,
     return content, ()
 
 
-def _named(content: Any) -> dict[str, Any]:
+def _named(content: Any) -> dict[str, str]:
     """The tensors of a dictionary by their names without what wrappers and savers put before them."""
-    flat = dict(_flat(_state_of(content)[0])) if isinstance(content, Mapping) else {}
-    return {name.replace(COMPILED, "").removeprefix(DATA_PARALLEL): one for name, one in flat.items()
-            if isinstance(one, Tied)}  # fmt: skip
+    flat = _flat(_state_of(content)[0]) if isinstance(content, Mapping) else ()
+    there = {name.replace(COMPILED, ""): one.name for name, one in flat if isinstance(one, Tied)}
+    return {name.removeprefix(DATA_PARALLEL): one for name, one in there.items()}
 
 
 def _has_tensors(content: Any) -> bool:
@@ -124,16 +123,16 @@ def _flat(state: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any
 
 
 def _check_odd(flat: Mapping[str, Any], label: str) -> None:
-    packed = ((name, one) for name, value in flat.items() if "_packed_params" in name and isinstance(value, list)
-              for one in value)  # fmt: skip
-    for name, value in (*packed, *flat.items()):
-        if isinstance(value, Odd) and value.is_tensor:
+    for name, value in flat.items():
+        inside = value if "_packed_params" in name and isinstance(value, list) else [value]
+        odd = next((one for one in inside if isinstance(one, Odd) and one.is_tensor), None)
+        if odd is not None:
             raise CheckpointError(
                 "{label}: tensor {tensor} is {kind}, but it must consist of plain numbers; save it as a dense "
                 "float32 tensor.",
                 label=label,
                 tensor=shown(name),
-                kind=ODD_TENSORS.get(value.kind, value.kind),
+                kind=ODD_TENSORS.get(odd.kind, odd.kind),
             )
 
 

@@ -306,3 +306,12 @@ def test_sinusoids_moved_by_some_rows_are_said_and_asked_about(tmp_path, zeros, 
         assert load(path, answers=S1 | {"positions": answer}).config.positions == answer
     if choices[1:]:
         assert same(path, model, S1 | {"positions": "sinusoidal"})
+
+
+def test_an_output_that_is_the_sources_table_cannot_be_tied_to_the_targets(tmp_path):
+    model = article((19, 19))
+    model.fc_out.weight = model.encoder.embedding.weight
+    path = saved(tmp_path / "m.pt", model.state_dict())
+    with pytest.raises(CheckpointError, match=r"tie_output: the output layer .* is not the target's"):
+        load(path, answers=S1 | {"tie_output": True})
+    assert same(path, model)

@@ -78,7 +78,7 @@ def test_an_encoder_with_another_head_is_not_asked_about(tmp_path, extra):
 def test_what_takes_part_outside_the_layers_is_named_and_not_offered(tmp_path, name, shape, what):
     state = at_random(TorchModel()).state_dict() | {name: torch.ones(shape), "aux_head.weight": torch.ones(5, 16)}
     path = saved(tmp_path / "m.pt", state)
-    report = preview(path, answers=SAID | {"encoder_norm": "none", "decoder_norm": "none"}).report
+    report = preview(path, answers=SAID).report
     (question,) = (one for one in report.asked if one.name == "ignored")
     assert [one.value for one in question.choices] == ["aux_head.weight"]
     assert f"{name}: {what}" in question.evidence
