@@ -44,43 +44,45 @@ class Kept:
 def paths_of(source: Path) -> list[Path]:
     """Where the answers of a file or folder may be kept, usual places first; in a folder under any name."""
     if source.is_dir():
-        names = ("model", model_of(source) or "model")
+        names = ("model", own := model_of(source) or "model", f"{own}.own")
         return [*sorted(source.glob(f"*{ENDING}")), *(source / f"{name}{ENDING}" for name in names)]
     bare = source
     while bare.suffix.lower() in _ENDINGS:  # an upload is called `model.pt.safetensors`
         bare = bare.with_suffix("")
-    return [one.with_name(one.name + ENDING) for one in (bare, source)]
+    return [source.with_name(name + ENDING) for name in (bare.name, source.name, f"{source.name}.own")]
 
 
 def read(source: Path, *, inside: Path | None = None) -> Kept:
     """The answers that are kept for a file or folder; a `CheckpointError` where their file is damaged."""
-    own, unused = paths_of(source)[-1].name, list[Sentence]()
-    for path in dict.fromkeys(paths_of(source)):
-        there = _content(path, inside)
-        if there is None:
-            continue
-        other = there.pop(WRITTEN_FOR, None)
-        if other is None or other == model_of(source, inside):
-            return Kept(path.name, there, tuple(unused))
-        unused.append(
-            say(
-                "The answers in {file} are not used, as they were written for {other}. If they are right for this "
-                "model, too, copy them into {own} without the line {key}.",
-                file=path.name,
-                other=str(other),
-                own=own,
-                key=WRITTEN_FOR,
-            )
+    own, others = _own(source, inside)
+    answers = {name: value for name, value in _content(own, inside).items() if name != WRITTEN_FOR}
+    unused = [
+        say(
+            "The answers in {file} are not used, as they were written for {other}. If they are right for this "
+            "model, too, copy them into {own} without the line {key}.",
+            file=path.name,
+            other=str(other),
+            own=own.name,
+            key=WRITTEN_FOR,
         )
-    return Kept(own, {}, tuple(unused))
+        for path, other in others.items()
+    ]
+    return Kept(own.name, answers, () if answers else tuple(unused))
 
 
 def write(source: Path, answers: Mapping[str, Any]) -> Path:
     """Keep answers of a file or folder, and return where; what was written for another model stays as it is."""
-    fits = (path for path in paths_of(source) if (_content(path) or {}).get(WRITTEN_FOR) in (None, model_of(source)))
-    path = next(fits, paths_of(source)[-1])
+    path, _ = _own(source)
     path.write_text(json.dumps({WRITTEN_FOR: model_of(source), **answers}, indent=1) + "\n", encoding="utf-8")
     return path
+
+
+def _own(source: Path, inside: Path | None = None) -> tuple[Path, dict[Path, Any]]:
+    """Where a model's answers are, or may be written; and which places others' answers take, and whose."""
+    paths = sorted(dict.fromkeys(paths_of(source)), key=lambda path: not path.is_file())
+    there = {path: _content(path, inside).get(WRITTEN_FOR) for path in paths}
+    others = {path: name for path, name in there.items() if name not in (None, model_of(source, inside))}
+    return next((path for path in paths if path not in others), paths[-1]), others
 
 
 def model_of(source: Path, inside: Path | None = None) -> str:
@@ -94,12 +96,10 @@ def model_of(source: Path, inside: Path | None = None) -> str:
     return kept if last == SUFFIXES[0] and Path(kept).suffix.lower() in _ENDINGS else name  # of an upload
 
 
-def _content(path: Path, inside: Path | None = None) -> dict[str, Any] | None:
-    """What a file of answers holds; None if it is not there."""
+def _content(path: Path, inside: Path | None = None) -> dict[str, Any]:
+    """What a file of answers holds; nothing if it is not there."""
     files = FolderFiles(path.parent, inside=inside)
-    if not files.has(path.name):
-        return None
-    answers = files.json(path.name, limit=MOST_BYTES)
+    answers = files.json(path.name, limit=MOST_BYTES) if files.has(path.name) else {}
     if not isinstance(answers, dict):
         raise CheckpointError(
             "{label}: expected answers by the names of fields, such as {example}; delete the file to answer anew.",

@@ -118,7 +118,7 @@ def test_answers_of_another_model_are_neither_used_nor_overwritten(tmp_path, cap
         code = main(["import", str(tmp_path / name), "--out", str(tmp_path / f"{name}.out{len(more)}"), *more])
         return code, capsys.readouterr().out
 
-    for name in ("model.pth", "model.safetensors", "run-0.1", "run-0.2"):
+    for name in ("model.pth", "model.safetensors", "run-0.1", "run-0.2", "model"):
         save_file(state(), tmp_path / name)
     for first, second, kept in (
         ("model.pth", "model.safetensors", "model"), ("run-0.1", "run-0.2", "run-0.1"),
@@ -134,6 +134,9 @@ def test_answers_of_another_model_are_neither_used_nor_overwritten(tmp_path, cap
         assert json.loads((tmp_path / f"{second}.answers.json").read_text())["n_heads"] == 2
         assert [transformer.load(tmp_path / one).config.n_heads for one in (first, second)] == [SAID["n_heads"], 2]
     kept = tmp_path / "model.answers.json"
+    assert run("model", *as_arguments(SAID))[0] == 0  # whose own place is taken
+    assert json.loads(kept.read_text())["written_for"] == "model.pth"
+    assert transformer.load(tmp_path / "model").config.n_heads == SAID["n_heads"]
     kept.write_text(json.dumps({**json.loads(kept.read_text()), "written_for": "other.pt"}))
     with pytest.raises(QuestionsError, match=r"model.answers.json are not used, as they were written for other.pt"):
         transformer.load(tmp_path / "model.pth")
