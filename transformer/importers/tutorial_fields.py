@@ -194,7 +194,7 @@ def _moved(table: Tensor) -> tuple[Sentence, tuple[str, ...]] | None:
         formula = sinusoidal_table(len(table) - first + start, table.size(1))[start:]
         if float((table[first:] - formula).abs().max()) <= SINUSOID:
             why = say(
-                "From row {first} on, the table of positions is the sinusoids from position {start} on; rows "
+                "From row {first} on, the table of positions is the sinusoids from p = {start} on; rows "
                 "before that are something else, such as zeros for padding. The answer {learned} reads the "
                 "table from row 0 on. If your code begins at another row, remove the rows before it and save "
                 "the model again.",
