@@ -4,7 +4,6 @@ Nothing is written while questions are open: the report lists them, and with `--
 """
 
 import argparse
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,17 +74,18 @@ def answers_of(given: Iterable[str]) -> dict[str, Any]:
 
 def keep_answers(source: Path, answers: Mapping[str, Any]) -> str:
     """Keep answers that opened a model, with those that are kept already; what became of that, to be printed."""
-    from transformer.importers.kept_answers import path_of, read
+    from transformer.importers.kept_answers import read, write
     from transformer.importers.opening import kind_of
 
     place = kind_of(source)[1]
-    path, kept = path_of(place), read(place).answers
-    if {**kept, **answers} == kept:
-        return f"answers read from {path}" if kept else ""
+    kept = read(place)
+    folder = place if place.is_dir() else place.parent
+    if {**kept.answers, **answers} == kept.answers:
+        return f"answers read from {folder / kept.file}" if kept.answers else ""
     try:
-        path.write_text(json.dumps({**kept, **answers}, indent=1) + "\n", encoding="utf-8")
+        path = write(place, {**kept.answers, **answers})
     except OSError as error:
-        return f"the answers could not be kept in {path}: {error.strerror}"
+        return f"the answers could not be kept in {folder}: {error.strerror}"
     return f"answers kept in {path}, and read from there the next time"
 
 

@@ -8,6 +8,7 @@ anything concluded from what a file lacks while it has a tensor that may be it. 
 offered as one that the model does without; whoever knows better can name it.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from transformer.importers.keys import Match, Taken, match
 from transformer.importers.matching import PREFIX, WITHOUT, places, rivals, unused
 from transformer.importers.report import Field, ask
 from transformer.importers.reshapes import AS_IS, FLATTENED, FLATTENED_FOR_BOTH
-from transformer.importers.tutorial_fields import Understanding, output_behind, stack_unsaid
+from transformer.importers.tutorial_fields import Understanding, outputs_behind, stack_unsaid
 from transformer.importers.tutorials import LAYERS, POSITION_OF, TUTORIALS
 from transformer.importers.weights import Weights
 from words import Sentence, joined, say, say_n
@@ -48,6 +49,13 @@ _WHY = {
     POSITIONS: say("No tensor's name suggests a table of positions; perhaps a formula computes the positions."),
     OUTPUT_BIAS: say("No tensor's name suggests a bias of the output layer; perhaps it has none."),
 }
+_OUTPUT = say("an output layer")
+_SOUNDS = (  # what is in the names of what a result depends on, outside the layers; the last one counts
+    (r"emb|segment|token_?type|lang", say("an embedding")),
+    (r"norm|(^|[._])ln([._\d]|$)|emb\w*ln", say("a norm")),
+    (r"alibi|slope|rel\w*(pos|bias|att)", say("positions that are added to scores")),
+    (r"inv_freq|rotary|rope|freqs|(cos|sin)_cached", say("rotary positions")),
+)
 _NORM = say("No tensor's name suggests a norm after the last layer; perhaps there is none.")
 _MODELS = say("The file has several models, behind different prefixes. Choose one.")
 _SEVERAL = say("The names of several tensors suggest the same part of the model.")
@@ -84,7 +92,9 @@ def with_questions(
     missing = understood.report.missing
     inside = [*parts.questions(found, missing, unused(found), weights), *parts.stacks(found, answers)]
     outside = _questions(understood, values, weights, answers)
-    asked = several or {one.name: one for one in (*_doubles(found, answers), *inside, *outside) if one.choices}
+    asked = several or {
+        one.name: one for one in (*_doubles(found, weights, answers), *inside, *outside) if one.choices
+    }
     offered = {name for one in asked.values() for choice in one.choices for name in str(choice.value).split(",")}
     rest = [name for name in found.left_over if name not in offered and not offered & set(parts.paths(name, found))]
     if rest and not missing and not several and asked.keys().isdisjoint(parts.STACKS):
@@ -108,26 +118,49 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) ->
     if within:
         why = joined(" ", [why, say("Weights inside layers take part in what the model computes, so those are not "
                                     "offered. Type their names if you are sure.")])  # fmt: skip
-    outside = [name for name in rest if name not in within]
+    output = dict.fromkeys(outputs_behind(found, weights, named=False), _OUTPUT)
+    sounds = {name: what for name in rest for sound, what in _SOUNDS if re.search(sound, name.lower())}
+    used = {name: what for name, what in (output | sounds).items() if name in rest and name not in within}
+    if used:
+        named = joined(", ", [say("{name}: {what}", name=name, what=what) for name, what in used.items()])
+        why = joined(
+            " ",
+            [
+                why,
+                say(
+                    "Some seem to take part in what the model computes. They cannot be read here, so "
+                    "they are not offered ({named}).",
+                    named=named,
+                ),
+            ],
+        )
+    outside = [name for name in rest if name not in within and name not in used]
     groups = [next((f"{one}*" for one in copied if name.startswith(one)), name) for name in outside]
     before = said.split(",") if isinstance(said, str) else said
     return ask(IGNORED, why, *before, *groups)
 
 
-def _doubles(found: Match, answers: Mapping[str, Any]) -> Iterator[Field]:
+def _doubles(found: Match, weights: Weights, answers: Mapping[str, Any]) -> Iterator[Field]:
     """Questions about tables, and layers as a whole, that a file has twice."""
     again = match(TUTORIALS, found.left_over, prefix=found.prefix)
     for question in TABLES:
         second = [one.source for one in again.taken if one.targets == (question,)]
         if second and question in found.sources and question not in answers:
             yield ask(question, _SEVERAL, found.sources[question].source, *second)
-    names, output = stack_unsaid(found, answers), output_behind(found)
-    if names and output:
+    sides = {POSITION_OF[stack] for stack in LAYERS if found.n_layers(stack)}
+    second = [one.source for one in again.taken if sides & {*one.targets}]
+    if second and POSITIONS not in answers:
+        first = [found.sources[one].source for one in sides if one in found.sources]
+        yield ask(POSITIONS, _SEVERAL, *(first or ["sinusoidal"]), *second)
+    over, outputs = (outputs_behind(found, weights, named=one) for one in (False, True))
+    names = stack_unsaid(found, answers, whatever_named=bool(over))
+    if names and outputs:
         why = say(
-            "The name {name} does not show whether its layer belongs to an encoder or a decoder. The file also has "
-            "an output layer, {output}, so the layers may be a decoder's.",
+            "Layers such as that of {name} are a decoder's where a causal mask hides later tokens, and an "
+            "encoder's where there is none; names do not decide it. The file also has an output layer, "
+            "{output}, so they may be a decoder's.",
             name=shown(names[0]),
-            output=shown(output),
+            output=shown(outputs[0]),
         )
         yield ask("decoder_layers", why, *places(found, "encoder"), parts.NONE)
     for question, stack in parts.STACKS.items():
@@ -179,7 +212,7 @@ def _vectors(
         yield _question(OUTPUT_BIAS, biases, weights, False)
     modules = Counter(parts.paths(name, found)[0] for name in shapes)
     norms = [parts.paths(name, found)[0] for name, shape in shapes.items() if tuple(shape) == (width,)]
-    norms = [module for module in norms if module and modules[module] <= 2]
+    norms = [module for module in norms if module and modules[module] <= 2 and "emb" not in module.lower()]
     there = {stack for stack in LAYERS if f"{stack}.final_norm.weight" in found.sources}
     for name, stack in parts.FINAL.items():
         if norms and found.n_layers(stack) and stack not in there and name not in answers:

@@ -12,7 +12,7 @@ from typing import Any
 from transformer.errors import ClauseError, shown
 from transformer.importers import parts
 from transformer.importers.keys import Match, Taken, best_match, match, prefixes
-from transformer.importers.tutorials import LAYERS, TABLES, TUTORIALS
+from transformer.importers.tutorials import LAYERS, POSITION_OF, TABLES, TUTORIALS
 from transformer.importers.weights import Weights
 from words import say
 
@@ -93,7 +93,7 @@ def _single(found: Match, called: Mapping[str, str]) -> Match:
             gone |= {one.source for one in taken if twice}
     seen: set[str] = set()
     for one in found.taken:
-        if one.targets[0] in TABLES:
-            gone |= {one.source} if one.targets[0] in seen else set()
-            seen.add(one.targets[0])
+        if {*one.targets} <= {*TABLES, *POSITION_OF.values()}:
+            gone |= {one.source} if seen & {*one.targets} else set()
+            seen |= {*one.targets}
     return found.leaving(gone)

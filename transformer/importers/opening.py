@@ -79,15 +79,14 @@ class QuestionsError(CheckpointError):
         self.report = report
         field = report.asked[0]
         example = {field.name: field.choices[0].value if field.choices else 0}
-        super().__init__(
-            say(
-                "{source}: some fields need an answer: {questions}. Give each answer under the name of its field, "
-                "for example answers={example}.",
-                source=report.source,
-                questions=joined("; ", [question(one) for one in report.asked]),
-                example=repr(example),
-            )
+        said = say(
+            "{source}: some fields need an answer: {questions}. Give each answer under the name of its field, "
+            "for example answers={example}.",
+            source=report.source,
+            questions=joined("; ", [question(one) for one in report.asked]),
+            example=repr(example),
         )
+        super().__init__(joined(" ", [said, *report.unused_answers]))
 
     def __reduce__(self) -> tuple[object, ...]:
         return QuestionsError, (self.report,)

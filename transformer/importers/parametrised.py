@@ -29,7 +29,7 @@ _KINDS: tuple[tuple[str, Sentence, Sentence], ...] = (  # what a name has in it
         _QUANTISED,
         say("Save the model without quantisation, in float32 or a 16-bit format."),
     ),
-    (r"weight_orig$|weight_mask$", say("a weight with spectral normalisation or pruning"), _REMOVE),
+    (r"(weight|bias)_(orig|mask)$", say("a weight with spectral normalisation or pruning"), _REMOVE),
     (r"(^|\.)parametrizations\.", say("a parametrised weight"), _REMOVE),
 )
 _SMALL = ("I8", "U8", "F8_E4M3", "F8_E5M2")

@@ -104,12 +104,12 @@ def paths(name: str, found: Match) -> list[str]:
 
 def _called(own: str, said: Mapping[str, list[str]], norms: set[tuple[str, str]]) -> str | None:
     name = own
-    for part, stack in STACKS.items():
+    for part in sorted(STACKS, key=lambda one: said.get(one) == [NONE]):  # which says nothing of the others'
         place = next((one.removesuffix(".") for one in said.get(part, ()) if name.startswith(f"{one}.")), None)
         if place is not None:
-            name = f"{LAYERS[stack][0]}{name.removeprefix(place)}"
+            name = f"{LAYERS[STACKS[part]][0]}{name.removeprefix(place)}"
             break
-        if part in said and any(re.match(rf"{re.escape(known)}\.\d+\.", name) for known in LAYERS[stack]):
+        if part in said and any(re.match(rf"{re.escape(known)}\.\d+\.", name) for known in LAYERS[STACKS[part]]):
             return f"?{name}"  # of other layers, which the table would know
     for part, stack in FINAL.items():
         if name.rpartition(".")[0] in said.get(part, ()):

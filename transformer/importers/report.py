@@ -98,6 +98,7 @@ class ImportReport:
     fields: tuple[Field, ...]  # every field of the config that is not at its default
     notes: tuple[Sentence, ...] = ()  # sentences about the rest
     pieces: tuple[str, ...] = ()  # the files of the tokenizers; none if texts are typed as ids
+    unused_answers: tuple[Sentence, ...] = ()  # notes about kept answers of other models, said with questions, too
 
     @property
     def left_over(self) -> tuple[str, ...]:

@@ -10,10 +10,14 @@ up: what stands in for a part that is not there changes nothing, and the report 
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from types import MappingProxyType
 from typing import Any
+
+from torch import Tensor
 
 from transformer.errors import ClauseError, shown
 from transformer.importers import parts
@@ -76,19 +80,41 @@ def understand(
     found = alone(settle(matched(weights, answers)))
     found = completed(found, weights, joined=answers.get("out_proj") != parts.NONE)
     check(found, label=weights.label)
+    _check_final(found, weights, answers)
     known = frozenset(found.sources)
     sizes = shapes(found, weights, {})
     _check_ranks(found, sizes, weights)
     found, shared = _shared(found, weights)
-    found, positions = _positions(found, weights)
+    if answers.get("tie_output") is True and "output_table" in found.sources:
+        raise ClauseError(
+            "tie_output: the output layer {name} is not the target's embedding table, so the answer is false",
+            name=shown(found.sources["output_table"].source),
+        )
+    found, positions = _positions(found, weights, answers)
     sizes = {name: shape for name, shape in sizes.items() if name in found.sources}
     bare = bare_fields(found, weights, _asked(sizes))
     fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
     fields = [*(one for one in fields if one.name not in bare), *bare.values()]
     rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
     fields = [_evident(one, weights.evidence, rows) for one in fields]
-    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, answers)
+    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights, answers)
     return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
+
+
+def _check_final(found: Match, weights: Weights, answers: Mapping[str, Any]) -> None:
+    """Refuse a norm behind one stack of two, unless a tensor that is not known may be the other's."""
+    ends = {stack: found.sources.get(f"{stack}.final_norm.weight") for stack in POSITION_OF if found.n_layers(stack)}
+    norms = [one.source for one in ends.values() if one is not None]
+    other = next((stack for stack, one in ends.items() if one is None), "")
+    unknown = any(
+        weights.tensors[name].shape == weights.tensors[norm].shape for name in unused(found) for norm in norms
+    )
+    if norms and other and (not unknown or answers.get(f"{other}_norm") == parts.NONE):
+        raise ClauseError(
+            "{norm} is a norm behind the last layer of one stack, and there is none behind that of the other; this "
+            "program needs both or neither, so if your model has both, save it whole",
+            norm=shown(norms[0]),
+        )
 
 
 def _check_ranks(found: Match, sizes: Shapes, weights: Weights) -> None:
@@ -135,26 +161,49 @@ def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
     return found, [*fields, ask("tie_output", why, True, False)]
 
 
-def _positions(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
+def _positions(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tuple[Match, list[Field]]:
     """The tables of positions: the formula's, or learned."""
     there = [table for table in POSITION_OF.values() if table in found.sources]
     if not there:
         why = say("The file has no table of positions; perhaps a formula computes the positions.")
         unknown = say("Without a table of positions, the number of positions is unknown.")
         return found, [ask("positions", why, "sinusoidal", "none"), ask("max_len", unknown)]
-    differences, lengths = [], []
+    differences, lengths, moved = [], [], None
     for one in {found.sources[table] for table in there}:
         table = one.reshape.apply(weights.read(one.source), {})[0]
         lengths.append(len(table))
         differences.append(float((table - sinusoidal_table(*table.shape)).abs().max()))
+        moved = _moved(table) if moved is None else moved
     rows = inferred("max_len", min(lengths), say("The table of positions has this many rows."))
     difference = max(differences)
+    if moved is not None and not all(one <= SINUSOID for one in differences):
+        field = ask("positions", moved[0], *moved[1])
+        formula = answers.get("positions") == "sinusoidal"
+        return found.without(there, say("the formula computes it")) if formula else found, [field, rows]
     if not all(one <= SINUSOID for one in differences):  # NaN is not
         why = say("The table of positions differs from the sinusoids by up to {most:.2g}.", most=difference)
         return found, [inferred("positions", "learned", why), rows]
     why = say("The table of positions matches the sinusoids; the difference is at most {most:.1g}.", most=difference)
     found = found.without(there, say("the formula computes it"))
     return found, [inferred("positions", "sinusoidal", why), rows]
+
+
+def _moved(table: Tensor) -> tuple[Sentence, tuple[str, ...]] | None:
+    """What is said of a table that is the formula's but for its first rows, or moved by some; and the answers."""
+    for first, start in product(range(3), range(min(3, len(table) - 1))):  # row `first` is the position `start`
+        formula = sinusoidal_table(len(table) - first + start, table.size(1))[start:]
+        if float((table[first:] - formula).abs().max()) <= SINUSOID:
+            why = say(
+                "From row {first} on, the table of positions is the sinusoids from p = {start} on; rows "
+                "before that are something else, such as zeros for padding. The answer {learned} reads the "
+                "table from row 0 on. If your code begins at another row, remove the rows before it and save "
+                "the model again.",
+                first=first,
+                start=start,
+                learned="learned",
+            )
+            return why, ("learned", *(["sinusoidal"] if start == 0 else []))
+    return None
 
 
 def _sizes(found: Match, sizes: Shapes) -> Iterator[Field]:
@@ -347,24 +396,37 @@ def bare_fields(found: Match, weights: Weights, asked: Iterable[Field]) -> dict[
     return {one.name: one for one in fields}
 
 
-def stack_unsaid(found: Match, answers: Mapping[str, Any]) -> list[str]:
+def stack_unsaid(found: Match, answers: Mapping[str, Any], *, whatever_named: bool = False) -> list[str]:
     """The names of layers read as an encoder's that do not say which stack they are of, nor does an answer."""
     names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
-    return [] if answers.keys() & set(parts.STACKS) or any("enc" in name.lower() for name in names) else names
+    said = not whatever_named and any("enc" in name.lower() for name in names)
+    return [] if said or answers.keys() & set(parts.STACKS) else names
 
 
-def output_behind(found: Match) -> str | None:
-    """An output layer that is left over behind layers read as an encoder's: they may well be a decoder's."""
-    outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]}
-    return next((name for name in found.left_over if name in outputs), None)
+def outputs_behind(found: Match, weights: Weights, *, named: bool = True) -> list[str]:
+    """What is left over of an output layer behind layers that are all an encoder's: they may well be a decoder's.
+
+    It is a table or a vector over the vocabulary; if `named`, also what has a name that is usual for an output.
+    """
+    if found.n_layers("decoder") or _FIRST not in found.sources:
+        return []
+    inside = parts.in_layers(found, found.left_over)
+    shapes = {name: weights.tensors[name].shape for name in found.left_over if name not in inside}
+    width = weights.tensors[found.sources[_FIRST].source].shape[1]
+    taken = [weights.tensors[found.sources[one].source].shape for one in ("src_table",) if one in found.sources]
+    tables = Counter(shape for shape in (*taken, *shapes.values()) if len(shape) == 2 and shape[1] == width)
+    rows = {shape[0] for shape, n in tables.items() if n > 1 or shape in taken}
+    outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]} if named else set()
+    over = {(n, width) for n in rows} | {(n,) for n in rows}
+    return [name for name, shape in shapes.items() if tuple(shape) in over or name in outputs]
 
 
-def notes_of(found: Match, answers: Mapping[str, Any]) -> tuple[Sentence, ...]:
+def notes_of(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tuple[Sentence, ...]:
     """What was taken for granted of layers whose names do not say which stack they are of."""
     notes = list[Sentence]()
     if any(one.reshape is UNIT_VECTORS for one in found.taken):
         notes.append(say("The file has no embeddings, so the unit vector of dimension i represents piece i."))
-    if stack_unsaid(found, answers) and output_behind(found) is None:
+    if stack_unsaid(found, answers) and not outputs_behind(found, weights):
         notes.append(
             say(
                 "The tensor names do not show whether the layers belong to an encoder or a decoder. They are read as "

@@ -5,6 +5,7 @@ output of the reader's, and articles that write the model out. Each component is
 called, most usual first. A model may have its layers from one, its norms from another.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -179,6 +180,7 @@ def alone(found: Match) -> Match:
         return found
     (stack,) = stacks
     two_norms = not any(".cross_attn." in name for name in found.sources)
+    found = _with_final_norm(found, stack)
     outputs = {"output_table", "output_bias"} if stack == "encoder" else set()
     table = replace(found.table, name=ALONE[stack])
     if POSITION_OF[stack] in found.sources:  # a table of the other side's is no second one
@@ -187,6 +189,18 @@ def alone(found: Match) -> Match:
     one_table = "src_table" not in found.sources
     taken = tuple(_alone(one, stack, two_norms=two_norms, one_table=one_table) for one in found.taken)
     return replace(found, table=table, taken=taken)
+
+
+def _with_final_norm(found: Match, stack: str) -> Match:
+    """The match in which a norm beside the only stack's layers is its own: nn.TransformerEncoder's, in a decoder."""
+    (other,) = {*LAYERS} - {stack}
+    ours, theirs = f"{stack}.final_norm.", f"{other}.final_norm."
+    beside = tuple(re.sub(r"layers\.(\d+\.)?$", "", begin) for begin in found.layers)
+    its = [one.source for one in found.taken if one.targets[0].startswith(theirs)]
+    if any(name.startswith(ours) for name in found.sources) or not all(name.startswith(beside) for name in its):
+        return found.leaving(its)
+    taken = (replace(one, targets=tuple(name.replace(theirs, ours) for name in one.targets)) for one in found.taken)
+    return replace(found, taken=tuple(taken))
 
 
 def _alone(one: Taken, stack: str, *, two_norms: bool, one_table: bool) -> Taken:

@@ -100,7 +100,7 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
     folder, name = located(source)
     files = FolderFiles(folder, inside=inside, labels={name: as_typed(source, inside)} if name else {})
     with ExitStack() as stack:
-        name = name or _chosen(files, folder)
+        name = name or chosen(files, folder)
         if name == INDEX:
             yield _of_places(files.name, _sharded(files, stack))
         elif files.has(name + OUTLINE):
@@ -148,7 +148,7 @@ def _kind(files: FolderFiles, name: str) -> kinds.Kind:
     return kind or "tensors"  # one that is damaged says itself how
 
 
-def _chosen(files: FolderFiles, folder: Path) -> str:
+def chosen(files: FolderFiles, folder: Path) -> str:
     """The file of weights in a folder."""
     for name in (WHOLE, INDEX, PICKLED):
         if files.has(name):

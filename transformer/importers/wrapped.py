@@ -36,7 +36,7 @@ class Unwrapped:
 def unwrapped(content: Any, *, label: str) -> Unwrapped:
     """Find the weights in what a file holds, as `pickles.opened` gives it; refuses none, and odd tensors."""
     if not isinstance(content, Mapping):
-        found = say("a tensor") if isinstance(content, Tied) else shown(content)
+        found = {Tied: say("a tensor"), list: say("a list")}.get(type(content)) or shown(content)
         raise CheckpointError(
             "{label}: expected a dictionary of named tensors, found {found}. {remedy}",
             label=label,
@@ -82,16 +82,28 @@ def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str
 
 
 def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """The dictionary with the weights, and the keys that lead to it."""
+    """The dictionary with the weights, and the keys that lead to it; none lead to several models: which is asked."""
     for name in NAMES:
         inside = content.get(name)
         if isinstance(inside, Mapping) and _has_tensors(inside):
             state, path = _state_of(inside)
+            named = {key: _named(other) for key, other in content.items()}
+            own = named[name]
+            again = [key for key, one in named.items() if own.keys() <= one.keys() and not own.items() <= one.items()]
+            if again:
+                return {key: content[key] for key in (name, *again)}, ()
             output = content.get(OUTPUT)
             if isinstance(output, Mapping) and _has_tensors(output):
                 state = {**state, OUTPUT: output}
             return state, (name, *path)
     return content, ()
+
+
+def _named(content: Any) -> dict[str, str]:
+    """The tensors of a dictionary by their names without what wrappers and savers put before them."""
+    flat = _flat(_state_of(content)[0]) if isinstance(content, Mapping) else ()
+    there = {name.replace(COMPILED, ""): one.name for name, one in flat if isinstance(one, Tied)}
+    return {name.removeprefix(DATA_PARALLEL): one for name, one in there.items()}
 
 
 def _has_tensors(content: Any) -> bool:
@@ -104,20 +116,23 @@ def _flat(state: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any
     """All values by dotted names: some save their encoder and their decoder as two dictionaries in one."""
     for key, value in state.items():
         if isinstance(value, Mapping) and _has_tensors(value):
-            yield from _flat(value, f"{before}{key.removesuffix('_state_dict')}.")
+            short = key.removesuffix("_state_dict")
+            yield from _flat(value, f"{before}{key if short in state else short}.")
         else:
             yield f"{before}{key}", value
 
 
 def _check_odd(flat: Mapping[str, Any], label: str) -> None:
     for name, value in flat.items():
-        if isinstance(value, Odd) and value.is_tensor:
+        inside = value if "_packed_params" in name and isinstance(value, list) else [value]
+        odd = next((one for one in inside if isinstance(one, Odd) and one.is_tensor), None)
+        if odd is not None:
             raise CheckpointError(
                 "{label}: tensor {tensor} is {kind}, but it must consist of plain numbers; save it as a dense "
                 "float32 tensor.",
                 label=label,
                 tensor=shown(name),
-                kind=ODD_TENSORS.get(value.kind, value.kind),
+                kind=ODD_TENSORS.get(odd.kind, odd.kind),
             )
 
 

@@ -17,7 +17,7 @@ from transformer.files.files import FolderFiles
 from transformer.importers import candidates, opening, pickles
 from transformer.importers.handed_pieces import Given
 from transformer.importers.imported import Imported
-from transformer.importers.kept_answers import ENDING, path_of
+from transformer.importers.kept_answers import ENDING, paths_of
 from transformer.importers.opening import QuestionsError, kind_of
 from transformer.importers.report import ImportReport
 from transformer.importers.weights import OUTLINE
@@ -171,7 +171,7 @@ def _which(entry: Entry, given: Answers) -> _Which:
     if entry.folder.is_dir():
         names += sorted(file.name for file in entry.folder.iterdir())[:MOST_FILES]
     tokenizers = [str(value) for name, value in given if name in TOKENIZERS]
-    kept = signature(path_of(entry.folder), [""])
+    kept = [one for path in paths_of(entry.folder) for one in signature(path, [""])]
     sign = (*signature(entry.folder, names), *signature(entry.root, tokenizers), *kept)
     return str(entry.folder), str(entry.root), sign, addresses.write(given)
 

@@ -5,7 +5,7 @@ import torch
 from safetensors.torch import save_file, save_model
 
 from tests.transformer.importers.test_opening import PADDED, POST, saved
-from tests.transformer.importers.tutorial_models import STYLES, Article, TorchModel, at_random
+from tests.transformer.importers.tutorial_models import STYLES, Article, TorchModel, at_random, sinusoids
 from transformer.errors import CheckpointError
 from transformer.importers.opening import QuestionsError, load, preview
 from transformer.importers.weights import open_weights
@@ -261,3 +261,57 @@ def test_a_decoder_behind_its_own_name_is_no_encoder(tmp_path):
     values = {one.name: one.value for one in report.fields}
     assert (values["n_encoder_layers"], values["n_decoder_layers"]) == (0, 3)
     assert [one.name for one in report.asked] == ["tie_output"]
+
+
+def test_of_two_models_in_a_dictionary_one_is_chosen(tmp_path):
+    model, other = article(), at_random(article(), seed=1)
+    path = saved(tmp_path / "m.pt", {"model": other.state_dict(), "best_model": model.state_dict()})
+    assert asked(path)["prefix"] == ["model.", "best_model."]
+    for prefix, one in (("best_model", model), ("model", other)):
+        assert same(path, one, S1 | {"prefix": prefix})
+
+
+@pytest.mark.parametrize("formula", [True, False])
+def test_a_second_table_of_positions_is_asked_about(tmp_path, formula):
+    model, own = at_random(TorchModel()), "positional_encoding.pos_embedding"
+    if not formula:
+        model.positional_encoding.pos_embedding += 1
+    path = saved(tmp_path / "m.pt", model.state_dict() | {"decoder_pos.weight": torch.randn(32, 16)})
+    answers = S1 | {"positions": "sinusoidal" if formula else own}
+    assert asked(path)["positions"] == [answers["positions"], "decoder_pos.weight"]
+    assert asked(path, answers) == {"ignored": ["decoder_pos.weight"]}
+    assert same(path, model, answers | {"ignored": "decoder_pos.weight"})
+
+
+def test_a_norm_behind_one_stack_only_is_refused_by_name(tmp_path):
+    state = at_random(TorchModel()).state_dict()
+    some = {name: tensor for name, tensor in state.items() if not name.startswith("transformer.decoder.norm")}
+    with pytest.raises(CheckpointError, match=r"transformer.encoder.norm.weight' is a norm behind the last layer"):
+        preview(saved(tmp_path / "m.pt", some), answers=S1)
+    path = saved(tmp_path / "n.pt", some | {"ends": torch.ones(16)})
+    with pytest.raises(CheckpointError, match="program needs both or neither"):
+        preview(path, answers=S1 | {"decoder_norm": "none"})
+
+
+@pytest.mark.parametrize(("zeros", "start"), [(1, 0), (1, 1), (0, 1), (2, 0)])
+def test_sinusoids_moved_by_some_rows_are_said_and_asked_about(tmp_path, zeros, start):
+    choices = ["learned", *([] if start else ["sinusoidal"])]
+    model = at_random(TorchModel())
+    model.positional_encoding.pos_embedding.data = sinusoids(32, 16).transpose(0, 1)
+    rest = sinusoids(32 - zeros + start, 16)[0, start:]
+    table = torch.cat([torch.zeros(zeros, 16), rest])[:, None]
+    path = saved(tmp_path / "m.pt", model.state_dict() | {"positional_encoding.pos_embedding": table})
+    assert asked(path) == {"positions": choices}
+    for answer in choices:
+        assert load(path, answers=S1 | {"positions": answer}).config.positions == answer
+    if choices[1:]:
+        assert same(path, model, S1 | {"positions": "sinusoidal"})
+
+
+def test_an_output_that_is_the_sources_table_cannot_be_tied_to_the_targets(tmp_path):
+    model = article((19, 19))
+    model.fc_out.weight = model.encoder.embedding.weight
+    path = saved(tmp_path / "m.pt", model.state_dict())
+    with pytest.raises(CheckpointError, match=r"tie_output: the output layer .* is not the target's"):
+        load(path, answers=S1 | {"tie_output": True})
+    assert same(path, model)

@@ -114,6 +114,6 @@ def test_layers_that_may_be_a_decoders_are_not_taken_for_an_encoders(tmp_path):
     path = saved(tmp_path / "m.pt", state)
     (question,) = [one for one in preview(path).report.asked if one.name == "decoder_layers"]
     assert [one.value for one in question.choices] == ["blocks", "none"]
-    assert "'blocks.0.attention.W_q.weight' does not show" in question.evidence
+    assert "such as that of 'blocks.0.attention.W_q.weight' are a decoder's where" in question.evidence
     report = preview(path, answers={"decoder_layers": "blocks"}).report
     assert {one.name: one.value for one in report.fields}["n_decoder_layers"] == 3

@@ -9,7 +9,7 @@ import transformer
 from tests.ui.runs.test_foreign import ANSWERS, state
 from transformer.__main__ import main
 from transformer.errors import CheckpointError
-from transformer.importers.kept_answers import path_of
+from transformer.importers.kept_answers import paths_of
 from transformer.importers.opening import QuestionsError
 
 SAID = dict(ANSWERS)
@@ -49,12 +49,12 @@ def test_what_opened_a_model_once_need_not_be_said_again(model, tmp_path, comman
     assert run(*as_arguments(SAID), out="one") != 2
     printed = capsys.readouterr()
     assert f"answers kept in {path}" in printed.out + printed.err
-    assert json.loads(path.read_text()) == SAID
+    assert json.loads(path.read_text()) == SAID | {"written_for": model.name}
     assert run(out="two") != 2
     printed = capsys.readouterr()
     assert path.name in printed.out + printed.err
     assert run("--set", "n_heads=2", out="three") != 2  # what is said anew counts, and is kept
-    assert json.loads(path.read_text()) == SAID | {"n_heads": 2}
+    assert json.loads(path.read_text()) == SAID | {"n_heads": 2, "written_for": model.name}
     assert transformer.load(model).config.n_heads == 2
 
 
@@ -104,15 +104,57 @@ def test_a_folder_that_cannot_be_written_is_said_and_the_model_examined(model, m
     [
         ("model.pt", "model.answers.json"), ("model.pt.safetensors", "model.answers.json"),
         ("my.model.tar", "my.model.answers.json"), ("weights", "weights.answers.json"),
+        ("run-0.1", "run-0.1.answers.json"), ("epoch=3-loss=0.25.ckpt", "epoch=3-loss=0.25.answers.json"),
     ],
 )  # fmt: skip
 def test_the_file_is_called_as_the_model(tmp_path, name, expected):
-    assert path_of(tmp_path / name) == tmp_path / expected
+    assert paths_of(tmp_path / name)[0] == tmp_path / expected
+
+
+def test_answers_of_another_model_are_neither_used_nor_overwritten(tmp_path, capsys):
+    """`model.safetensors` beside an answered `model.pth`, and versions after a dot."""
+
+    def run(name, *more):
+        code = main(["import", str(tmp_path / name), "--out", str(tmp_path / f"{name}.out{len(more)}"), *more])
+        return code, capsys.readouterr().out
+
+    for name in ("model.pth", "model.safetensors", "run-0.1", "run-0.2", "model"):
+        save_file(state(), tmp_path / name)
+    for first, second, kept in (
+        ("model.pth", "model.safetensors", "model"), ("run-0.1", "run-0.2", "run-0.1"),
+    ):  # fmt: skip
+        kept = tmp_path / f"{kept}.answers.json"
+        assert run(first, *as_arguments(SAID))[0] == 0
+        before = kept.read_text()
+        code, said = run(second)
+        assert code == 2
+        assert ("were written for model.pth" in said) == (first == "model.pth")
+        assert run(second, *as_arguments(SAID | {"n_heads": 2}))[0] == 0
+        assert kept.read_text() == before
+        assert json.loads((tmp_path / f"{second}.answers.json").read_text())["n_heads"] == 2
+        assert [transformer.load(tmp_path / one).config.n_heads for one in (first, second)] == [SAID["n_heads"], 2]
+    kept = tmp_path / "model.answers.json"
+    assert run("model", *as_arguments(SAID))[0] == 0  # whose own place is taken
+    assert json.loads(kept.read_text())["written_for"] == "model.pth"
+    assert transformer.load(tmp_path / "model").config.n_heads == SAID["n_heads"]
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), "written_for": "other.pt"}))
+    with pytest.raises(QuestionsError, match=r"model.answers.json are not used, as they were written for other.pt"):
+        transformer.load(tmp_path / "model.pth")
+
+
+def test_a_folder_uses_only_the_answers_of_its_file(model, kept):
+    (folder := model.parent / "folder").mkdir()
+    save_file(state(), folder / "model.safetensors")
+    (folder / "extra.answers.json").write_text(json.dumps(SAID | {"written_for": "extra.pt"}))
+    with pytest.raises(QuestionsError, match=r"extra.answers.json are not used"):
+        transformer.load(folder)
+    (folder / "some.answers.json").write_text(json.dumps(SAID | {"written_for": "model.safetensors"}))
+    assert transformer.load(folder).config.n_heads == SAID["n_heads"]
 
 
 def test_in_a_folder_the_one_that_is_there_counts(model, kept):
     folder = model.parent
-    assert path_of(folder) == kept
+    assert paths_of(folder)[0] == kept
     assert transformer.load(folder).config.n_heads == SAID["n_heads"]
     kept.unlink()
-    assert path_of(folder) == folder / "model.answers.json"
+    assert paths_of(folder)[0] == folder / "model.answers.json"

@@ -36,6 +36,7 @@ IN_PARTS = {
     "bitsandbytes, 4 bits": ({f"{Q}.weight.absmax": (4,), f"{Q}.weight.quant_map": (16,)}, "a quantised weight"),
     "spectral": ({f"{Q}.weight_orig": (16, 16), f"{Q}.weight_u": (16,), f"{Q}.weight_v": (16,)}, "spectral"),
     "spectral, new": ({f"{Q}.parametrizations.weight.original": (16, 16)}, "a parametrised weight"),
+    "pruned bias": ({f"{Q}.bias_orig": (16,), f"{Q}.bias_mask": (16,)}, "pruning"),
     "pruned": ({f"{Q}.weight_orig": (16, 16), f"{Q}.weight_mask": (16, 16)}, "pruning"),
 }
 

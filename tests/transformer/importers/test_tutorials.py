@@ -17,7 +17,7 @@ from tests.transformer.importers.tutorial_models import (
 )
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.checkpoint.agreement import expected_shapes
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, within
 from transformer.importers.imported import Opened
 from transformer.importers.tutorial_fields import understand
 from transformer.importers.tutorials import TUTORIALS
@@ -34,7 +34,8 @@ def understood(path, content, answers=ANSWERS):
     """What is understood of a file with this content, with answers, and the tensors of the model."""
     torch.save(content, path)
     with open_weights(path) as weights:
-        found = understand(weights)
+        with within(weights.label):
+            found = understand(weights)
         return found.report.answered(answers), dict(Opened(found.match, {}, weights).read())
 
 
@@ -233,7 +234,8 @@ def test_any_names_and_shapes_are_understood_or_refused(tmp_path_factory, sizes)
     save_file({name: torch.zeros(shape) for name, shape in sizes.items()}, path)
     with open_weights(path) as weights:
         try:
-            report = understand(weights).report
+            with within(weights.label):
+                report = understand(weights).report
         except CheckpointError as error:
             assert_refused(error, path)
             return

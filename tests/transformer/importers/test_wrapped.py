@@ -61,3 +61,27 @@ def test_a_part_that_was_compiled_and_names_that_then_clash(tmp_path):
 @pytest.mark.parametrize("content", [[torch.ones(1)], torch.ones(2), {"epoch": 3}, {}, 7, "text"], ids=str)
 def test_what_holds_no_dictionary_of_tensors(tmp_path, content):
     refused(saved(tmp_path / "m.pt", content), "contains no tensors|expected a dictionary")
+
+
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [("model", "best_model"), ("model", "ema"), ("state_dict", "model_ema"), ("model", "model_state_dict"),
+     ("model", "swa")],
+)  # fmt: skip
+def test_two_models_in_one_dictionary_are_both_there_to_be_asked_about(tmp_path, model, first, other):
+    state, epoch = model.state_dict(), {"epoch": 3, "optimizer": torch.optim.Adam(model.parameters()).state_dict()}
+    average = {name: tensor + 1 for name, tensor in state.items()}
+    if other == "swa":
+        average = {"n_averaged": torch.tensor(3), **{f"module.{name}": tensor for name, tensor in average.items()}}
+    with open_weights(saved(tmp_path / "m.pt", {other: average, **epoch, first: state})) as weights:
+        names = {name.rsplit(".", 2)[0] for name in weights.tensors if not name.endswith("n_averaged")}
+        assert len(names) == 2
+        assert len(weights.tensors) == len(state) + len(average)
+    with open_weights(saved(tmp_path / "n.pt", {first: state, other: dict(state)})) as weights:  # the same twice
+        assert set(weights.tensors) == set(state)
+
+
+def test_what_is_packed_or_a_list_is_named_for_what_it_is(tmp_path, model):
+    packed = torch.ao.quantization.quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
+    refused(saved(tmp_path / "m.pt", packed.state_dict()), "is quantised")
+    refused(saved(tmp_path / "n.pt", list(model.state_dict().values())), "dictionary of named tensors, found a list")

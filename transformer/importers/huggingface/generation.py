@@ -153,8 +153,10 @@ def read_generation(
     """
     file = FILE if own is not None else "config.json"
     of_config = {name: value for name, value in config.items() if own is None or name in READ[:4]}
-    own_said = {name: value for name, value in (own or {}).items() if value is not None}
+    none = [(key, -1) for key in READ[:4]]  # as some of LLaMA's have it
+    own_said = {name: value for name, value in (own or {}).items() if value is not None and (name, value) not in none}
     record = {**ids, **of_config, **own_said}  # null in config.json: there is no such piece
+    record = {name: None if (name, value) in none else value for name, value in record.items()}
     at = f"{label}/{file}"
     ends = ids_of(record.get("eos_token_id"), "eos_token_id", at)
     if own is None and config.get(OLD_FORCED) is True:

@@ -140,6 +140,20 @@ def test_a_value_that_cannot_be_is_refused_by_its_key(bart, tmp_path, key, value
         import_folder(folder)
 
 
+@pytest.mark.parametrize("file", ["config.json", "generation_config.json"])
+@pytest.mark.parametrize("key", ["eos_token_id", "pad_token_id"])
+def test_an_id_of_minus_one_means_that_there_is_no_such_piece(gpt2, tmp_path, key, file):
+    model, _, ids = gpt2
+    folder = saved(model, tmp_path / "m", **ids)
+    path = folder / file
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: -1}))
+    if key == "eos_token_id":
+        (folder / "config.json").write_text(json.dumps({**json.loads((folder / "config.json").read_text()), key: -1}))
+        (folder / "generation_config.json").write_text(json.dumps({key: -1}))
+        assert [one.name for one in import_folder(folder).report.asked] == ["eos_id"]
+    assert not import_folder(folder, answers={"eos_id": 3} if key == "eos_token_id" else {}).report.asked
+
+
 def test_rules_that_leave_nothing_to_choose_are_an_error(gpt2):
     _, ours = both(
         gpt2, "closed", {"suppress_tokens": [*range(3), *range(4, 9), *range(10, 61)], "min_new_tokens": 3}
