@@ -77,12 +77,7 @@ _BASE = st.get_option("server.baseUrlPath")
 app = st.App(
     "main.py",
     lifespan=_lifespan,
-    routes=[
-        *routes(_BASE, origins=_origins),
-        *frames.routes(_BASE),
-        *_HEALTH.routes(_BASE),
-        *metrics.routes(_BASE),
-    ],
+    routes=[*routes(_BASE, origins=_origins), *frames.routes(_BASE), *_HEALTH.routes(_BASE), *metrics.routes(_BASE)],
     middleware=[
         Middleware(metrics.Counting),
         Middleware(descriptors.Enough),

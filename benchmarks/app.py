@@ -172,10 +172,7 @@ def report_step(runs: int, *, query: str, steps: int) -> None:
         visitor.rerun(page="step", query=query)  # decodes once; steps are what is measured
         measure(app, visitor, by_stepper, 3)
         costs = [
-            (
-                measure(app, visitor, by_stepper, steps),
-                measure(empty, other, by_query(page="", query=""), steps),
-            )
+            (measure(app, visitor, by_stepper, steps), measure(empty, other, by_query(page="", query=""), steps))
             for _ in range(runs)
         ]
     real, nothing = [cost for cost, _ in costs], [cost for _, cost in costs]

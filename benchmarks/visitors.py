@@ -60,14 +60,7 @@ CHANGES = (
 )
 PATIENCE_SECONDS = 2.0  # after which a browser fetches what charts show at other steps
 MASKS = ("mask_bool", "mask_additive")
-MAPS = (
-    "cross_map",
-    "head_map",
-    "overview_encoder",
-    "overview_decoder",
-    "overview_cross",
-    *MASKS,
-)
+MAPS = ("cross_map", "head_map", "overview_encoder", "overview_decoder", "overview_cross", *MASKS)
 CANDIDATES = "candidates"
 SENTENCES = (
     "我喜欢喝咖啡。", "汤姆有两个孩子。", "你能帮我一下吗？", "我不知道她为什么哭。", "今天天气很好。",

@@ -172,14 +172,7 @@ def _rectangles(closed: np.ndarray) -> np.ndarray:
             continue
         for left, right in _runs(closed[first]):
             top, bottom = first - 0.5, row - 0.5
-            corners += [
-                (left, top),
-                (right, top),
-                (right, bottom),
-                (left, bottom),
-                (left, top),
-                (np.nan, np.nan),
-            ]
+            corners += [(left, top), (right, top), (right, bottom), (left, bottom), (left, top), (np.nan, np.nan)]
         first = row
     return np.array(corners, dtype=np.float32)
 

@@ -115,12 +115,7 @@ def neighbour_bars_spec(
 
 
 def piece_map_spec(
-    points: Sequence[MapPoint],
-    *,
-    shares: tuple[float, float],
-    chosen: int | None,
-    title: str,
-    note: str = "",
+    points: Sequence[MapPoint], *, shares: tuple[float, float], chosen: int | None, title: str, note: str = ""
 ) -> Spec:
     """Draw pieces as points with their text; if labels do not all fit, earlier points come first.
 

@@ -30,14 +30,7 @@ AT_ONCE = 5.0  # seconds of the processor, for what must not grow with a hostile
 # Modules and twelve thousand tests stay until the end: looking through them for garbage took a tenth of all time.
 gc.disable()
 
-SOURCES = (
-    "ba lo mi ta",
-    "mi ta ba",
-    "lo ke su ba lo",
-    "su mi ke ta lo ba",
-    "ta ta ba mi",
-    "ke lo su ta",
-)
+SOURCES = ("ba lo mi ta", "mi ta ba", "lo ke su ba lo", "su mi ke ta lo ba", "ta ta ba mi", "ke lo su ta")
 TARGETS = (
     "the red fox sees a lake",
     "a lake is red",

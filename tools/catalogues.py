@@ -52,12 +52,7 @@ _LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)  # a catalogue changes with its sen
 
 def collected(root: Path = ROOT) -> Catalog:
     """All sentences of the code, in the order of its files."""
-    catalogue = Catalog(
-        project="Glassformer",
-        creation_date=_LONG_AGO,
-        revision_date=_LONG_AGO,
-        fuzzy=False,
-    )
+    catalogue = Catalog(project="Glassformer", creation_date=_LONG_AGO, revision_date=_LONG_AGO, fuzzy=False)
     for pattern in PYTHON:
         for file in sorted(root.glob(pattern)):
             for template, about, notes in said_in_python(file.read_text(encoding="utf-8")):

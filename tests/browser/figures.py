@@ -80,12 +80,7 @@ def all_figures() -> dict[str, dict[str, Any]]:
         "lines": lines(),
         "panels": panels(),
         "grid": charts.grid_spec(
-            MAPS,
-            queries=GRID_PIECES,
-            keys=GRID_PIECES,
-            title="Heads",
-            allowed=ALLOWED[:4, :4],
-            mask_reason=REASON,
+            MAPS, queries=GRID_PIECES, keys=GRID_PIECES, title="Heads", allowed=ALLOWED[:4, :4], mask_reason=REASON
         ),
         "stated": stated(),
     }

@@ -60,9 +60,7 @@ def test_a_link_opens_the_same_and_a_step_moves_what_is_shown(server, tab):
     tab.get_by_label("Next step").click()
     comes_to(tab, lambda: address(tab).get("step"), "3")
     comes_to(
-        tab,
-        lambda: tab.locator(f".st-key-{EFFECTS} .annotation-text").all_text_contents() != before,
-        expected=True,
+        tab, lambda: tab.locator(f".st-key-{EFFECTS} .annotation-text").all_text_contents() != before, expected=True
     )
 
 

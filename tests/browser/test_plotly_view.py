@@ -5,13 +5,7 @@ import re
 
 from playwright.sync_api import expect
 
-from tests.browser.components import (
-    CELLS,
-    FIRST_CHART_MS,
-    cell_centre,
-    choose_run,
-    plot,
-)
+from tests.browser.components import CELLS, FIRST_CHART_MS, cell_centre, choose_run, plot
 from tests.browser.helpers import comes_to, open_page, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from ui.components.assets import PLOTLY_FILE
@@ -128,8 +122,7 @@ def test_plotly_is_loaded_once_and_on_deep_links(app, new_page):
         page = new_page(fresh=True)
         loads = []
         page.on(
-            "request",
-            lambda request, loads=loads: loads.append(request.url) if "plotly" in request.url else None,
+            "request", lambda request, loads=loads: loads.append(request.url) if "plotly" in request.url else None
         )
         open_page(page, app.url + path)
         expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
@@ -152,11 +145,7 @@ def test_charts_take_the_width_there_is(stage):
     comes_to(stage, lambda: stage.evaluate("innerWidth"), 820)
     chart = stage.locator(CELLS)
     drawn = chart.locator(".main-svg").first
-    comes_to(
-        stage,
-        lambda: abs(drawn.bounding_box()["width"] - chart.bounding_box()["width"]) <= 2,
-        expected=True,
-    )
+    comes_to(stage, lambda: abs(drawn.bounding_box()["width"] - chart.bounding_box()["width"]) <= 2, expected=True)
     assert chart.bounding_box()["width"] < before
 
 

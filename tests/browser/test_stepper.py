@@ -5,15 +5,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.components import (
-    CELLS,
-    FIRST_CHART_MS,
-    browser_step,
-    choose_run,
-    expect_step,
-    runs,
-    switch,
-)
+from tests.browser.components import CELLS, FIRST_CHART_MS, browser_step, choose_run, expect_step, runs, switch
 from tests.browser.helpers import PHONE, comes_to, open_page, turn_to, wait_for_idle
 
 # Pressed within the page, one right after the other: from outside, on a busy machine, two presses may be further
@@ -231,14 +223,7 @@ def test_text_can_be_read(player, scheme):
         "getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).backgroundColor"
     )
     chosen = player.locator(".gf-source .gf-chip").nth(1)  # weight 1: the strongest shade
-    for place in (
-        ".gf-heading",
-        ".gf-note",
-        ".gf-caption",
-        ".gf-new",
-        ".gf-probability",
-        ".gf-now .gf-piece",
-    ):
+    for place in (".gf-heading", ".gf-note", ".gf-caption", ".gf-new", ".gf-probability", ".gf-now .gf-piece"):
         for each in player.locator(f".gf-stepper {place}").all():
             colour = each.evaluate("node => getComputedStyle(node).color")
             assert player.evaluate(CONTRAST, [colour, [background]]) >= 4.5, place
@@ -278,7 +263,10 @@ def test_a_source_piece_says_who_looks_at_it(player):
 
 def test_source_pieces_are_one_stop_of_the_tab_key_and_arrows_go_between_them(player):
     player.get_by_label("First step").focus()
-    player.keyboard.press("Shift+Tab")
+    for _ in range(4):  # an output that slides is a stop, too, and so is the button that shows all of it
+        player.keyboard.press("Shift+Tab")
+        if player.locator(".gf-source .gf-chip:focus").count():
+            break
     player.keyboard.press("ArrowRight")
     player.keyboard.press("ArrowRight")
     player.keyboard.press("Enter")

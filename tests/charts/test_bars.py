@@ -115,11 +115,7 @@ def test_attention_bars_are_the_weights_in_sentence_order():
 
 def test_closed_keys_have_no_bar_of_their_own():
     figure = charts.attention_bar(
-        np.array([0.2, 0.0]),
-        ["▁a", "<pad>"],
-        title="Shares",
-        allowed=np.array([True, False]),
-        mask_reason="padding",
+        np.array([0.2, 0.0]), ["▁a", "<pad>"], title="Shares", allowed=np.array([True, False]), mask_reason="padding"
     )
     weights, closed = figure.data
     assert np.isnan(weights.y[1])

@@ -44,10 +44,7 @@ def test_equal_pieces_stay_apart(weights):
 
 def test_hover_names_both_pieces_and_places(weights):
     figure = draw(weights, query_axis="Output", key_axis="Source")
-    assert figure.data[0].customdata[0][2].tolist() == [
-        f"1: <b>{literal('<s>')}</b>",
-        f"3: <b>{literal('</s>')}</b>",
-    ]
+    assert figure.data[0].customdata[0][2].tolist() == [f"1: <b>{literal('<s>')}</b>", f"3: <b>{literal('</s>')}</b>"]
     assert figure.data[0].hovertemplate.startswith("Output %{customdata[0]}<br>Source %{customdata[1]}")
 
 
@@ -68,10 +65,7 @@ def test_the_hatching_covers_exactly_the_masked_cells(weights):
     corners = np.stack([outline.x, outline.y], axis=1).reshape(-1, 6, 2)
     covered = np.zeros((3, 4), dtype=int)
     for left, top, right, bottom in ((*corner[0], *corner[2]) for corner in corners):
-        rows, columns = (
-            slice(round(top + 0.5), round(bottom + 0.5)),
-            slice(round(left + 0.5), round(right + 0.5)),
-        )
+        rows, columns = (slice(round(top + 0.5), round(bottom + 0.5)), slice(round(left + 0.5), round(right + 0.5)))
         covered[rows, columns] += 1
     np.testing.assert_array_equal(covered, ~allowed)
     assert len(corners) == 3  # two equal rows share one rectangle

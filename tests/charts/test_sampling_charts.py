@@ -11,10 +11,7 @@ ROWS = [
     Shares("%{x}", 0.06, 0.12, 0.0, id=2, note="cut off by top-k"),
 ]
 OTHERS = Shares("7 others", 0.04, 0.08, 0.0)
-DRAWN = [
-    Drawn("<i>one</i>", 8, 0.8, 0.75, 0.6, 0.5, 0.94, 3),
-    Drawn("two", 2, 0.2, 0.1, 0.05, 0.06, 0.5, 7),
-]
+DRAWN = [Drawn("<i>one</i>", 8, 0.8, 0.75, 0.6, 0.5, 0.94, 3), Drawn("two", 2, 0.2, 0.1, 0.05, 0.06, 0.5, 7)]
 
 
 def named(figure, name):

@@ -10,19 +10,7 @@ from hypothesis import strategies as st
 from charts import theme
 from charts.theme import DARK_COLORS, SCALES, base_layout, literal, shortened, ticks
 
-HOSTILE = [
-    "<s>",
-    "</s>",
-    "<br>",
-    "<b>x</b>",
-    "&lt;",
-    "&amp;",
-    "&#60;",
-    "$x^2$",
-    "%{x}",
-    "{y}",
-    "<a href='x'>y</a>",
-]
+HOSTILE = ["<s>", "</s>", "<br>", "<b>x</b>", "&lt;", "&amp;", "&#60;", "$x^2$", "%{x}", "{y}", "<a href='x'>y</a>"]
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

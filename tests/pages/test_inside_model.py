@@ -19,16 +19,7 @@ from ui.inside import blocks as model_blocks
 from ui.inside import model_panel as inside_model_panels
 from ui.inside import model_pictures
 from ui.inside import shapes as shape_panels
-from ui.inside.blocks import (
-    blocks_of,
-    contents,
-    destination,
-    each_layer,
-    few_layers,
-    one_layer,
-    sized,
-    stacks,
-)
+from ui.inside.blocks import blocks_of, contents, destination, each_layer, few_layers, one_layer, sized, stacks
 from ui.inside.features import in_words
 from ui.runs import loading
 

@@ -14,11 +14,7 @@ from ui.masks.mask_panels import IN_NUMBERS
 from ui.state import session
 
 OWN = {"zh-en": "我喜欢喝咖啡。", "en-fr": "I like coffee.", "reverse": "glass"}
-WITH = {
-    "zh-en": ("我不知道她为什么生气。",),
-    "en-fr": ("Can you help me with this?",),
-    "reverse": ("transformer",),
-}
+WITH = {"zh-en": ("我不知道她为什么生气。",), "en-fr": ("Can you help me with this?",), "reverse": ("transformer",)}
 
 
 @pytest.fixture(scope="module", params=list(OWN))

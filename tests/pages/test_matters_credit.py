@@ -75,8 +75,7 @@ def test_a_decoder_alone_explains_what_it_had_read(open_one_stack, part):
 
 
 @pytest.mark.parametrize(
-    ("part", "why"),
-    [("pieces", "there are no steps to explain"), ("logit", "it has no logits to break down")],
+    ("part", "why"), [("pieces", "there are no steps to explain"), ("logit", "it has no logits to break down")]
 )
 def test_an_encoder_alone_says_why_not(open_one_stack, part, why):
     test = open_one_stack("encoder", MATTERS, matters=part)

@@ -77,11 +77,7 @@ def test_a_refusal_is_said_whole(name):
 
 
 def test_a_refusal_of_a_run_is_said_whole(checkpoint):
-    for query in (
-        checkpoint.query("ba lo " * 40),
-        checkpoint.query("ba", forced=(0,)),
-        checkpoint.query(" "),
-    ):
+    for query in (checkpoint.query("ba lo " * 40), checkpoint.query("ba", forced=(0,)), checkpoint.query(" ")):
         with pytest.raises(GlassformerError) as refused:
             run(checkpoint, query)
         assert_said(refused.value.sentence, [checkpoint.name])

@@ -74,13 +74,9 @@ def chosen(run: AnyRun) -> None:
         over_training(run)
         return
     controls(run)
-    part = {
-        "overview": all_heads,
-        "head": one,
-        "flow": flow.draw,
-        "walk": one_weight.draw,
-        "table": head_table.draw,
-    }[run.view.panel]
+    part = {"overview": all_heads, "head": one, "flow": flow.draw, "walk": one_weight.draw, "table": head_table.draw}[
+        run.view.panel
+    ]
     if isinstance(run, OpenMaps):
         part(run)
         return

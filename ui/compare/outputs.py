@@ -104,10 +104,7 @@ def _totals(pair: Pair[OpenRun], both: Both) -> None:
     number = {name: st.column_config.NumberColumn(said, format="%.3f") for name, said in headings.items()}
     columns = {"output": st.column_config.TextColumn(say("Log-probability, in nats")), **number}
     st.container(key=TOTALS).dataframe(
-        frame(numbers, columns=list(columns)),
-        hide_index=True,
-        column_config=columns,
-        width="content",
+        frame(numbers, columns=list(columns)), hide_index=True, column_config=columns, width="content"
     )
 
 

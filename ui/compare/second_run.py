@@ -221,10 +221,7 @@ def _open(entry: Entry) -> Checkpoint | None:
             return foreign_models.open_foreign(entry, session.answers_of(entry.name))
         return loading.open_checkpoint(entry)
     except QuestionsError:
-        said = say(
-            "“{name}” cannot be opened until you answer some questions about the model.",
-            name=entry.title,
-        )
+        said = say("“{name}” cannot be opened until you answer some questions about the model.", name=entry.title)
         st.info(drawing.plain(said), icon=":material/quiz:")
         there = replace(session.asked(), model=entry.name, revision="", beside="")
         menu.link("open", say("Answer the questions"), there, icon=":material/quiz:")

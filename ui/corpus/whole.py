@@ -46,12 +46,7 @@ def _figures(found: CorpusScores, *, decoded: bool) -> list[tuple[Sentence, Figu
         (say("Exact"), found.exact, ".1%", exact),
         (say("BLEU"), found.bleu, ".1f", say("Of all outputs together, 0 to 100.")),
         (say("chrF"), found.chrf, ".1f", say("Of all outputs together, 0 to 100.")),
-        (
-            say("Lowest AER"),
-            None if best is None else lowest(best)[0],
-            ".1%",
-            _of_best(best),
-        ),
+        (say("Lowest AER"), None if best is None else lowest(best)[0], ".1%", _of_best(best)),
     ]
 
 

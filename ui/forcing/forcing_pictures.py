@@ -201,10 +201,7 @@ def _sees(scene: Forced) -> Iterator[str]:
         )
     p, rank, loss = float(score.probabilities[place]), int(score.ranks[place]), float(score.losses[place])
     given = say(
-        "The given piece has p = {p:.3g}, rank {rank:,} and a loss of {loss:.3f} nats.",
-        p=p,
-        rank=rank,
-        loss=loss,
+        "The given piece has p = {p:.3g}, rank {rank:,} and a loss of {loss:.3f} nats.", p=p, rank=rank, loss=loss
     )
     if score.hits[place]:
         yield given

@@ -41,10 +41,7 @@ def run_page(
 
 @st.fragment
 def below(
-    page: Page,
-    draw: Callable[[OpenRun], object],
-    kind: Callable[[Checkpoint], Kind] | None,
-    checkpoint: Checkpoint,
+    page: Page, draw: Callable[[OpenRun], object], kind: Callable[[Checkpoint], Kind] | None, checkpoint: Checkpoint
 ) -> None:
     """Draw what is below the source box, if there is a run; a step or a click runs this again, alone."""
     run = open_run(checkpoint, kind=kind(checkpoint) if kind else page.kind(session.view()))

@@ -210,10 +210,7 @@ def _choose_length(o: OpenModel) -> None:
         config.max_len: say("longest"),
         current: say("this sentence") if len(o.read) == 1 else say("this sentence's longer side"),
     }
-    beyond = say(
-        "This model reads at most {n:,} tokens. Counts for longer inputs are theoretical.",
-        n=config.max_len,
-    )
+    beyond = say("This model reads at most {n:,} tokens. Counts for longer inputs are theoretical.", n=config.max_len)
     choices.scale(
         choices.field(o.slot, "tokens", key=LENGTH),
         say("Tokens, n") if alone else say("Tokens on each side, n"),

@@ -250,8 +250,7 @@ def about_cell(
     total = float(np.exp(opened - largest).sum())
     if not np.isclose(np.exp(float(scores[key]) - largest) / total, weight, atol=ROUNDING):
         said = say(
-            "The weight is {weight:.4f}, which is not simply the softmax of the open keys' scores.",
-            weight=weight,
+            "The weight is {weight:.4f}, which is not simply the softmax of the open keys' scores.", weight=weight
         )
         return joined(" ", [start, said])
     summed = say("The mask adds 0. The largest score of an open key is {largest}, and Σ exp(score − {taken_away}) "
@@ -372,9 +371,7 @@ def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int, logits: bo
     side = say("source", about="side") if of_source else say("target", about="side")
     if most == 0 and logits:
         how_far = say(
-            "With {pads} added to the {side}, every logit stays the same to the last bit.",
-            pads=pads,
-            side=side,
+            "With {pads} added to the {side}, every logit stays the same to the last bit.", pads=pads, side=side
         )
     elif most == 0:
         how_far = say("With {pads} added, every vector stays the same to the last bit.", pads=pads)

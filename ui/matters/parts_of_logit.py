@@ -223,8 +223,7 @@ def _remainder(left: float, capped: float, size: float) -> str:
             left=left,
         )
     return say(
-        "The remainder is {left:+.4f}, because this run is changed in places that the chart does not show.",
-        left=left,
+        "The remainder is {left:+.4f}, because this run is changed in places that the chart does not show.", left=left
     )
 
 

@@ -211,6 +211,5 @@ def _why_off() -> str:
             "Put files into a folder of checkpoints instead."
         )
     return say(
-        "This server accepts no uploads. Its operator can allow them with `-- {option} on`.",
-        option=switch.OPTION,
+        "This server accepts no uploads. Its operator can allow them with `-- {option} on`.", option=switch.OPTION
     )

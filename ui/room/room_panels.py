@@ -72,11 +72,7 @@ def _outside(code: str) -> None:
     with join:
         st.subheader(say("Join a room"), anchor=False)
         st.text_input(
-            say("Room code"),
-            key=TYPED,
-            max_chars=20,
-            placeholder=say("6 letters and digits"),
-            on_change=_join,
+            say("Room code"), key=TYPED, max_chars=20, placeholder=say("6 letters and digits"), on_change=_join
         )
         refused = st.session_state.pop(REFUSED, None)
         if refused is not None:

@@ -284,13 +284,7 @@ def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[s
 
 
 def by_layer(
-    checkpoint: Checkpoint,
-    trace: Trace,
-    kind: Kind,
-    work: Work,
-    *,
-    key: Hashable,
-    layers: tuple[int, ...] | None,
+    checkpoint: Checkpoint, trace: Trace, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None
 ) -> list[np.ndarray]:
     """What some work makes of each layer's maps of a run that keeps none; see `ui.runs.map_layers`."""
     return runner().compute(

@@ -20,11 +20,7 @@ from words import say
 
 
 def show(
-    picture: Picture[Any],
-    scene: InASlot,
-    *,
-    take: Callable[[Any], object] | None = None,
-    table: Table | None = None,
+    picture: Picture[Any], scene: InASlot, *, take: Callable[[Any], object] | None = None, table: Table | None = None
 ) -> None:
     """Draw a picture in the scene's slot; nothing where the model has nothing to show. Errors are those of `Work`.
 
@@ -68,11 +64,7 @@ def _lasts(shown: Stepped | None) -> dict[Slot, int]:
 
 
 def _meant(
-    clicked: Callable[[Click], Any],
-    lasts: Mapping[Slot, int],
-    drawn: int | None,
-    names: Sequence[str],
-    click: Click,
+    clicked: Callable[[Click], Any], lasts: Mapping[Slot, int], drawn: int | None, names: Sequence[str], click: Click
 ) -> Any:
     """What a click means, at the step at which it was made: the browser may have moved on since that was drawn."""
     if click.step is None or drawn is None or not names:

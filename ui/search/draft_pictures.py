@@ -220,10 +220,7 @@ def _saved(scene: Checked) -> Iterator[str]:
     """How many passes there were, and how many one piece at a time takes."""
     found = scene.drafted
     proposed = sum(place.proposed is not None for one in found.rounds for place in one.places)
-    passes: str = say(
-        "The whole model made {n} passes, as many as without a draft, one per piece.",
-        n=found.passes,
-    )
+    passes: str = say("The whole model made {n} passes, as many as without a draft, one per piece.", n=found.passes)
     if found.passes != found.alone:
         passes = say_n(
             "The whole model made {n} pass instead of {alone}, one per piece.",

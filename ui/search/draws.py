@@ -173,10 +173,7 @@ def _together(p: float) -> str:
             "Together, these outputs have a probability of {p}; the rest belongs to outputs that were not drawn.",
             p=chance(p),
         )
-    return say(
-        "Other outputs are very unlikely: together, the outputs drawn have a probability of {p}.",
-        p=chance(p),
-    )
+    return say("Other outputs are very unlikely: together, the outputs drawn have a probability of {p}.", p=chance(p))
 
 
 def _expected(every: Sequence[Outcome], n: int) -> Iterator[str]:

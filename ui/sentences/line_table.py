@@ -172,10 +172,7 @@ def leads_to(file: SentenceFile, one: LineResult) -> Link:
 
 
 def _texts(one: LineResult) -> str:
-    said = [
-        say("**Line {n}**", n=one.line.number),
-        say("**Source:** {text}", text=drawing.plain(one.line.source)),
-    ]
+    said = [say("**Line {n}**", n=one.line.number), say("**Source:** {text}", text=drawing.plain(one.line.source))]
     if one.output:
         said.append(say("**Output:** {text}", text=drawing.plain(one.output)))
     if one.line.reference is not None:

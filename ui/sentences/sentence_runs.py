@@ -116,6 +116,5 @@ class SentenceRuns(Jobs[str]):
 
 def _too_many(n: int) -> BusyError:
     return BusyError(
-        "{n} files of sentences are running, the most this server allows. Try again when one has finished.",
-        n=n,
+        "{n} files of sentences are running, the most this server allows. Try again when one has finished.", n=n
     )

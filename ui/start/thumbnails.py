@@ -135,12 +135,7 @@ def _mask(run: OpenRun, stack: StackName) -> Picture:
 
 
 def _cells(
-    shades: np.ndarray,
-    alt: str,
-    *,
-    first: int | None = None,
-    source: bool = False,
-    mask: np.ndarray | None = None,
+    shades: np.ndarray, alt: str, *, first: int | None = None, source: bool = False, mask: np.ndarray | None = None
 ) -> Picture:
     """Cells as dark as their numbers, from 0 to 1 [row, column].
 

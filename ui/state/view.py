@@ -13,18 +13,7 @@ from transformer.analysis.drafts import Kind as DraftKind
 from transformer.analysis.mask_checks import MaskName
 from transformer.runs.query import MAX_SEED, MAX_TOP_K
 from transformer.runs.trace import Kind
-from ui.state.fields import (
-    choice,
-    count,
-    either,
-    flag,
-    integer,
-    number,
-    parameters,
-    place,
-    places,
-    text,
-)
+from ui.state.fields import choice, count, either, flag, integer, number, parameters, place, places, text
 
 Aggregate = Literal["mean", "max", "rollout"]
 AttentionPanel = Literal["overview", "head", "flow", "walk", "table", "training"]

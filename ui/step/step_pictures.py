@@ -140,10 +140,7 @@ class Measure:
 _BITS: Final = say("bits")
 MEASURES: Final[dict[Unsureness, Measure]] = {
     "entropy": Measure(
-        say("All pieces"),
-        say("Entropy"),
-        _BITS,
-        say("Entropy of the next-piece distribution at each step, in bits."),
+        say("All pieces"), say("Entropy"), _BITS, say("Entropy of the next-piece distribution at each step, in bits.")
     ),
     "ten": Measure(
         say("{n} likeliest", n=N_BEST),

@@ -101,8 +101,7 @@ def _why_off() -> Sentence:
             modes=", ".join(switch.TRAINING_MODES),
         )
     return say(
-        "Nobody can train on this server. Its operator can allow it with `-- {option} on`.",
-        option=switch.TRAINING[1],
+        "Nobody can train on this server. Its operator can allow it with `-- {option} on`.", option=switch.TRAINING[1]
     )
 
 

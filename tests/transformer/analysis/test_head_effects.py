@@ -20,17 +20,7 @@ from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
 from transformer.model.taps import NO_TAP, Replacer, tap_of
 from transformer.runs.changing import tap_for
-from transformer.runs.interventions import (
-    Blank,
-    MeanHead,
-    Pads,
-    Replace,
-    Skip,
-    Swap,
-    Temper,
-    Uniform,
-    ZeroHead,
-)
+from transformer.runs.interventions import Blank, MeanHead, Pads, Replace, Skip, Swap, Temper, Uniform, ZeroHead
 from transformer.runs.interventions.score_changes import HeadsTold
 from transformer.runs.replay import replay
 

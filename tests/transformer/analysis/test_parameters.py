@@ -247,10 +247,7 @@ def test_tensors_of_one_name_and_one_shape_are_paired():
     first = nn.ModuleDict({"a": nn.Linear(3, 4), "b": nn.Linear(3, 3), "gone": nn.Linear(2, 2, bias=False)})
     second = nn.ModuleDict({"a": nn.Linear(3, 4), "b": nn.Linear(3, 5), "new": nn.Linear(1, 1, bias=False)})
     found = paired(parameters(first), parameters(second))
-    assert [(one.name, other.name) for one, other in found.pairs] == [
-        ("a.weight", "a.weight"),
-        ("a.bias", "a.bias"),
-    ]
+    assert [(one.name, other.name) for one, other in found.pairs] == [("a.weight", "a.weight"), ("a.bias", "a.bias")]
     assert found.reshaped == ("b.weight", "b.bias")
     assert (found.only_first, found.only_second) == (("gone.weight",), ("new.weight",))
     assert found.unmatched == ("b.weight", "b.bias", "gone.weight", "new.weight")

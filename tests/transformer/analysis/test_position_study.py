@@ -154,10 +154,7 @@ def test_a_table_made_by_a_linear_map_is_fitted_and_holds_where_held_out():
     rng = np.random.default_rng(1)
     basis, turn = rng.normal(size=(6, 6)), np.zeros((6, 6))
     for i, angle in enumerate((0.3, 0.9, 1.7)):  # sinusoids of other wavelengths, in other directions
-        turn[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [
-            [np.cos(angle), np.sin(angle)],
-            [-np.sin(angle), np.cos(angle)],
-        ]
+        turn[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]
     matrix = np.linalg.inv(basis) @ turn @ basis
     rows = [rng.normal(size=6)]
     for _ in range(39):

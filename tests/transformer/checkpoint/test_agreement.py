@@ -40,8 +40,7 @@ def test_a_wrong_config_names_its_field(spoil, changes, message):
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"[]", b"3", b"null", b'{"d_model": NaN}', b"[" * 50_000, b"[" * 200_000, b"1" * 5000, b"<html>"],
+    "content", [b"[]", b"3", b"null", b'{"d_model": NaN}', b"[" * 50_000, b"[" * 200_000, b"1" * 5000, b"<html>"]
 )
 def test_a_config_that_is_no_object_is_refused_at_once(spoil, content):
     folder = spoil("config.json", content)
@@ -69,11 +68,7 @@ def test_a_config_that_asks_for_everything_costs_no_memory(spoil):
     for changes in (
         {"d_model": 10**9, "n_encoder_layers": 10**6},
         {"d_model": 16_384, "n_encoder_layers": 64, "n_decoder_layers": 64},
-        {
-            "d_model": 4096,
-            "d_ff": 16_384,
-            "n_encoder_layers": 3,
-        },  # within the limits, but not what the file holds
+        {"d_model": 4096, "d_ff": 16_384, "n_encoder_layers": 3},  # within the limits, but not what the file holds
         {"src_vocab_size": 900_000, "tgt_vocab_size": 900_000, "d_model": 256},
         {"max_len": 32_768, "d_model": 1024},
     ):

@@ -171,10 +171,7 @@ ENTRY = st.fixed_dictionaries(
 )
 
 
-@given(
-    st.dictionaries(st.text(max_size=3), ENTRY | st.none() | st.text(max_size=2), max_size=3),
-    st.integers(0, 24),
-)
+@given(st.dictionaries(st.text(max_size=3), ENTRY | st.none() | st.text(max_size=2), max_size=3), st.integers(0, 24))
 def test_a_header_that_is_accepted_covers_the_file_exactly(entries, size):
     content = file_of(entries, b"\0" * size)
     try:

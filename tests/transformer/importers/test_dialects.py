@@ -8,13 +8,7 @@ import torch
 
 from tests.transformer.importers.test_opening import IDS, PADDED, POST, PRE, saved
 from tests.transformer.importers.tutorial_encoders import Block, Blocks, Least
-from tests.transformer.importers.tutorial_models import (
-    MAPS,
-    STYLES,
-    Article,
-    TorchModel,
-    at_random,
-)
+from tests.transformer.importers.tutorial_models import MAPS, STYLES, Article, TorchModel, at_random
 from transformer.importers.opening import load, preview
 from transformer.tap import Recorder, tap_of
 

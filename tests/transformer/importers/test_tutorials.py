@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from tests.transformer.importers.tutorial_models import (
-    STYLES,
-    Annotated,
-    Article,
-    TorchModel,
-    at_random,
-)
+from tests.transformer.importers.tutorial_models import STYLES, Annotated, Article, TorchModel, at_random
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.errors import CheckpointError, within
@@ -160,10 +154,7 @@ def test_what_is_missing_and_what_is_too_many_is_named(tmp_path):
     state["encoder.layers.0.self_attn.linears.4.weight"] = torch.ones(2)
     state["encoder.layers.0.self_attn.linears.0.Weight"] = torch.ones(2)
     report, _ = understood(tmp_path / "m.pt", state)
-    assert set(report.missing) == {
-        "decoder.layers.1.cross_attn.v_proj.bias",
-        "encoder.layers.0.ffn.up_proj.weight",
-    }
+    assert set(report.missing) == {"decoder.layers.1.cross_attn.v_proj.bias", "encoder.layers.0.ffn.up_proj.weight"}
     assert len(report.left_over) == 2
     assert not report.can_be_written
 

@@ -34,11 +34,7 @@ WORDS = {"zh-en": (CHINESE, "", "。"), "en-fr": (ENGLISH, " ", ".")}
 ONE_PIECE = {"zh-en": "好", "en-fr": "Yes", "reverse": "a"}
 UNKNOWN = {"zh-en": "他看见 𓀀𓁀。", "en-fr": "She sees ꙮ𓀀.", "reverse": "ab漢c"}
 SPOKEN = [("zh-en", "我喜欢喝咖啡。"), ("en-fr", "The dog bit the man."), ("reverse", "lantern")]
-RUNS = [
-    ("zh-en", "她昨天买了一本新书。"),
-    ("en-fr", "My brother works in a small shop."),
-    ("reverse", "lantern"),
-]
+RUNS = [("zh-en", "她昨天买了一本新书。"), ("en-fr", "My brother works in a small shop."), ("reverse", "lantern")]
 LONGEST = {"zh-en": "他喜欢看书，" * 31, "en-fr": "she loves a book and " * 25, "reverse": "abcdefghijkl"}
 
 

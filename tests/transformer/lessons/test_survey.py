@@ -19,16 +19,7 @@ from tests.transformer.lessons.posed import NAMES, STEPS, case
 from transformer.errors import QueryError
 from transformer.lessons.case import NotHere
 from transformer.lessons.posing import pose
-from transformer.lessons.survey import (
-    COLUMNS,
-    Row,
-    constant,
-    listed,
-    right_answer,
-    sentences_of,
-    survey,
-    table,
-)
+from transformer.lessons.survey import COLUMNS, Row, constant, listed, right_answer, sentences_of, survey, table
 
 DATA = ROOT / "tests" / "data"
 SENTENCES = {name: sentences_of(DATA / f"{name}.tsv") for name in NAMES}

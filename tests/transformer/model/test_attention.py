@@ -99,10 +99,7 @@ def reference(attention: MultiHeadAttention, config) -> nn.MultiheadAttention:
     torchs = nn.MultiheadAttention(
         config.d_model, config.n_heads, bias=config.bias, batch_first=True, dtype=torch.float64
     )
-    state = {
-        "in_proj_weight": joined(attention),
-        "out_proj.weight": attention.out_proj.weight,
-    }
+    state = {"in_proj_weight": joined(attention), "out_proj.weight": attention.out_proj.weight}
     if config.bias:
         state["in_proj_bias"] = joined(attention, "bias")
         state["out_proj.bias"] = attention.out_proj.bias

@@ -154,12 +154,7 @@ def test_relative_positions_are_one_table_a_stack_in_all_its_layers(stack):
     model, recorder = tiny_model(positions="relative", **features), Recorder(("*",))
     model(random_ids(2, 60), random_ids(2, 60), tap=tap_of(recorder))
     table = model.stack(stack).order.table  # [buckets, H]
-    found = buckets(
-        distances(torch.arange(60), offset=0),
-        n_buckets=8,
-        max_distance=20,
-        causal=stack == "decoder",
-    )
+    found = buckets(distances(torch.arange(60), offset=0), n_buckets=8, max_distance=20, causal=stack == "decoder")
     bias = torch.stack([table[found, head] for head in range(3)])
     for layer in range(model.anatomy.stack(stack).n_layers):
         place = f"{stack}.{layer}.self_attn"

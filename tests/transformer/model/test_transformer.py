@@ -74,10 +74,7 @@ def test_the_model_equals_torchs_own(norm, activation, bias, final_norm):
     padding = src == 0
     embedded = [
         table[ids] * 12**0.5 + side.embedding.positions.table[: ids.size(1)]
-        for ids, table, side in (
-            (src, model.src_table, model.encoder),
-            (tgt, model.target_table, model.decoder),
-        )
+        for ids, table, side in ((src, model.src_table, model.encoder), (tgt, model.target_table, model.decoder))
     ]
     hidden = reference(model)(
         *embedded,

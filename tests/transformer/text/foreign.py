@@ -119,10 +119,7 @@ def byte_pairs(special=("<|endoftext|>",)):
     made.train_from_iterator(LINES * 3, trainer)
     model = json.loads(made.to_str())["model"]
     merges = "\n".join(" ".join(pair) for pair in model["merges"])
-    return {
-        "vocab.json": json.dumps(model["vocab"]).encode(),
-        "merges.txt": f"#version: 0.2\n{merges}\n".encode(),
-    }
+    return {"vocab.json": json.dumps(model["vocab"]).encode(), "merges.txt": f"#version: 0.2\n{merges}\n".encode()}
 
 
 def word_pieces(*, lower_case=True):

@@ -213,10 +213,7 @@ def test_bert(lower_case, tmp_path):
     equal(ours, theirs, foreign.strings(special=["[MASK]", "[SEP]", "[UNK]"], without=foreign.newer_than_theirs()))
     assert wrapped(ours, "the fox") == theirs("the fox").input_ids
     long = "fox" * 34
-    assert [ours.encode(text).pieces for text in (long, long[:100])] == [
-        (long,),
-        tuple(theirs.tokenize(long[:100])),
-    ]
+    assert [ours.encode(text).pieces for text in (long, long[:100])] == [(long,), tuple(theirs.tokenize(long[:100]))]
 
 
 def test_byt5():

@@ -48,11 +48,7 @@ def test_the_loss_is_that_of_a_decoder_that_is_given_the_padding_mask_alone():
     batch, model = batch_with_pads(), tiny_model()
     memory = model.encode(batch.src)
     hidden = model.decoder(
-        batch.tgt_in,
-        model.target_table,
-        memory,
-        padding_mask(batch.tgt_in, pad_id=0),
-        model.source_mask(batch.src),
+        batch.tgt_in, model.target_table, memory, padding_mask(batch.tgt_in, pad_id=0), model.source_mask(batch.src)
     )
     expected = F.cross_entropy(model.project(hidden).flatten(0, 1), batch.tgt_out.flatten(), ignore_index=0)
     loss = target_loss(model, batch, smoothing=0.0, tap=without_causal_mask(model.config))

@@ -77,8 +77,7 @@ def test_another_training_is_not_resumed_and_the_difference_is_named(job):
     train(dataclasses.replace(job, settings=dataclasses.replace(SETTINGS, epochs=1)))
     other = dataclasses.replace(SETTINGS, peak_rate=0.02)
     with pytest.raises(
-        DataError,
-        match=r"belongs to a training run with different settings: peak_rate was 0\.01 and is now 0\.02\.$",
+        DataError, match=r"belongs to a training run with different settings: peak_rate was 0\.01 and is now 0\.02\.$"
     ):
         train(dataclasses.replace(job, resume=True, settings=other))
     job.train.write_text("abc\tcba\n", encoding="utf-8")

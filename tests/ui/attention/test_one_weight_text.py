@@ -68,10 +68,7 @@ def sum_of(formula):
     return total, lines[-1].replace(r"\cdot 10^{", "e").replace("}", "")
 
 
-@given(
-    st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-12),
-    st.floats(-1e-3, 1e-3),
-)
+@given(st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-12), st.floats(-1e-3, 1e-3))
 def test_a_result_is_what_both_round_to(exact, error):
     by_hand = exact * (1 + error)
     written = result(exact, by_hand)

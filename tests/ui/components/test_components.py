@@ -267,8 +267,7 @@ def test_a_large_map_is_sent_as_the_numbers_it_has():
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"texts": ("a",)}, {"shading": np.full((1, 2), 0.5)}, {"shading": np.ones((2, 1))}],
+    "change", [{"texts": ("a",)}, {"shading": np.full((1, 2), 0.5)}, {"shading": np.ones((2, 1))}]
 )
 def test_parts_that_do_not_fit_are_refused(change):
     with pytest.raises(ValueError, match="2"):

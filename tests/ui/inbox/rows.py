@@ -193,10 +193,7 @@ def pickle_rows():
         "T10-bare": ({"m.pt": pickle.dumps(Touch())}, "a pickle file that torch.save did not write"),
         "T11": ({"m.pt": evil + b"garbage" * 9}, "m.pt: "),
         "T12-module": ({"m.pt": torch_saved(torch.nn.Linear(2, 2))}, "m.pt: contains more than tensors"),
-        "T12-namespace": (
-            {"m.pt": torch_saved({"args": argparse.Namespace(a=1)})},
-            "contains no tensors, only",
-        ),
+        "T12-namespace": ({"m.pt": torch_saved({"args": argparse.Namespace(a=1)})}, "contains no tensors, only"),
         "T13-script": ({"m.pt": script.getvalue()}, "is a TorchScript program"),
         "T13-pt2": ({"m.pt2": zipped([("m/archive_format", b"pt2")])}, "is an exported program (.pt2)"),
         "T14": ({"m.pt": deflated.getvalue()}, "is compressed, which torch.save never does"),

@@ -12,14 +12,7 @@ from tests.ui.waiting import Clock
 from ui.server import codes
 from ui.server.clients import LIMITS, MOST_KNOWN, Limits, client
 from ui.server.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
-from ui.server.registry import (
-    IDLE_SECONDS,
-    LEFT_SECONDS,
-    MOST_OF_CLIENT,
-    MOST_ROOMS,
-    OPENED_AT_ONCE,
-    Registry,
-)
+from ui.server.registry import IDLE_SECONDS, LEFT_SECONDS, MOST_OF_CLIENT, MOST_ROOMS, OPENED_AT_ONCE, Registry
 from ui.server.room import (
     FORGOTTEN_SECONDS,
     MOST_ADDRESS,

@@ -23,8 +23,7 @@ def test_the_folder_is_made_ready_or_refused(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("store", "shared", "more"),
-    [("redis://x", "", True), ("redis://x", "/x", False), ("", "", False)],
+    ("store", "shared", "more"), [("redis://x", "", True), ("redis://x", "/x", False), ("", "", False)]
 )
 def test_what_is_gone_may_be_on_another_replica(monkeypatch, store, shared, more):
     monkeypatch.setenv(replicas.STORE, store)

@@ -49,10 +49,7 @@ def values_of(name, hint, default):
 HINTS = get_type_hints(View)
 VIEWS = st.builds(View, **{one.name: values_of(one.name, HINTS[one.name], one.default) for one in fields(View)})
 CHANGES = st.builds(
-    ZeroHead,
-    kind=st.sampled_from(["encoder", "decoder", "cross"]),
-    layer=st.integers(0, 20),
-    head=st.integers(0, 20),
+    ZeroHead, kind=st.sampled_from(["encoder", "decoder", "cross"]), layer=st.integers(0, 20), head=st.integers(0, 20)
 )
 ANSWERS = st.none() | st.booleans() | st.integers(-9, 9_999) | st.floats(0, 2) | PLAIN.filter(bool)
 LINES = PLAIN.filter(lambda text: text.splitlines() == [text]).map(lambda text: unicodedata.normalize("NFC", text))

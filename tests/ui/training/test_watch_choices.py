@@ -104,10 +104,7 @@ def test_long_pairs_get_pieces_of_words():
     [
         ("ab\tba\nalone\n", r"What was typed, line 2: Expected a source and a target .* one text only"),
         ("a\tb\tc\n", r"What was typed, line 1: Expected a source.*found 3 columns"),
-        (
-            "\n".join(f"a{n}\t{'b' * 81}" for n in range(10)),
-            r"line 1: The line has 81 characters; the limit is 80",
-        ),
+        ("\n".join(f"a{n}\t{'b' * 81}" for n in range(10)), r"line 1: The line has 81 characters; the limit is 80"),
         ("ab\tba\n" * 20, r"has 1 different pairs; give at least 10"),
         ("", r"has no sentences"),
         (b"\xff\xfe", r"is not UTF-8"),

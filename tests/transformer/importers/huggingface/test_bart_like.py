@@ -166,13 +166,7 @@ def test_what_is_not_carried_out_is_said(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("scale_embedding", "yes"),
-        ("d_model", None),
-        ("bos_token_id", [1]),
-        ("is_decoder", True),
-    ],
+    ("key", "value"), [("scale_embedding", "yes"), ("d_model", None), ("bos_token_id", [1]), ("is_decoder", True)]
 )
 def test_what_would_compute_something_else_is_refused(tmp_path, key, value):
     folder = saved(marian(), tmp_path / "m", **MARIAN_IDS)
