@@ -49,7 +49,7 @@ _STYLES: dict[Kind, Spec] = {
 _HEIGHT = 560
 _BARS_HEIGHT = 440  # beside the map, with what is said of the piece under it
 _FONT = 12
-_ROOM = (300.0, 400.0)  # pixels that the points have on a phone, across and down
+_ROOM = (290.0, 350.0)  # pixels that the points have on a phone, across and down
 _MARGIN = 0.12  # of the range, on each side, for the labels of the outermost points
 _CHOSEN = 16.0  # pixels, the mark of the chosen piece
 _PLACES = ("top center", "bottom center", "middle right", "middle left")
@@ -203,15 +203,14 @@ def _placed(points: Sequence[MapPoint], ranges: list[list[float]], chosen: int |
     order = sorted(range(len(points)), key=lambda i: (points[i].id != chosen, points[i].kind == "neighbour", i))
     named = [i for i in order if points[i].kind != "neighbour"]
     # No label may cover the mark of a piece of the sentence, nor another label.
-    sizes = [_CHOSEN / 2 if points[i].id == chosen else 5.0 for i in named]
+    radius = [(_CHOSEN if one.id == chosen else _STYLES[one.kind]["size"]) / 2 for one in points]
     taken = np.array(
-        [[across[i] - r, down[i] - r, across[i] + r, down[i] + r] for i, r in zip(named, sizes, strict=True)]
+        [[across[i] - r, down[i] - r, across[i] + r, down[i] + r] for i in named for r in (radius[i],)]
     ).reshape(-1, 4)
     placed = [""] * len(points)
     for i in order:
         for place in _PLACES:
-            gap = 2.5 + (_CHOSEN / 2 if points[i].id == chosen else 5.0)
-            box = _box(shortened(points[i].piece), (float(across[i]), float(down[i])), place, gap)
+            box = _box(shortened(points[i].piece), (float(across[i]), float(down[i])), place, radius[i])
             if box[0] < 0 or box[2] > _ROOM[0] or _meets(taken, box):
                 continue
             placed[i] = place

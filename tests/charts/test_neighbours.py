@@ -32,9 +32,9 @@ def boxes(points, figure):
             point = next(point for point in points if point.id == i)
             across = (point.x - ranges[0][0]) / (ranges[0][1] - ranges[0][0]) * neighbours._ROOM[0]
             down = (ranges[1][1] - point.y) / (ranges[1][1] - ranges[1][0]) * neighbours._ROOM[1]
-            width, height = 12 * len(point.piece) * 0.6, 12
-            left = {"middle right": across + 7.5, "middle left": across - 7.5 - width}.get(place, across - width / 2)
-            top = {"top center": down - 7.5 - height, "bottom center": down + 7.5}.get(place, down - height / 2)
+            width, height, r = 12 * len(point.piece) * 0.6, 12, neighbours._STYLES[point.kind]["size"] / 2
+            left = {"middle right": across + r, "middle left": across - r - width}.get(place, across - width / 2)
+            top = {"top center": down - r - height, "bottom center": down + r}.get(place, down - height / 2)
             found.append((left, top, left + width, top + height))
     return found
 
