@@ -101,7 +101,7 @@ def test_an_example_of_zh_en_shows_what_it_can():
     assert outputs == [
         "I like coffee.",
         "Tom has two children.",
-        "Could you help me?",
+        "Can you help me?",
         "He goes to school by bus every day.",
         "If it rains tomorrow, we'll stay home.",
         "I don't know why she got angry.",

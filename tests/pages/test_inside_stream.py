@@ -143,7 +143,7 @@ def test_every_chart_says_how_to_read_it_and_stays_small(page):
     for key in charts_of(test):
         assert payload(test, key)["alt"]
         assert payload(test, key)["caption"]
-    assert sum(len(element.proto.json) for element in test.get("bidi_component")) < 250_000
+    assert sum(len(element.proto.json) for element in test.get("bidi_component")) < 270_000
 
 
 def test_without_a_sentence_there_is_nothing(page):

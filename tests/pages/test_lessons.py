@@ -168,13 +168,13 @@ def card_says(test, text):
 
 def test_what_a_card_says_of_the_training_waits_for_the_answer(open_page):
     test = open_page(CHECKPOINTS, lesson="training.1", model="zh-en", src=SENTENCE)
-    assert not card_says(test, "20 epochs")
+    assert not card_says(test, "10 epochs")
     assert not [one for one in test.sidebar.caption if "Translates short" in one.value]
     here = ("training.1", predictions.digest("zh-en", SENTENCE))
-    given = predictions.Prediction("epoch-20", True, lessons()["training"].steps[0].fingerprint)
+    given = predictions.Prediction("last", True, lessons()["training"].steps[0].fingerprint)
     test.session_state[predictions.KEPT] = {here: given}
     check(test.run())
-    assert card_says(test, "20 epochs")
+    assert card_says(test, "10 epochs")
     assert [one for one in test.sidebar.caption if "Translates short" in one.value]
 
 

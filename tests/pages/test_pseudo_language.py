@@ -198,7 +198,7 @@ def test_what_is_spoken_is_spoken_whole(open_page, name):
         "compare": {"zero"},
         "compare branches": {"forced"},  # names of files say how a run was made
         "compare changed": {"zero"},
-        "compare checkpoints": {"Na", "Da", "Sa", "Jack"},  # pieces of the other model
+        "compare checkpoints": {"Da", "Na", "ba", "need"},  # pieces of the other model
         "doctor": {  # of an examination that may be over already: names of settings, and what it had to write
             *words_of("false true none pre post gelu relu silu norm activation positions encoder decoder"),
             *words_of(*(example[::-1] for example in loading.open_checkpoint(loading.usable()[MODEL]).card.examples)),

@@ -46,8 +46,8 @@ LEFT_OUT = (
     "{file}: reading it needs the tokenizers library",
     "{file} has no epoch column",
     "{label}: expected a section named model, with encoder and decoder inside",
-    "{label}: has no column that can be plotted; found {found}, expected at least one of {expected}",
-    "{label}: in the header, tensor {tensor} must have the keys dtype, shape and data_offsets and no others",
+    "has no column that can be plotted; found {found}, expected at least one of {expected}",
+    "in the header, tensor {tensor} must have the keys dtype, shape and data_offsets and no others",
     "{word}: write it as WORD=VALUE, for example layer=3",
 )
 CODE = re.compile(r"`[^`]*`|\{[^}]*\}|\[[^\]]*\]|--[\w-]+|\w+\.\w+|Shift\+Enter|^\w+: ")

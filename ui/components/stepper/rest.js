@@ -3,6 +3,7 @@
 // say it at once; Python hears of it as soon as the reader does anything but step, so a walk of many steps asks nobody.
 
 import { pointMenu } from "../common/links.js";
+import { isThere } from "../common/mount.js";
 import { moveStep, offerRest, runOf } from "../common/step.js";
 
 /** @import { Component, RestPayload } from "../common/payloads.js" */
@@ -99,6 +100,7 @@ for (const name of DOING) document.addEventListener(name, onDoing, { capture: tr
 
 /** @param {Component<RestPayload>} component */
 export function component({ data: { payload: { name, addresses } }, parentElement, setStateValue }) {
+  isThere(parentElement);
   const own = !runOf(name);
   /** @param {Report} report */
   const now = (report) => setStateValue("step", report);

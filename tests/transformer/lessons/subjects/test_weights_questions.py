@@ -159,7 +159,7 @@ def test_a_division_can_hold_gradients_back():
     posed = pose(step_of("scaling", 3), case("zh-en", "我喜欢喝咖啡。"))
     assert posed.answer.right == "more"
     assert posed.answer.values["times"] > 4
-    assert "4.5 times as much" in str(posed.reveal)
+    assert "5.5 times as much" in str(posed.reveal)
     hardly = pose(step_of("scaling", 3), case("en-fr", "The dog bit the man."))
     assert "less than 1%" in str(hardly.reveal)
 
