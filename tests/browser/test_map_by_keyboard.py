@@ -121,7 +121,7 @@ def test_a_tile_that_is_pointed_at_has_its_pieces_along_its_edges(server, page):
 @pytest.mark.parametrize(
     "where",
     [
-        *("attention", "start", "corpus", "inside"),
+        *("attention", "start", "corpus", "inside", "teachers"),
         *(pytest.param(name, marks=pytest.mark.deep) for name in ("step", "masks", "lessons", "open", "training")),
     ],
 )

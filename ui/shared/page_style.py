@@ -63,7 +63,8 @@ RULES = """
 /* Streamlit's own pale letters have a contrast of 4.1 on the light page; 4.5 can be read by most. */
 .stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
 /* Nor can white on the dark theme's green, or its parameters in lines of shell. */
-.stApp :is([data-testid="stBaseButton-primary"], [data-testid="stBaseButton-primaryFormSubmit"]) {
+.stApp :is([data-testid="stBaseButton-primary"], [data-testid="stBaseButton-primaryFormSubmit"]),
+.stApp [data-testid="stMultiSelectTagsContainer"] span {
   color: light-dark(#fff, #10161d);
 }
 [data-testid="stCode"] .token.variable { color: inherit; }
