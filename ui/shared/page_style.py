@@ -198,7 +198,7 @@ RULES = """
   [data-testid="stMainBlockContainer"] { padding: 0.4rem 1rem 5rem; }
   .st-key-stepper { --gf-foot: fixed; --gf-side: 0.75rem; position: static; }
   [data-testid="stMainBlockContainer"] h1 { font-size: 1.15rem; }
-  .st-key-page_head { padding-right: 1.75rem; }
+  .st-key-page_head { padding-right: 2.25rem; }
   .st-key-page_head:has(.st-key-source) { gap: 0.4rem; }
   .st-key-page_head:has(.st-key-source) h1 {
     max-width: 7.25rem; font-size: 1rem; line-height: 1.15; white-space: normal; text-wrap: balance;
