@@ -205,7 +205,7 @@ def _placed(points: Sequence[MapPoint], ranges: list[list[float]], chosen: int |
     # No label may cover the mark of a piece of the sentence, nor another label.
     radius = [(_CHOSEN if one.id == chosen else _STYLES[one.kind]["size"]) / 2 for one in points]
     taken = np.array(
-        [[across[i] - r, down[i] - r, across[i] + r, down[i] + r] for i in named for r in (radius[i],)]
+        [[across[i] - radius[i], down[i] - radius[i], across[i] + radius[i], down[i] + radius[i]] for i in named]
     ).reshape(-1, 4)
     placed = [""] * len(points)
     for i in order:

@@ -413,7 +413,8 @@ def outputs_behind(found: Match, weights: Weights, *, named: bool = True) -> lis
     inside = parts.in_layers(found, found.left_over)
     shapes = {name: weights.tensors[name].shape for name in found.left_over if name not in inside}
     width = weights.tensors[found.sources[_FIRST].source].shape[1]
-    taken = [weights.tensors[found.sources[one].source].shape for one in ("src_table",) if one in found.sources]
+    source = found.sources.get("src_table")
+    taken = [weights.tensors[source.source].shape] if source else []
     tables = Counter(shape for shape in (*taken, *shapes.values()) if len(shape) == 2 and shape[1] == width)
     rows = {shape[0] for shape, n in tables.items() if n > 1 or shape in taken}
     outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]} if named else set()
