@@ -177,9 +177,7 @@ def numbers(label: str, least: float, most: float) -> Any:
 
     def check(said: str, value: Any) -> tuple[float, ...]:
         fits = isinstance(value, list | tuple) and 1 <= len(value) <= MOST_LISTED
-        if not fits or any(
-            isinstance(x, bool) or not isinstance(x, int | float) or not least <= x <= most for x in value
-        ):
+        if not fits or not all(_is_number(x, least, most) for x in value):
             raise QueryError(
                 "{name}: found {found}, expected 1 to {count} numbers, each from {least:g} to {most:g}.",
                 name=said,
@@ -202,9 +200,13 @@ def numbers(label: str, least: float, most: float) -> Any:
     return _field(spelling, "", dataclasses.MISSING)
 
 
+def _is_number(value: Any, least: float, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+
+
 def real_number(name: str, value: Any, least: float, most: float) -> float:
     """A value as a float, so that equal ones are written alike: 1 as 1.0; a QueryError if it is none of these."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+    if not _is_number(value, least, most):
         raise QueryError(
             "{name}: found {found}, expected a number from {least:g} to {most:g}.",
             name=name,
