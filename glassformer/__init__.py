@@ -1,0 +1,1 @@
+"""Glassformer: the app and the command, and the extensions of both."""

@@ -1,0 +1,5 @@
+"""Importers: models of other programs, opened from folders, uploads and archives."""
+
+from transformer.extensions import Extension
+
+EXTENSION = Extension(name="importers")

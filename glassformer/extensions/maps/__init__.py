@@ -1,0 +1,5 @@
+"""Attention maps from elsewhere: files of maps, opened on the Attention page without a model."""
+
+from transformer.extensions import Extension
+
+EXTENSION = Extension(name="maps")

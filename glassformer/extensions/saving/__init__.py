@@ -1,0 +1,5 @@
+"""Saving: runs as HTML files, as pictures, and in notebooks."""
+
+from transformer.extensions import Extension
+
+EXTENSION = Extension(name="saving")

@@ -1,0 +1,5 @@
+"""Training: training models, watching trainings, snapshots over training."""
+
+from transformer.extensions import Extension
+
+EXTENSION = Extension(name="training")

@@ -1,0 +1,5 @@
+"""What if: changes inside the model, comparing runs, what matters, what goes wrong."""
+
+from transformer.extensions import Extension
+
+EXTENSION = Extension(name="what_if")

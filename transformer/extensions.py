@@ -1,0 +1,59 @@
+"""Extensions: parts of the product that can be deleted, and what each of them adds.
+
+An extension is a folder whose `__init__` holds one `Extension`, called EXTENSION. It names what it adds as
+"package.module:name", which is imported when it is asked for, so that a list of all extensions costs nothing. One
+file, `glassformer/extensions/__init__.py`, lists them; a folder that is gone is passed over. Nothing outside an
+extension imports it: the kernel asks `provided("sources")`, and each extension that has some is asked.
+
+Knows nothing of Streamlit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Final
+
+LISTED: Final = "glassformer.extensions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extension:
+    """What one extension adds; each field but `name` and `needs` may be left out."""
+
+    name: str  # of its folder
+    needs: tuple[str, ...] = ()  # names of the extensions that it imports
+    pages: str = ""  # its pages and their places in the menu
+    commands: Mapping[str, str] = field(default_factory=dict)  # words of the command line: each with its module
+    sources: str = ""  # where models come from
+    changes: str = ""  # kinds of change inside the model
+    address: str = ""  # query parameters of the whole app, beside those of a link
+    hides: str = ""  # whether a picture or a part is covered
+    blocks: str = ""  # what is above, below or beside a page
+    looks: str = ""  # fields of the view that are its own
+    drafts: str = ""  # what proposes an output before the model checks it
+    server: str = ""  # HTTP routes, middlewares, and what starts and stops with the server
+
+
+@cache
+def extensions() -> tuple[Extension, ...]:
+    """Every extension that is there, in the order of the list; one whose needs are not there is left out."""
+    listed = import_module(LISTED).NAMES if find_spec("glassformer") else ()
+    here = [name for name in listed if find_spec(f"{LISTED}.{name}")]
+    found = [import_module(f"{LISTED}.{name}").EXTENSION for name in here]
+    while left := [one for one in found if not {*one.needs} <= {other.name for other in found}]:
+        found = [one for one in found if one not in left]
+    return tuple(found)
+
+
+@cache
+def provided(name: str) -> tuple[Any, ...]:
+    """What the extensions have for one field, such as "sources", imported, in the order of the list."""
+    return tuple(imported(where) for one in extensions() if (where := getattr(one, name)))
+
+
+def imported(where: str) -> Any:
+    """The thing that "package.module:name" names."""
+    module, _, name = where.partition(":")
+    return getattr(import_module(module), name)
