@@ -1,4 +1,4 @@
-"""The list of extensions: each is a folder here, and goes when its folder is deleted; see `transformer.extensions`."""
+"""The list of extensions: each is a folder here, and goes when its folder is deleted (`transformer.extensions`)."""
 
 NAMES = (
     "maps", "what_if", "drafts", "importers", "training", "doctor", "corpus", "saving", "replicas", "classroom",
