@@ -1,8 +1,10 @@
 """The glossary: its terms on every page, and the page that lists them all."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint
+from transformer.errors import QueryError
 from transformer.maps.own_maps import GivenMaps
 from transformer.runs.interventions import parse
 from ui.components.glossary.glossary_view import chosen_term, glossary_list, glossary_marks
@@ -43,7 +45,9 @@ def leads_to(checkpoint: Checkpoint | GivenMaps, place: Place, link: Link) -> Li
         return Link(model=place.shown_by, view=View(**place.fields))
     if place.decoding is not None and type(place.decoding) is not type(link.decoding):
         link = replace(link, decoding=place.decoding, forced=(), tried=(), hypothesis=0)
-    changes = parse(place.changes)
+    changes = ()
+    with suppress(QueryError):  # of a kind that nothing provides
+        changes = parse(place.changes)
     if own is not None and changes and all(one.unfit(own) is None for one in changes):
         link = replace(link, interventions=changes)
     return address(checkpoint, link, **({"term": "", "query": None, "key": None} | place.fields))
