@@ -54,6 +54,6 @@ def provided(name: str) -> tuple[Any, ...]:
 
 
 def imported(where: str) -> Any:
-    """The thing that "package.module:name" names."""
+    """The thing that "package.module:name" names, or the module that "package.module" does."""
     module, _, name = where.partition(":")
-    return getattr(import_module(module), name)
+    return getattr(import_module(module), name) if name else import_module(module)

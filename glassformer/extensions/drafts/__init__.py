@@ -2,4 +2,4 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="drafts")
+EXTENSION = Extension(name="drafts", needs=("what_if",), drafts="transformer.runs.drafting.drafts")
