@@ -19,6 +19,15 @@ LISTED: Final = "glassformer.extensions"
 
 
 @dataclass(frozen=True, kw_only=True)
+class PagePart:
+    """A part that an extension adds to a page of the kernel."""
+
+    page: str  # path of the page
+    name: str  # of the part, as in the page's field that chooses one
+    draw: str  # "package.module:draw"; importing the module declares the part and its pictures
+
+
+@dataclass(frozen=True, kw_only=True)
 class Extension:
     """What one extension adds; each field but `name` and `needs` may be left out."""
 
@@ -30,6 +39,7 @@ class Extension:
     changes: str = ""  # kinds of change inside the model
     address: str = ""  # query parameters of the whole app, beside those of a link
     hides: str = ""  # whether a picture or a part is covered
+    parts: tuple[PagePart, ...] = ()  # more parts of pages
     blocks: str = ""  # what is above, below or beside a page
     looks: str = ""  # fields of the view that are its own
     drafts: str = ""  # what proposes an output before the model checks it

@@ -15,7 +15,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from charts.theme import Spec
+from transformer.extensions import extensions, imported
 from transformer.model.anatomy import Kind
 from ui.runs.seen import Seen, Stepped
 from ui.shared.saving import Origin
@@ -166,8 +167,18 @@ class Part(Generic[_Scene]):
 @cache
 def declare_all() -> None:
     """Have all pages and pictures in `PAGES` and `PICTURES`: import each `..._pictures.py` of a page."""
-    for file in sorted(Path(__file__).resolve().parents[1].glob("*/*_pictures.py")):
-        import_module(f"ui.{file.parent.name}.{file.stem}")
+    app, there = Path(__file__).resolve().parents[1], {one.name for one in extensions()}
+    for file in sorted(app.rglob("*_pictures.py"), key=lambda file: (file.parent.name, file.name)):
+        within = file.relative_to(app).with_suffix("").parts
+        if within[0] != "extensions" or within[1] in there:
+            import_module(".".join((__name__.partition(".")[0], *within)))
+
+
+@cache
+def added_parts(page: str) -> Mapping[str, Callable[..., None]]:
+    """What draws each part that extensions add to a page, by its name; from now on the page has these parts."""
+    found = (one for extension in extensions() for one in extension.parts if one.page == page)
+    return {one.name: imported(one.draw) for one in found}
 
 
 @dataclass(frozen=True)
@@ -200,10 +211,12 @@ class Page:
 
     def chosen(self, view: View) -> Part[Any] | None:
         """The part that is looked at; None where it has no pictures."""
+        added_parts(self.path)
         return self.parts.get(getattr(view, self.panel) if self.panel else "")
 
     def titles(self) -> dict[str, str]:
         """Its parts in the order of the words of the field that chooses one."""
+        added_parts(self.path)
         return {name: self.parts[name].title for name in words_of(View, self.panel) if name in self.parts}
 
     def first(self, view: View) -> Picture[Any] | None:

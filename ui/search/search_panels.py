@@ -1,4 +1,4 @@
-"""The page How pieces are chosen: its parts, and a beam search. The others: `sampling`, `draws`, `drafting`."""
+"""The page How pieces are chosen: its parts, and a beam search. The others: `sampling`, `draws`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +13,9 @@ from transformer.runs.query import Beam, Sampling
 from ui.frame.sentence_stepper import sentence
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun, address
+from ui.runs.picture import added_parts
 from ui.runs.show import choose_part, show
-from ui.search import drafting, draws, sampling, search_pictures
+from ui.search import draws, sampling, search_pictures
 from ui.search.search_pictures import SEARCH
 from ui.shared import choices, cover, menu
 from ui.shared.door import st
@@ -40,9 +41,8 @@ def draw(run: OpenRun) -> None:
         return
     row = choices.bar(run.slot)
     with row:
-        choose_part(SEARCH, run.slot)
-    parts = {"tree": _tree, "sampling": sampling.draw, "draws": draws.draw, "drafts": drafting.draw}
-    part = parts[run.view.search_panel]
+        chosen = choose_part(SEARCH, run.slot)
+    part = {"tree": _tree, "sampling": sampling.draw, "draws": draws.draw, **added_parts(SEARCH.path)}[chosen]
     cover.part(lambda: attempt(lambda: part(run, row)))
 
 

@@ -50,9 +50,7 @@ class Drafter(Protocol):
     def failed(self, model: Transformer, draft: Draft, error: Exception) -> None:
         """Told that a draft could not be written."""
 
-    def steps(
-        self, model: Transformer, memory: Tensor | None, n: int, *, int8: bool
-    ) -> Callable[[], int] | None:
+    def steps(self, model: Transformer, memory: Tensor | None, n: int, *, int8: bool) -> Callable[[], int] | None:
         """What writes `n` pieces as drafts are written, to be timed, and returns `n`; None if it cannot."""
 
 
