@@ -9,7 +9,7 @@ from ui.frame.visitor import language_choice
 from ui.glossary import glossary_page
 from ui.lessons import panel
 from ui.room.room_panels import bar
-from ui.server import metrics
+from ui.server import measures
 from ui.server.turns import DRAWING
 from ui.shared import menu
 from ui.shared.door import st
@@ -63,7 +63,7 @@ PAGES: dict[str, list[StreamlitPage]] = {
 }
 
 page = st.navigation(PAGES, position="hidden")
-with metrics.drawn(page.url_path), DRAWING.one():
+with measures.drawn(page.url_path), DRAWING.one():
     menu.begin(PAGES, page.url_path, language_choice)
     bar(page.url_path)
     glossary_page.underline()  # before the page, which may stop

@@ -2,4 +2,8 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="classroom")
+EXTENSION = Extension(
+    name="classroom",
+    needs=("what_if", "drafts", "importers", "training", "doctor"),
+    server="glassformer.extensions.classroom.server_part:SERVER",
+)
