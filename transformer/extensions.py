@@ -43,6 +43,7 @@ class Extension:
     blocks: str = ""  # what is above, below or beside a page
     looks: str = ""  # fields of the view that are its own
     drafts: str = ""  # what proposes an output before the model checks it
+    stores: str = ""  # where rooms of all servers are kept, if not in the memory of one
     server: str = ""  # HTTP routes, middlewares, and what starts and stops with the server
 
 

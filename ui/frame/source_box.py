@@ -11,14 +11,14 @@ from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
 from ui.frame import training_time, whatif
 from ui.frame.offer import follow_switch, offer, typed
-from ui.lessons import leading
 from ui.runs.attempt import attempt
 from ui.runs.change_chips import ELSEWHERE, chips
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing, page_style
 from ui.shared.choices import KEEP
 from ui.shared.door import here, st
-from ui.state import in_room, session
+from ui.shared.page_blocks import page_blocks
+from ui.state import apart, session
 from ui.state.view import MAIN
 from words import joined, say
 
@@ -109,7 +109,8 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
             _examples(checkpoint)
     offer(checkpoint)
     training_time.on_page(checkpoint)
-    leading.arrive(checkpoint)
+    for blocks in page_blocks():
+        blocks.under_source(checkpoint)
 
 
 def _more() -> None:
@@ -117,8 +118,7 @@ def _more() -> None:
 
     A class whose students have sentences of their own has boxes to type them into.
     """
-    room = in_room.public()
-    if not in_room.current() or in_room.taught() is not None or (room is not None and room.own):
+    if apart.guidance().types:
         said = escape(here(say("More: translate, change the model, examples")), quote=True)
         st.html(
             f'<details class="gf-more"><summary aria-label="{said}" title="{said}">⋯</summary></details>',

@@ -1,7 +1,7 @@
 """Places around pages where extensions draw: above, in the first row, in the sidebar, below a run.
 
-An extension's `blocks` names a `PageBlocks`, or a tuple of them. Whoever draws a place asks each of them, in the order
-of the list of extensions:
+An extension's `blocks` names a `PageBlocks`, or a tuple of them. Whoever draws a place asks each of them, in the
+order of the list of extensions:
 
     for blocks in page_blocks():
         blocks.under_source(checkpoint)

@@ -2,4 +2,11 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="classroom")
+EXTENSION = Extension(
+    name="classroom",
+    needs=("what_if", "drafts", "importers", "training", "doctor"),
+    address="glassformer.extensions.classroom.address:ADDRESS",
+    hides="glassformer.extensions.classroom.hiding:HIDER",
+    blocks="glassformer.extensions.classroom.blocks:BLOCKS",
+    server="glassformer.extensions.classroom.server_part:SERVER",
+)

@@ -2,4 +2,4 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="training")
+EXTENSION = Extension(name="training", server="glassformer.extensions.training.server_part:SERVER")
