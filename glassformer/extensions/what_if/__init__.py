@@ -2,4 +2,8 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="what_if", changes="glassformer.extensions.what_if.interventions:KINDS")
+EXTENSION = Extension(
+    name="what_if",
+    changes="glassformer.extensions.what_if.interventions:KINDS",
+    blocks="glassformer.extensions.what_if.blocks:BLOCKS",
+)
