@@ -8,14 +8,23 @@ extension imports it: the kernel asks `provided("sources")`, and each extension 
 Knows nothing of Streamlit.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
 LISTED: Final = "glassformer.extensions"
+
+
+@dataclass(frozen=True, order=True)
+class Command:
+    """A word of the command line."""
+
+    place: int  # among all commands
+    word: str
+    about: str  # what it is for
+    add: str  # "package.module:add", which declares its options; imported when it is called
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +34,7 @@ class Extension:
     name: str  # of its folder
     needs: tuple[str, ...] = ()  # names of the extensions that it imports
     pages: str = ""  # its pages and their places in the menu
-    commands: Mapping[str, str] = field(default_factory=dict)  # words of the command line: each with its module
+    commands: tuple[Command, ...] = ()  # words of the command line
     sources: str = ""  # where models come from
     changes: str = ""  # kinds of change inside the model
     address: str = ""  # query parameters of the whole app, beside those of a link

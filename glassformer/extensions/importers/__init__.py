@@ -1,5 +1,15 @@
 """Importers: models of other programs, opened from folders, uploads and archives."""
 
-from transformer.extensions import Extension
+from transformer.extensions import Command, Extension
 
-EXTENSION = Extension(name="importers")
+EXTENSION = Extension(
+    name="importers",
+    commands=(
+        Command(
+            90,
+            "import",
+            "make a checkpoint folder of a model that another program saved",
+            "transformer.commands.import_model:add",
+        ),
+    ),
+)
