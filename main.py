@@ -41,23 +41,30 @@ PAGES: dict[str, list[StreamlitPage]] = {
         st.Page("pages/explore/forcing.py", title=say("Teacher forcing"), url_path="forcing"),
     ],
     say("What if"): [
-        st.Page("pages/whatif/compare.py", title=say("Compare"), url_path="compare"),
-        st.Page("pages/whatif/matters.py", title=say("What matters"), url_path="matters"),
-        st.Page("pages/whatif/wrong.py", title=say("What goes wrong"), url_path="wrong"),
+        st.Page("glassformer/extensions/what_if/pages/compare.py", title=say("Compare"), url_path="compare"),
+        st.Page("glassformer/extensions/what_if/pages/matters.py", title=say("What matters"), url_path="matters"),
+        st.Page("glassformer/extensions/what_if/pages/wrong.py", title=say("What goes wrong"), url_path="wrong"),
     ],
     say("Learn"): [
-        st.Page("pages/learn/lessons.py", title=say("Lessons"), url_path="lessons"),
-        st.Page("pages/learn/room.py", title=say("A room"), url_path="room"),
-        st.Page("pages/learn/projector.py", title=say("A room"), url_path="projector", visibility="hidden"),
-        st.Page("pages/learn/teachers.py", title=say("For teachers"), url_path="teachers"),
+        st.Page("glassformer/extensions/classroom/pages/lessons.py", title=say("Lessons"), url_path="lessons"),
+        st.Page("glassformer/extensions/classroom/pages/room.py", title=say("A room"), url_path="room"),
+        st.Page(
+            "glassformer/extensions/classroom/pages/projector.py",
+            title=say("A room"),
+            url_path="projector",
+            visibility="hidden",
+        ),
+        st.Page("glassformer/extensions/classroom/pages/teachers.py", title=say("For teachers"), url_path="teachers"),
     ],
     say("My model"): [
-        st.Page("pages/debug/open.py", title=say("Open a checkpoint"), url_path="open"),
-        st.Page("pages/debug/doctor.py", title=say("Doctor"), url_path="doctor"),
-        st.Page("pages/debug/training.py", title=say("Training"), url_path="training"),
+        st.Page("glassformer/extensions/importers/pages/open.py", title=say("Open a checkpoint"), url_path="open"),
+        st.Page("glassformer/extensions/doctor/pages/doctor.py", title=say("Doctor"), url_path="doctor"),
+        st.Page("glassformer/extensions/training/pages/training.py", title=say("Training"), url_path="training"),
         st.Page("pages/debug/checkpoints.py", title=say("Checkpoints"), url_path="checkpoints"),
-        st.Page("pages/debug/sentences.py", title=say("A file of sentences"), url_path="sentences"),
-        st.Page("pages/debug/corpus.py", title=say("Over a corpus"), url_path="corpus"),
+        st.Page(
+            "glassformer/extensions/corpus/pages/sentences.py", title=say("A file of sentences"), url_path="sentences"
+        ),
+        st.Page("glassformer/extensions/corpus/pages/corpus.py", title=say("Over a corpus"), url_path="corpus"),
     ],
     say("Glossary"): [st.Page("pages/explore/glossary.py", title=say("Glossary"), url_path="glossary")],
 }
