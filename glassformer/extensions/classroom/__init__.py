@@ -2,4 +2,4 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="classroom")
+EXTENSION = Extension(name="classroom", pages="glassformer.extensions.classroom.pages:PAGES")

@@ -4,6 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="corpus",
+    pages="glassformer.extensions.corpus.pages:PAGES",
     commands=(
         Command(
             50,

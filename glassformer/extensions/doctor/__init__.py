@@ -4,6 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="doctor",
+    pages="glassformer.extensions.doctor.pages:PAGES",
     commands=(
         Command(
             100,

@@ -4,6 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="importers",
+    pages="glassformer.extensions.importers.pages:PAGES",
     commands=(
         Command(
             90,

@@ -4,6 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="training",
+    pages="glassformer.extensions.training.pages:PAGES",
     commands=(
         Command(
             10,

@@ -2,4 +2,4 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="what_if")
+EXTENSION = Extension(name="what_if", pages="glassformer.extensions.what_if.pages:PAGES")
