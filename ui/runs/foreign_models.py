@@ -13,6 +13,7 @@ from typing import Any, Final
 from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.opening import load
 from transformer.files.files import FolderFiles
 from transformer.importers import candidates, opening, pickles
 from transformer.importers.handed_pieces import Given
@@ -114,9 +115,7 @@ def scored(
         answers, files = _said(root, written)
         try:
             everything = {**answers, **more}
-            return opening.load(
-                Path(source), answers=everything, given=files, inside=Path(root), device=switch.device()
-            )
+            return load(Path(source), answers=everything, given=files, inside=Path(root), device=switch.device())
         except QuestionsError:
             return None
 
@@ -196,7 +195,7 @@ def _open(which: _Which) -> Checkpoint:
 def _load(which: _Which, progress: Progress) -> Checkpoint:
     source, root, _, given = which
     answers, files = _said(root, given)
-    return opening.load(
+    return load(
         Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=switch.device()
     )
 

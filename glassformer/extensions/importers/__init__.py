@@ -2,4 +2,4 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="importers")
+EXTENSION = Extension(name="importers", formats="glassformer.extensions.importers.format:FORMAT")

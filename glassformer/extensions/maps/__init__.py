@@ -2,4 +2,4 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="maps")
+EXTENSION = Extension(name="maps", formats="glassformer.extensions.maps.format:FORMAT")
