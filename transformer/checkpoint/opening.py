@@ -21,6 +21,10 @@ from transformer.files.files import as_typed
 NO_ANSWERS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
+class UnansweredError(CheckpointError):
+    """Something has to be answered before it can be loaded."""
+
+
 def load(
     source: Path | str,
     *,
@@ -40,8 +44,8 @@ def load(
         device: Where the model computes; see `transformer.checkpoint.load.load`.
 
     Raises:
-        CheckpointError: It cannot be used; the error says which file and why. With open questions it is a
-            `QuestionsError`, which lists them with their choices.
+        UnansweredError: Questions are open; `transformer.QuestionsError` lists them with their choices.
+        CheckpointError: It cannot be used; the error says which file and why.
     """
     place = Path(source)
     for one in provided("formats"):

@@ -15,6 +15,7 @@ from transformer.checkpoint.device import CPU, Device, device_of
 from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.foreign import ADAPTER, MOST_CONFIG, OURS, THEIRS
 from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
+from transformer.checkpoint.opening import UnansweredError
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError
 from transformer.files.files import FolderFiles, as_typed
@@ -66,7 +67,7 @@ def _of_folder(folder: Path, inside: Path | None) -> Kind:
     return "huggingface" if any(key in record for key in THEIRS) else "weights"
 
 
-class QuestionsError(CheckpointError):
+class QuestionsError(UnansweredError):
     """A model cannot be loaded before some questions are answered.
 
     Args:

@@ -2,4 +2,8 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="importers", formats="glassformer.extensions.importers.format:FORMAT")
+EXTENSION = Extension(
+    name="importers",
+    formats="glassformer.extensions.importers.format:FORMAT",
+    sources="glassformer.extensions.importers.source:SOURCE",
+)

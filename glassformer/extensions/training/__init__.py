@@ -2,4 +2,8 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="training")
+EXTENSION = Extension(
+    name="training",
+    sources="glassformer.extensions.training.source:SOURCE",
+    blocks="glassformer.extensions.training.blocks:BLOCKS",
+)
