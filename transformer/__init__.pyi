@@ -3,11 +3,11 @@
 from .checkpoint.curve import Curve as Curve
 from .checkpoint.curve import load_curve as load_curve
 from .checkpoint.load import Checkpoint as Checkpoint
+from .checkpoint.opening import load as load
 from .doctor.examination import examine as examine
 from .errors import GlassformerError as GlassformerError
 from .importers.handed_pieces import Given as Given
 from .importers.opening import QuestionsError as QuestionsError
-from .importers.opening import load as load
 from .importers.opening import preview as preview
 from .maps.arrays import given_maps as given_maps
 from .maps.npzfile import load_maps as load_maps

@@ -35,7 +35,8 @@ class Extension:
     needs: tuple[str, ...] = ()  # names of the extensions that it imports
     pages: str = ""  # its pages and their places in the menu
     commands: tuple[Command, ...] = ()  # words of the command line
-    sources: str = ""  # where models come from
+    formats: str = ""  # models in other formats than a checkpoint folder's
+    sources: str = ""  # where models come from, for the app
     changes: str = ""  # kinds of change inside the model
     address: str = ""  # query parameters of the whole app, beside those of a link
     hides: str = ""  # whether a picture or a part is covered

@@ -9,7 +9,7 @@ from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
 from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
-from ui.frame import training_time, whatif
+from ui.frame import whatif
 from ui.frame.offer import follow_switch, offer, typed
 from ui.lessons import leading
 from ui.runs.attempt import attempt
@@ -18,6 +18,7 @@ from ui.runs.open_run import publish
 from ui.shared import cover, drawing, page_style
 from ui.shared.choices import KEEP
 from ui.shared.door import here, st
+from ui.shared.page_blocks import page_blocks
 from ui.state import in_room, session
 from ui.state.view import MAIN
 from words import joined, say
@@ -108,7 +109,8 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
         if checkpoint.card.tried():
             _examples(checkpoint)
     offer(checkpoint)
-    training_time.on_page(checkpoint)
+    for blocks in page_blocks():
+        blocks.under_source(checkpoint)
     leading.arrive(checkpoint)
 
 

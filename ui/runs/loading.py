@@ -35,7 +35,7 @@ from transformer.runs.replay import replay as record
 from transformer.runs.running import run_batch
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
-from ui.runs import own_trainings
+from ui.runs import sources
 from ui.runs.map_layers import Work
 from ui.server import garbage, switch
 from ui.server.shelf import Open, Opening, Shelf
@@ -113,6 +113,16 @@ def usable() -> dict[str, Entry]:
     return found
 
 
+def choosable() -> dict[str, Entry]:
+    """All that can be chosen, by name: the checkpoint folders, what sources open of the others, the session's own."""
+    found, others = usable(), [entry for entry in entries() if entry.error is None]
+    for source in sources.sources():
+        found |= {entry.name: entry for entry in others if entry.holds == source.holds}
+    for source in sources.sources():
+        found |= source.own()
+    return found
+
+
 def found(name: str) -> Entry | None:
     """A checkpoint folder that can be opened, or a snapshot, such as `reverse@1200`; None if it is not there."""
     entry, named = whole(name), snapshots.split(name)
@@ -126,7 +136,7 @@ def found(name: str) -> Entry | None:
 def whole(name: str) -> Entry | None:
     """The checkpoint folder of that name, or of whose snapshot it is the name; None if there is none."""
     there, named = usable(), snapshots.split(name)
-    return there.get(name) or own_trainings.at(name) or (None if named is None else there.get(named[0]))
+    return there.get(name) or sources.folder(name) or (None if named is None else there.get(named[0]))
 
 
 def moments(entry: Entry) -> tuple[tuple[snapshots.Moment, ...], tuple[Sentence, ...]]:
@@ -299,6 +309,8 @@ def trace_again(checkpoint: str, query: Query) -> Trace:
 
     Raises QueryError if the checkpoint of that name is another one now.
     """
+    if (foreign := sources.opened(query.checkpoint)) is not None:
+        return runner().trace(foreign, query)
     entry = found(checkpoint)
     if entry is None:
         raise QueryError("The checkpoint {name} is no longer available here.", name=checkpoint)

@@ -13,4 +13,6 @@ EXTENSION = Extension(
             "transformer.commands.import_model:add",
         ),
     ),
+    formats="glassformer.extensions.importers.format:FORMAT",
+    sources="glassformer.extensions.importers.source:SOURCE",
 )

@@ -2,4 +2,8 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="maps")
+EXTENSION = Extension(
+    name="maps",
+    formats="glassformer.extensions.maps.format:FORMAT",
+    sources="glassformer.extensions.maps.source:SOURCE",
+)

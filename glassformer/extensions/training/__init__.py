@@ -26,4 +26,6 @@ EXTENSION = Extension(
             "transformer.commands.evaluate:add",
         ),
     ),
+    sources="glassformer.extensions.training.source:SOURCE",
+    blocks="glassformer.extensions.training.blocks:BLOCKS",
 )
