@@ -8,7 +8,8 @@ extension imports it: the kernel asks `provided("sources")`, and each extension 
 Knows nothing of Streamlit.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -33,6 +34,8 @@ class Extension:
 
     name: str  # of its folder
     needs: tuple[str, ...] = ()  # names of the extensions that it imports
+    names: Mapping[str, str] = field(default_factory=dict)  # of `import transformer`: each with what it names
+    modules: Mapping[str, str] = field(default_factory=dict)  # other names of its modules (`module_aliases`)
     pages: str = ""  # its pages and their places in the menu
     commands: tuple[Command, ...] = ()  # words of the command line
     formats: str = ""  # models in other formats than a checkpoint folder's

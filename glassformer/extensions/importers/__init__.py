@@ -4,6 +4,11 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="importers",
+    names={
+        "Given": "transformer.importers.handed_pieces:Given",
+        "QuestionsError": "transformer.importers.opening:QuestionsError",
+        "preview": "transformer.importers.opening:preview",
+    },
     pages="glassformer.extensions.importers.pages:PAGES",
     commands=(
         Command(

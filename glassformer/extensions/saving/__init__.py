@@ -4,6 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="saving",
+    names={"compare": "transformer.runs.showing:compare"},
     commands=(
         Command(
             60,

@@ -4,6 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="training",
+    names={"Curve": "transformer.checkpoint.curve:Curve", "load_curve": "transformer.checkpoint.curve:load_curve"},
     pages="glassformer.extensions.training.pages:PAGES",
     commands=(
         Command(

@@ -2,4 +2,8 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="what_if", pages="glassformer.extensions.what_if.pages:PAGES")
+EXTENSION = Extension(
+    name="what_if",
+    names={"ZeroHead": "transformer.runs.interventions:ZeroHead"},
+    pages="glassformer.extensions.what_if.pages:PAGES",
+)
