@@ -10,8 +10,8 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import UnansweredError
 from transformer.checkpoint.snapshots import at_step, split
 from transformer.errors import GlassformerError
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS
 from ui.frame.source_box import head
 from ui.frame.visitor import language_choice, settle_defaults
@@ -47,14 +47,14 @@ def sidebar(
     seen; where it `chooses_head`, also the decoder layer and head whose attention is shown.
     """
     found = checkpoint_or_maps(title, shows_run=shows_run, chooses_head=chooses_head, folds=folds)
-    if isinstance(found, GivenMaps):
+    if isinstance(found, LabelledMaps):
         _needs_a_model(title, found)
     return found
 
 
 def checkpoint_or_maps(
     title: str = "", *, shows_run: bool = False, chooses_head: bool = False, folds: bool = False
-) -> Checkpoint | GivenMaps:
+) -> Checkpoint | LabelledMaps:
     """`sidebar` for a page that can draw given maps, too."""
     entry = chosen_entry(title)
     if entry.holds == "maps":
@@ -135,7 +135,7 @@ def _labelled(entry: Entry) -> str:
     return sources.label(entry) or say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
 
 
-def _open_maps(name: str, title: str) -> GivenMaps:
+def _open_maps(name: str, title: str) -> LabelledMaps:
     maps = _opened(
         name, title, lambda: loading.open_maps(name), say("The file with the attention maps cannot be read.")
     )
@@ -145,7 +145,7 @@ def _open_maps(name: str, title: str) -> GivenMaps:
     return maps
 
 
-def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
+def _needs_a_model(title: str, maps: LabelledMaps) -> NoReturn:
     """Say on a page that needs a model why it is empty, and keep the choice for the other pages."""
     if title:
         head(title)

@@ -7,8 +7,8 @@ from typing import Final
 
 from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
+from transformer.runs.labelled_maps import LabelledMaps
 from ui.frame import whatif
 from ui.frame.offer import follow_switch, offer, typed
 from ui.lessons import leading
@@ -74,7 +74,7 @@ def head_without_run(title: str) -> None:
     drawing.notes(session.take_notes())
 
 
-def given_head(title: str, maps: GivenMaps) -> None:
+def given_head(title: str, maps: LabelledMaps) -> None:
     """Draw the title of a page, and under it the sentence and the model that the maps are of."""
     head(title)
     said = [say("These attention maps come from a file and are shown unchanged. No model is run.")]

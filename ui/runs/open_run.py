@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from charts.theme import capitalised
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import ChangeError
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
@@ -93,7 +93,7 @@ class OpenRun(Seen):
         return Shown(self.checkpoint, replace(self.link, view=self.view), own_choice(self.trace.query), says=says)
 
 
-def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job: str = "") -> None:
+def publish(checkpoint: Checkpoint | LabelledMaps, link: Link | None = None, *, job: str = "") -> None:
     """Write the address, and have the menu lead there on other pages; without a link, what the session asks for."""
     shows_run = link is not None
     link = replace(address(checkpoint, session.asked() if link is None else link), job=job)
@@ -232,7 +232,7 @@ def _last_trace(checkpoint: Checkpoint, here: Standing) -> Trace | None:
         return None
 
 
-def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Link:
+def address(checkpoint: Checkpoint | LabelledMaps, link: Link, **fields: Any) -> Link:
     """The link, looking at other fields of `View`, with everything left out that the app would take by itself."""
     own, bare = session.left_out()
     revision = "" if sources.changes(link.model) else checkpoint.content_hash[:REVISION_LENGTH]
@@ -240,7 +240,7 @@ def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Li
     said: dict[str, Any] = {"revision": "", "view": view}
     if link.tried == (link.forced,):
         said["tried"] = ()
-    if isinstance(checkpoint, GivenMaps):  # nothing is run
+    if isinstance(checkpoint, LabelledMaps):  # nothing is run
         return Link(model="" if link.model == own else link.model, revision=revision, view=view)
     if link.source == checkpoint.card.first_example():
         said["source"] = None
