@@ -5,5 +5,6 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="training",
     sources="glassformer.extensions.training.source:SOURCE",
+    parts="ui.attention.film:PART",
     blocks="glassformer.extensions.training.blocks:BLOCKS",
 )
