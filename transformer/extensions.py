@@ -44,6 +44,7 @@ class Extension:
     address: str = ""  # query parameters of the whole app, beside those of a link
     hides: str = ""  # whether a picture or a part is covered
     blocks: str = ""  # what is above, below or beside a page
+    parts: str = ""  # a part of one of the kernel's pages
     looks: str = ""  # fields of the view that are its own
     drafts: str = ""  # what proposes an output before the model checks it
     server: str = ""  # HTTP routes, middlewares, and what starts and stops with the server

@@ -4,6 +4,7 @@ from transformer.runs.labelled_maps import LabelledMaps
 from ui.checkpoints import checkpoint_panels, openable, scores
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head
+from ui.runs import sources
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing
 from ui.shared.door import st
@@ -15,7 +16,8 @@ head(say("Checkpoints"))
 checkpoint_panels.broken()
 chosen = st.container()
 checkpoint_panels.folders()  # first: if the chosen one cannot be opened, the page stops there
-openable.what_opens()
+for source in sources.sources():
+    source.explain()
 openable.how_to_make_one()
 with chosen:
     found = checkpoint_or_maps()

@@ -59,6 +59,13 @@ class Source:
         """What is said where a name leads nowhere, and `instead` is shown; None if it would never lead to it."""
         return None
 
+    def told(self, entry: Entry) -> tuple[str, str] | None:
+        """An icon, and what the list of all folders and files says of an entry; None of one that it does not open."""
+        return None
+
+    def explain(self) -> None:
+        """Draw, on the page of checkpoints, what may lie in their folders, and how it gets there."""
+
     def changes(self, name: str) -> bool:
         """Whether what a name means becomes another version again and again, so that an address says none."""
         return False
@@ -95,6 +102,11 @@ def opened(content_hash: str) -> Checkpoint | None:
 def label(entry: Entry) -> str | None:
     """What its source calls an entry in the choice of checkpoints."""
     return _first(one.label(entry) for one in sources())
+
+
+def told(entry: Entry) -> tuple[str, str] | None:
+    """An icon, and what the list of all folders and files says of an entry that a source opens."""
+    return _first(one.told(entry) for one in sources())
 
 
 def gone(name: str, instead: str) -> Sentence | None:

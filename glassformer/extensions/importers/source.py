@@ -3,6 +3,7 @@
 from typing import NoReturn
 
 from glassformer.extensions.importers.format import HOLDS
+from glassformer.extensions.importers.what_opens import what_opens
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import UnansweredError
@@ -50,6 +51,15 @@ class ImportersSource(Source):
         if handed_in.is_name(entry.name):
             return say("{name} (uploaded)", name=entry.title)
         return say("{name} (from another program)", name=entry.name) if entry.holds == HOLDS else None
+
+    def told(self, entry: Entry) -> tuple[str, str] | None:
+        """Where it opens."""
+        said = say("from another program: see the “Open a checkpoint” page")
+        return (":material/quiz:", said) if entry.holds == HOLDS else None
+
+    def explain(self) -> None:
+        """Which formats, families and endings."""
+        what_opens()
 
     def gone(self, name: str, instead: str) -> Sentence | None:
         """Uploads are kept for a while."""

@@ -28,5 +28,6 @@ EXTENSION = Extension(
         ),
     ),
     sources="glassformer.extensions.training.source:SOURCE",
+    parts="ui.attention.film:PART",
     blocks="glassformer.extensions.training.blocks:BLOCKS",
 )
