@@ -18,13 +18,14 @@ from typing import Any, Final
 LISTED: Final = "glassformer.extensions"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PagePart:
-    """A part that an extension adds to a page of the kernel."""
+@dataclass(frozen=True, order=True)
+class Command:
+    """A word of the command line."""
 
-    page: str  # path of the page
-    name: str  # of the part, as in the page's field that chooses one
-    draw: str  # "package.module:draw"; importing the module declares the part and its pictures
+    place: int  # among all commands
+    word: str
+    about: str  # what it is for
+    add: str  # "package.module:add", which declares its options; imported when it is called
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +34,17 @@ class Extension:
 
     name: str  # of its folder
     needs: tuple[str, ...] = ()  # names of the extensions that it imports
+    names: Mapping[str, str] = field(default_factory=dict)  # of `import transformer`: each with what it names
+    modules: Mapping[str, str] = field(default_factory=dict)  # other names of its modules (`module_aliases`)
     pages: str = ""  # its pages and their places in the menu
-    commands: Mapping[str, str] = field(default_factory=dict)  # words of the command line: each with its module
-    sources: str = ""  # where models come from
+    commands: tuple[Command, ...] = ()  # words of the command line
+    formats: str = ""  # models in other formats than a checkpoint folder's
+    sources: str = ""  # where models come from, for the app
     changes: str = ""  # kinds of change inside the model
     address: str = ""  # query parameters of the whole app, beside those of a link
     hides: str = ""  # whether a picture or a part is covered
-    parts: tuple[PagePart, ...] = ()  # more parts of pages
     blocks: str = ""  # what is above, below or beside a page
+    parts: str = ""  # a part of one of the kernel's pages
     looks: str = ""  # fields of the view that are its own
     drafts: str = ""  # what proposes an output before the model checks it
     stores: str = ""  # where rooms of all servers are kept, if not in the memory of one

@@ -7,9 +7,8 @@ from typing import Final
 
 from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
-from ui.frame import training_time
+from transformer.runs.labelled_maps import LabelledMaps
 from ui.frame.offer import follow_switch, offer, typed
 from ui.runs.attempt import attempt
 from ui.runs.open_run import publish
@@ -72,7 +71,7 @@ def head_without_run(title: str) -> None:
     drawing.notes(session.take_notes())
 
 
-def given_head(title: str, maps: GivenMaps) -> None:
+def given_head(title: str, maps: LabelledMaps) -> None:
     """Draw the title of a page, and under it the sentence and the model that the maps are of."""
     head(title)
     said = [say("These attention maps come from a file and are shown unchanged. No model is run.")]
@@ -108,7 +107,6 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
         if checkpoint.card.tried():
             _examples(checkpoint)
     offer(checkpoint)
-    training_time.on_page(checkpoint)
     for blocks in page_blocks():
         blocks.under_source(checkpoint)
 

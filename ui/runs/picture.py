@@ -15,7 +15,7 @@ Knows nothing of Streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from charts.theme import Spec
-from transformer.extensions import extensions, imported
+from transformer.extensions import LISTED, extensions
 from transformer.model.anatomy import Kind
 from ui.runs.seen import Seen, Stepped
 from ui.shared.saving import Origin
@@ -46,6 +46,7 @@ class InASlot(Protocol):
         """Where it is drawn."""
 
 
+_APP: Final = __name__.partition(".")[0]
 _Scene = TypeVar("_Scene", bound=InASlot)
 Follows = Literal["frames", "still", "server"]
 """How a picture follows the step: the browser has it at every step and draws that at once (`ui.runs.frames`); it is
@@ -167,18 +168,13 @@ class Part(Generic[_Scene]):
 @cache
 def declare_all() -> None:
     """Have all pages and pictures in `PAGES` and `PICTURES`: import each `..._pictures.py` of a page."""
-    app, there = Path(__file__).resolve().parents[1], {one.name for one in extensions()}
-    for file in sorted(app.rglob("*_pictures.py"), key=lambda file: (file.parent.name, file.name)):
-        within = file.relative_to(app).with_suffix("").parts
-        if within[0] != "extensions" or within[1] in there:
-            import_module(".".join((__name__.partition(".")[0], *within)))
-
-
-@cache
-def added_parts(page: str) -> Mapping[str, Callable[..., None]]:
-    """What draws each part that extensions add to a page, by its name; from now on the page has these parts."""
-    found = (one for extension in extensions() for one in extension.parts if one.page == page)
-    return {one.name: imported(one.draw) for one in found}
+    for file in sorted(Path(__file__).resolve().parents[1].glob("*/*_pictures.py")):
+        import_module(f"{_APP}.{file.parent.name}.{file.stem}")
+    for one in extensions():
+        package = f"{LISTED}.{one.name}"
+        folder = Path(str(import_module(package).__file__)).parent
+        for file in sorted(folder.rglob("*_pictures.py")):
+            import_module(".".join((package, *file.relative_to(folder).with_suffix("").parts)))
 
 
 @dataclass(frozen=True)
@@ -211,12 +207,10 @@ class Page:
 
     def chosen(self, view: View) -> Part[Any] | None:
         """The part that is looked at; None where it has no pictures."""
-        added_parts(self.path)
         return self.parts.get(getattr(view, self.panel) if self.panel else "")
 
     def titles(self) -> dict[str, str]:
         """Its parts in the order of the words of the field that chooses one."""
-        added_parts(self.path)
         return {name: self.parts[name].title for name in words_of(View, self.panel) if name in self.parts}
 
     def first(self, view: View) -> Picture[Any] | None:

@@ -5,6 +5,7 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="classroom",
     needs=("what_if", "drafts", "importers", "training", "doctor"),
+    pages="glassformer.extensions.classroom.pages:PAGES",
     address="glassformer.extensions.classroom.address:ADDRESS",
     hides="glassformer.extensions.classroom.hiding:HIDER",
     blocks="glassformer.extensions.classroom.blocks:BLOCKS",
