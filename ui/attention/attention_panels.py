@@ -6,7 +6,7 @@ from typing import Final
 
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
-from ui.attention import film, flow, head_table, one_weight
+from ui.attention import AttentionLook, AttentionPanel, film, flow, head_table, one_weight
 from ui.attention.drawn_maps import ALL_SPECIAL, DrawnMap, is_spread_thin
 from ui.attention.map_pictures import ATTENTION, GRIDS, KINDS, one_map, open_map
 from ui.attention.one_weight_pictures import opening
@@ -26,7 +26,7 @@ from ui.shared import choices, cover, drawing
 from ui.shared.dialect import about_scores
 from ui.shared.door import st
 from ui.state import session
-from ui.state.view import Aggregate, AttentionPanel, Slot
+from ui.state.view import Aggregate, Slot
 from words import joined, say
 
 CELL_ROW: Final = "head_cell"
@@ -70,12 +70,12 @@ def draw(run: OpenRun) -> None:
 
 def chosen(run: AnyRun) -> None:
     """Draw the controls and the chosen part."""
-    if isinstance(run, OpenRun) and run.view.panel == "training":
+    if isinstance(run, OpenRun) and run.view.of(AttentionLook).panel == "training":
         over_training(run)
         return
     controls(run)
     part = {"overview": all_heads, "head": one, "flow": flow.draw, "walk": one_weight.draw, "table": head_table.draw}[
-        run.view.panel
+        run.view.of(AttentionLook).panel
     ]
     if isinstance(run, OpenMaps):
         part(run)
@@ -88,7 +88,7 @@ def _still(run: OpenRun) -> Still | None:
     """What a part looks at in which nothing moves with the step: the encoder, and what holds for the whole run."""
     if run.view.kind == "encoder":
         return encoder_attention(run)
-    return Still() if run.view.panel in ("table", "training") else None
+    return Still() if run.view.of(AttentionLook).panel in ("table", "training") else None
 
 
 # ------------------------------------------------------------------------------------------------ the controls
@@ -109,7 +109,7 @@ def controls(run: AnyRun) -> None:
     """Draw the row of controls, and under it what can be done with the head that is chosen."""
     _row(run)
     if isinstance(run, OpenRun):
-        shown = opening(run.looking) if run.view.panel == "walk" else run.view
+        shown = opening(run.looking) if run.view.of(AttentionLook).panel == "walk" else run.view
         for_head(run, run.view.kind, shown.layer, shown.head)
 
 
@@ -135,7 +135,8 @@ def _row(run: AnyRun) -> None:
 
 def _part_and_kind(run: AnyRun) -> str:
     """Draw the choice of a part, which is returned, and of an attention."""
-    grows = isinstance(run, OpenRun) and (has_snapshots(run.checkpoint) or run.view.panel == "training")
+    asked = run.view.of(AttentionLook).panel
+    grows = isinstance(run, OpenRun) and (has_snapshots(run.checkpoint) or asked == "training")
     panel = choose_part(ATTENTION, run.slot, without="" if grows else "training")
     kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
     kept = choices.field(run.slot, "kind")
@@ -270,8 +271,8 @@ def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
 
 def _otherwise(run: OpenRun) -> None:
     """Say under the controls, once for all parts, where attention is not the paper's; One weight says it itself."""
-    said = about_attention(run.checkpoint.config, run.view.kind, run.view.panel, run.view.layer)
-    if said and run.view.panel != "walk":
+    said = about_attention(run.checkpoint.config, run.view.kind, run.view.of(AttentionLook).panel, run.view.layer)
+    if said and run.view.of(AttentionLook).panel != "walk":
         st.caption(drawing.plain(said))
 
 

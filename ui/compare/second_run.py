@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from glassformer.extensions.what_if.what_if_look import Compared
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.snapshots import at_step
@@ -27,7 +28,7 @@ from ui.shared.choices import Kept
 from ui.shared.door import st
 from ui.state import comparing, nested, session
 from ui.state.branch_addresses import Branch
-from ui.state.view import MAIN, SECOND, Compared
+from ui.state.view import MAIN, SECOND
 from words import say
 
 COMPARED: Final[dict[Compared, str]] = {

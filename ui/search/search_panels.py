@@ -14,13 +14,13 @@ from ui.frame.sentence_stepper import sentence
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun, address
 from ui.runs.show import choose_part, show
-from ui.search import drafting, draws, sampling, search_pictures
+from ui.search import Rounds, SearchLook, drafting, draws, sampling, search_pictures
 from ui.search.search_pictures import SEARCH
 from ui.shared import choices, cover, menu
 from ui.shared.door import st
 from ui.state import session
 from ui.state.link import write_link
-from ui.state.view import Rounds, Slot
+from ui.state.view import Slot
 from words import say
 
 WHOLE, DECODE_SO, DRAW_BESIDE = "search_whole", "search_decode_so", "search_beside"
@@ -42,7 +42,7 @@ def draw(run: OpenRun) -> None:
     with row:
         choose_part(SEARCH, run.slot)
     parts = {"tree": _tree, "sampling": sampling.draw, "draws": draws.draw, "drafts": drafting.draw}
-    part = parts[run.view.search_panel]
+    part = parts[run.view.of(SearchLook).search_panel]
     cover.part(lambda: attempt(lambda: part(run, row)))
 
 

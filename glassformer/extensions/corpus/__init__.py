@@ -2,4 +2,4 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="corpus")
+EXTENSION = Extension(name="corpus", looks="glassformer.extensions.corpus.corpus_look:CorpusLook")

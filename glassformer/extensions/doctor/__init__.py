@@ -2,4 +2,4 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="doctor")
+EXTENSION = Extension(name="doctor", looks="glassformer.extensions.doctor.doctor_look:DoctorLook")

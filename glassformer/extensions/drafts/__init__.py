@@ -2,4 +2,4 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="drafts")
+EXTENSION = Extension(name="drafts", looks="glassformer.extensions.drafts.drafts_look:DraftsLook")

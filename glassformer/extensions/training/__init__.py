@@ -2,4 +2,4 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="training")
+EXTENSION = Extension(name="training", looks="glassformer.extensions.training.training_look:TrainingLook")

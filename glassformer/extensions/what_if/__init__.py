@@ -2,4 +2,4 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="what_if")
+EXTENSION = Extension(name="what_if", looks="glassformer.extensions.what_if.what_if_look:WhatIfLook")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.what_if.what_if_look import Mistake
 from transformer.checkpoint.load import load
 from transformer.errors import NotFiniteError
 from transformer.model.masks import padding_mask
@@ -14,7 +15,6 @@ from transformer.runs.interventions import KINDS, parse, write
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.running import run
 from ui.runs import loading
-from ui.state.view import Mistake
 from ui.wrong import mistake_runs
 from ui.wrong.card import Found, Outcome, Side, happened
 from ui.wrong.deck import CARDS, PADS, other_heads
