@@ -223,11 +223,8 @@ def count(name: str, most: int, default: int | None = None) -> Any:
 
 def number(name: str, least: float, most: float) -> Any:
     """A number with a fraction; None by default."""
-
-    def read(reader: Reader, said: str, _: object) -> float | None:
-        return reader.number(said, least, most)
-
-    return _field(None, Spelling(name, read, lambda value: f"{value:.10g}"))
+    read = Spelling(name, lambda reader, said, _: reader.number(said, least, most), lambda value: f"{value:.10g}")
+    return _field(None, read)
 
 
 def flag(name: str, *, default: bool = False) -> Any:
@@ -254,10 +251,10 @@ def text(name: str, default: str = "", *, most: int = MAX_WORD) -> Any:
 def places(name: str, *, most: int, count: int) -> Any:
     """Up to `count` different numbers that the address counts from 1; none by default."""
 
-    def read(reader: Reader, said: str, _: object) -> tuple[int, ...]:
-        return reader.places(said, most=most, count=count)
+    def write(value: tuple[int, ...]) -> str:
+        return ".".join(str(one + 1) for one in value)
 
-    return _field((), Spelling(name, read, lambda value: ".".join(str(one + 1) for one in value)))
+    return _field((), Spelling(name, lambda reader, said, _: reader.places(said, most=most, count=count), write))
 
 
 class Declared(NamedTuple):

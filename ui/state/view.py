@@ -94,12 +94,10 @@ class View:
         return getattr(self.of(record) if issubclass(record, Look) else self, name)
 
     def but(self, **changes: Any) -> "View":
-        """The same, but for fields by their names, whoever declares them."""
+        """The same, but for fields by their names; a name that nobody declares, as a deleted extension, is let be."""
         by: dict[type, dict[str, Any]] = {}
-        for name, value in changes.items():
-            if name not in all_fields():
-                raise TypeError(f"{name} is no field of the view")
-            by.setdefault(all_fields()[name].record, {})[name] = value
+        for name in all_fields().keys() & changes:
+            by.setdefault(all_fields()[name].record, {})[name] = changes[name]
         own = by.pop(View, {})
         looks = {type(one): one for one in self.looks}
         looks |= {look: replace(self.of(look), **theirs) for look, theirs in by.items()}

@@ -3,7 +3,6 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from glassformer.extensions.doctor.doctor_look import DoctorLook
 from ui.inside import InsideLook
 from ui.shared.choices import NONE
 from ui.state import session
@@ -32,7 +31,7 @@ def page():
     )
     choices.several(choices.field(MAIN, "dims"), "Dims", range(6), most=3, placeholder="")
     choices.number(choices.field(MAIN, "neuron"), "Neuron", 16, placeholder="", help="", width=100)
-    st.session_state["typed"] = choices.typed(choices.field(MAIN, "names"), "Names", most=20, width=100)
+    st.session_state["typed"] = choices.typed(choices.field(MAIN, "piece"), "Piece", most=20, width=100)
     st.session_state["shown"] = shown
 
 
@@ -56,11 +55,11 @@ def written(test):
 
 def test_a_typed_text_is_the_view_s(test):
     assert test.session_state["typed"] == ""
-    test.text_input(key="names").set_value(" query  key ").run()
-    assert view(test).of(DoctorLook).names == test.session_state["typed"] == "query  key"
-    test.session_state[session.STANDING] = session.Standing(view=View().but(names="other"))
+    test.text_input(key="piece").set_value(" query  key ").run()
+    assert view(test).of(InsideLook).piece == test.session_state["typed"] == "query  key"
+    test.session_state[session.STANDING] = session.Standing(view=View().but(piece="other"))
     test.run()
-    assert test.text_input(key="names").value == "other"
+    assert test.text_input(key="piece").value == "other"
 
 
 def test_each_shows_the_view_or_its_own_choice(test):
