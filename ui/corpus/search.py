@@ -145,16 +145,16 @@ def _bound(sought: Sought, scene: Scene) -> float:
 
 
 def _asked(sought: Sought, scene: Scene, bound: float) -> list[_Asked]:
-    view, key = session.view(MAIN), scene.key
+    look, key = session.view(MAIN).of(CorpusLook), scene.key
     where = (key.kind, key.layer, key.head)
     if sought == "measure":
-        least, most = (None, bound) if view.of(CorpusLook).below else (bound, None)
+        least, most = (None, bound) if look.below else (bound, None)
         return [(Asked(*where, key.measure, at_least=least, at_most=most), (scene.words.heading, "%.3f"))]
     if sought in ("attends", "owes"):
         return [(Disagrees(*where, attends_more=sought == "attends", at_least=bound), (say("Difference"), "%.2f"))]
-    if sought == "piece" and not view.of(CorpusLook).looked_at:
+    if sought == "piece" and not look.looked_at:
         return []
-    piece = view.of(CorpusLook).looked_at if sought == "piece" else None
+    piece = look.looked_at if sought == "piece" else None
     return [(LooksAt(*where, at_least=bound, piece=piece), (say("Weight"), "%.3f"))]
 
 

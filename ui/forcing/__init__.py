@@ -6,6 +6,5 @@ from ui.state.fields import MAX_PLACE, Look, flag, place
 class ForcingLook(Look):
     """What is looked at of a right output."""
 
-    # The piece of a reference that is looked at, from 0; None for the one of the step.
-    at: int | None = place("at", MAX_PLACE)
+    at: int | None = place("at", MAX_PLACE)  # the piece of a reference, from 0; None for the one of the step
     ends: bool = flag("ends")  # the end piece after the reference of a decoder alone is judged, too

@@ -11,8 +11,6 @@ class MasksLook(Look):
 
     masks_panel: Literal["masks", "one_row", "checks"] = choice("masks", "masks")  # which part of the page
     mask: MaskName = choice("mask", "decoder")  # which mask
-    # Which sentence of the batch, from 0; None for the first that is padded.
-    sentence: int | None = place("sentence", MOST_COMPANIONS + 1)
+    sentence: int | None = place("sentence", MOST_COMPANIONS + 1)  # of the batch; None for the first that is padded
     pads: int = integer("pads", MAX_PLACE, 4)  # how many pads are added, from 1
-    # Position whose piece the causality check changes, from 0; None for its own choice.
-    changed: int | None = place("changed", MAX_PLACE)
+    changed: int | None = place("changed", MAX_PLACE)  # where the causality check changes a piece, from 0

@@ -87,8 +87,8 @@ def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
 
 def choose_mask(scene: Scene, row: Any) -> None:
     """Draw the choice of a mask among those that the model uses; of one row also that of a layer and a head."""
-    view, slot = scene.run.view, scene.slot
-    one_row = view.of(MasksLook).masks_panel == "one_row"
+    look, slot = scene.run.view.of(MasksLook), scene.slot
+    one_row = look.masks_panel == "one_row"
     own = {name: label for name, label in (ATTENTIONS if one_row else NAMES).items() if name in scene.masks.names}
     with row:
         if one_row:  # an attention is named by the mask that it takes
@@ -97,10 +97,10 @@ def choose_mask(scene: Scene, row: Any) -> None:
             _layer_and_head(scene)
         else:
             choices.menu(choices.field(slot, "mask"), say("Mask"), own, otherwise=scene.name, bare=True, width=172)
-    if (mask := view.of(MasksLook).mask) not in scene.masks.names and mask != MasksLook.mask:  # nobody asked for that
+    if look.mask not in scene.masks.names and look.mask != MasksLook.mask:  # nobody asked for the default
         said = say(
             "The mask “{asked}” was chosen, but this model does not use it. “{shown}” is shown instead.",
-            asked=NAMES[view.of(MasksLook).mask],
+            asked=NAMES[look.mask],
             shown=NAMES[scene.name],
         )
         drawing.notes((said,))

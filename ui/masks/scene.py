@@ -23,7 +23,6 @@ from ui.runs.picture import Page
 from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from ui.runs.step_rows import row_labels
-from ui.state.view import View
 from words import Sentence, joined, say
 
 KINDS: dict[MaskName, Kind] = {
@@ -172,7 +171,7 @@ def batch_of(run: Seen) -> tuple[Batch, list[str]]:
     n_rows = len(traces[0].read_ids)
     return Batch(
         traces=traces,
-        sentence=_looked_at(run.view, traces),
+        sentence=_looked_at(run.view.of(MasksLook), traces),
         n_rows=min(run.looking.n_rows, n_rows) if run.view.guess else n_rows,
         covered=run.looking.covered,
         parts=anatomy(run.checkpoint.config),
@@ -207,10 +206,10 @@ def companions(run: Seen) -> tuple[str, ...]:
     return default_companion(run.checkpoint, run.trace.query.source, run.checkpoint.card.tried())
 
 
-def _looked_at(view: View, traces: Sequence[Trace]) -> int:
+def _looked_at(look: MasksLook, traces: Sequence[Trace]) -> int:
     """The sentence that is looked at: the one asked for, else the first that is padded, but checks add pads."""
-    if view.of(MasksLook).sentence is not None or view.of(MasksLook).masks_panel == "checks":
-        return min(view.of(MasksLook).sentence or 0, len(traces) - 1)
+    if look.sentence is not None or look.masks_panel == "checks":
+        return min(look.sentence or 0, len(traces) - 1)
     return next((i for i, one in enumerate(traces) if one.pad_id in (one.read_ids or one.src_ids)), 0)
 
 

@@ -15,6 +15,5 @@ class PositionsLook(Look):
     apart: bool = flag("apart", default=True)  # the table of positions has its sines before its cosines
     positions_panel: PositionsPanel = choice("positions", "table")  # which part of the page
     shift: int = integer("shift", MAX_PLACE, 1)  # by how many positions they are shifted, from 1
-    # Dimensions whose curves are drawn, from 0; none for a choice of the page's own.
-    dims: tuple[int, ...] = places("dims", most=MAX_PLACE, count=MAX_DIMS)
+    dims: tuple[int, ...] = places("dims", most=MAX_PLACE, count=MAX_DIMS)  # whose curves are drawn, from 0
     drawn: int | None = integer("drawn", MAX_PLACE)  # how many positions are drawn; None for the page's own choice

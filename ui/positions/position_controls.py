@@ -125,8 +125,8 @@ def _pair_name(table: Table, pair: int) -> str:
 
 def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
     """Move what a link or another checkpoint left behind into what this table has."""
-    view, d_model = session.view(slot), checkpoint.config.d_model
-    if any(dim >= d_model for dim in view.of(PositionsLook).dims):
+    look, d_model = session.view(slot).of(PositionsLook), checkpoint.config.d_model
+    if any(dim >= d_model for dim in look.dims):
         session.add_note(
             say(
                 "{name} has only the dimensions 0 to {last}, so dimensions from {first} on cannot be shown.",
@@ -137,22 +137,22 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
             slot,
         )
     most = max(1, most_shift(checkpoint.config.max_len))
-    if view.of(PositionsLook).shift > most:
+    if look.shift > most:
         session.add_note(
             say(
                 "A shift by {shift} is too large: the table of {name} can be shifted by at most {most}.",
-                shift=view.of(PositionsLook).shift,
+                shift=look.shift,
                 name=checkpoint.name,
                 most=most,
             ),
             slot,
         )
-    panel = view.of(PositionsLook).positions_panel
+    panel = look.positions_panel
     if panel not in TABLE_PARTS:
         session.add_note(otherwise.no_such_part(checkpoint.config, panel), slot)
         panel = PositionsLook.positions_panel
-    dims = tuple(dim for dim in view.of(PositionsLook).dims if dim < d_model)
-    session.replace(slot, dims=dims, shift=min(view.of(PositionsLook).shift, most), positions_panel=panel)
+    dims = tuple(dim for dim in look.dims if dim < d_model)
+    session.replace(slot, dims=dims, shift=min(look.shift, most), positions_panel=panel)
 
 
 # ------------------------------------------------------------------------------------------------ inside attention

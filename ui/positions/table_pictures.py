@@ -179,7 +179,7 @@ def whole(table: Table) -> Plot:
     """The table as a map; sines and cosines apart if that is asked for."""
     dims = drawn_dims(table.count, table.d_model)
     n_sines = 0
-    if table.view.of(PositionsLook).apart and table.follows:
+    if table.look.apart and table.follows:
         n_sines = int((dims % 2 == 0).sum())
         dims = np.concatenate([dims[dims % 2 == 0], dims[dims % 2 == 1]])
     fewer = ""

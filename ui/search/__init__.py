@@ -13,8 +13,7 @@ class SearchLook(Look):
     """What is looked at of searches, samplings and draws."""
 
     search_panel: Literal["tree", "sampling", "draws", "drafts"] = choice("search", "tree")  # which part of the page
-    # Which rounds of a beam search its tree has: up to its last result, all, or up to the step.
-    rounds: Rounds = choice("rounds", "results")
+    rounds: Rounds = choice("rounds", "results")  # the tree of a beam search has: up to its last result, to the step
     with_beam: bool = flag("with_beam")  # A beam search is drawn though the run decodes in another way
     # How sampling would draw, as in `transformer.Sampling`; None for the run's own.
     try_temperature: float | None = number("try_temp", 0.05, 5.0)

@@ -85,11 +85,8 @@ def drafted(run: Seen) -> Checked | None:
     None where nothing is written, while somebody guesses, and with a large model that was not asked for. Errors as of
     `Work`.
     """
-    if (
-        not anatomy(run.checkpoint.config).writes
-        or run.view.guess
-        or not (run.view.of(DraftsLook).with_drafts or is_unasked(run))
-    ):
+    made = run.view.of(DraftsLook).with_drafts or is_unasked(run)
+    if not anatomy(run.checkpoint.config).writes or run.view.guess or not made:
         return None
     query, how = greedy_query(run), how_of(run)
     found = run.work.long(

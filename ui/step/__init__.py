@@ -11,5 +11,4 @@ class StepLook(Look):
     """What is looked at on the Step page alone."""
 
     unsure: Unsureness = choice("unsure", "entropy")  # how it is measured how unsure a step was
-    # The token that an encoder with an MLM head is not shown, from 0; None for the page's own choice.
-    hidden: int | None = place("hidden", MAX_PLACE)
+    hidden: int | None = place("hidden", MAX_PLACE)  # the token that an encoder with an MLM head is not shown, from 0

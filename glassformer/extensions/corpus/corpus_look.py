@@ -18,8 +18,7 @@ class CorpusLook(Look):
 
     line: int | None = place("line", MAX_LINE)  # A line of a file of sentences, from 0; None for none
     listed: Listed = choice("listed", "all")  # which lines of it are listed
-    # In which order; the worst first, where it is not that of the file.
-    line_order: LineOrder = choice("order", "file")
+    line_order: LineOrder = choice("order", "file")  # the worst first, where it is not that of the file
     holding: str = text("holding", most=LONGEST_NAME)  # words that lines have
     corpus_panel: Literal["heads", "head", "search", "joined", "beside"] = choice(
         "corpus", "heads"

@@ -14,6 +14,5 @@ class DoctorLook(Look):
     tensor: str = text("tensor", most=LONGEST_NAME)  # A parameter by its name; "" for the page's own choice
     tensors: Tensors = choice("tensors", "all")  # which parameters are listed
     names: str = text("names", most=LONGEST_NAME)  # words that the names of those have
-    # Name of the checkpoint that the parameters are compared with; "" for none.
-    against: str = text("against", most=LONGEST_NAME)
+    against: str = text("against", most=LONGEST_NAME)  # the checkpoint they are compared with, by name; "" for none
     log_counts: bool = flag("counts")  # the counts of a histogram go by their logarithm

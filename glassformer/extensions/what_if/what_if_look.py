@@ -17,12 +17,9 @@ class WhatIfLook(Look):
     """What is looked at on the pages What matters, What goes wrong and Compare alone."""
 
     matters_panel: Literal["heads", "pieces", "logit"] = choice("matters", "heads")  # which part of the page
-    # Which card of the page What goes wrong; "auto" is the first that can be shown.
-    mistake: Mistake = choice("mistake", "auto")
+    mistake: Mistake = choice("mistake", "auto")  # which card; "auto" is the first that can be shown
     effect: Effect = choice("effect", "log_prob")  # how it measures what taking a head away changes
     effect_at: EffectAt = choice("effect_at", "output")  # on the whole output or at the step that is looked at
     begin: Literal["zero", "mean"] = choice("begin", "zero")  # where the line of integrated gradients begins
-    # Id of the piece whose logit is taken off that of the piece written; None for none.
-    rival: int | None = place("rival", MAX_STEP)
-    # What the page Compare compares; "auto" for what the link says of a second run.
-    compared: Compared = choice("compare", "auto")
+    rival: int | None = place("rival", MAX_STEP)  # id of a piece whose logit is taken off that of the one written
+    compared: Compared = choice("compare", "auto")  # "auto" for what the link says of a second run
