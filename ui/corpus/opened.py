@@ -18,7 +18,6 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_NEW
 from transformer.runs.targets import read_given
-from ui.attention import AttentionLook
 from ui.corpus import asking
 from ui.corpus.corpus_pictures import Scene, head_name
 from ui.runs import loading
@@ -153,7 +152,7 @@ def _peak(place: Place) -> Sentence:
 
 
 def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
-    of_head = link.view.of(AttentionLook).panel == "head"
+    of_head = link.view.head is not None
     with st.container(horizontal=True, gap="medium"):
         said = say("Open this head's map on Attention") if of_head else say("Open this line on Attention")
         menu.link("attention", said, link, icon=":material/grid_on:")
