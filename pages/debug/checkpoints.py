@@ -1,6 +1,6 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
-from transformer.maps.own_maps import GivenMaps
+from transformer.runs.labelled_maps import LabelledMaps
 from ui.checkpoints import checkpoint_panels, openable, scores
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head
@@ -22,7 +22,7 @@ openable.how_to_make_one()
 with chosen:
     found = checkpoint_or_maps()
     drawing.notes(session.take_notes())
-    if isinstance(found, GivenMaps):
+    if isinstance(found, LabelledMaps):
         openable.card(found, st.session_state[session.MODEL])
     else:
         checkpoint_panels.card(found)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.pages.conftest import ATTENTION, CHECKPOINTS, GLOSSARY, ROOT, STEP, check
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, GLOSSARY, ROOT, STEP, TRAINING, check
 from tests.pages.reading import address, everything, figure, go_back, numbers, payload, sentences, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
@@ -28,7 +28,7 @@ from ui.state.view import View
 
 OTHERS = [
     ROOT / "pages" / "explore" / f"{name}.py" for name in ("start", "step", "positions", "masks", "inside", "forcing")
-] + [ROOT / "pages" / "debug" / "training.py"]
+] + [TRAINING]
 
 
 @pytest.fixture

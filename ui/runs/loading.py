@@ -27,9 +27,9 @@ from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError, shown
 from transformer.files.files import FolderFiles
 from transformer.maps.npzfile import read_maps
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import Kind
 from transformer.runs.by_layer import each_layer
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Query
 from transformer.runs.replay import replay as record
 from transformer.runs.running import run_batch
@@ -155,7 +155,7 @@ def maps_there() -> dict[str, Entry]:
     return {entry.name: entry for entry in entries() if entry.error is None and entry.holds == "maps"}
 
 
-def open_maps(name: str) -> GivenMaps:
+def open_maps(name: str) -> LabelledMaps:
     """The maps of a file; read once, and again when it changes. Raises GlassformerError if none can be shown."""
     entry = maps_there().get(name)
     if entry is None:
@@ -164,7 +164,7 @@ def open_maps(name: str) -> GivenMaps:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _open_maps(file: str, root: str, sign: Signature) -> GivenMaps:
+def _open_maps(file: str, root: str, sign: Signature) -> LabelledMaps:
     path = Path(file)
     with FolderFiles(Path(root), inside=Path(root)).open(path.name) as (content, size):
         return read_maps(content, size, label=path.name)

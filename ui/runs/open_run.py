@@ -9,15 +9,14 @@ from urllib.parse import urlencode
 from charts.theme import capitalised
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import ChangeError
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
 from ui.runs import loading, sources
 from ui.runs.attempt import attempt
-from ui.runs.change_chips import chips
 from ui.runs.seen import Seen
 from ui.runs.sides import fit_aggregate, fit_parts
 from ui.runs.step_rows import Looking, fit_view, own_choice
@@ -25,8 +24,8 @@ from ui.runs.stepper_run import stepper_run
 from ui.server.work import BusyError
 from ui.shared import drawing, menu
 from ui.shared.door import st
+from ui.shared.page_blocks import page_blocks
 from ui.state import session
-from ui.state.comparing import of_what_is_looked_at
 from ui.state.link import DEFAULT_NEW, Link
 from ui.state.session import Standing
 from ui.state.view import MAIN, Slot
@@ -93,12 +92,12 @@ class OpenRun(Seen):
         return Shown(self.checkpoint, replace(self.link, view=self.view), own_choice(self.trace.query), says=says)
 
 
-def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job: str = "") -> None:
+def publish(checkpoint: Checkpoint | LabelledMaps, link: Link | None = None, *, job: str = "") -> None:
     """Write the address, and have the menu lead there on other pages; without a link, what the session asks for."""
     shows_run = link is not None
     link = replace(address(checkpoint, session.asked() if link is None else link), job=job)
     session.publish(link)
-    menu.carry(link, compare=of_what_is_looked_at(link, menu.current()) if shows_run else None)
+    menu.carry(link, shows_run=shows_run)
 
 
 def open_run(
@@ -123,7 +122,8 @@ def open_run(
     elif slot == MAIN:  # the menu keeps what was asked for, though it could not be done
         menu.carry(address(checkpoint, link))
     with above:
-        chips(link.interventions if told else (), slot)
+        for blocks in page_blocks() if told else ():
+            blocks.above_run(link, slot)
     last = trace or (_last_trace(checkpoint, here) if has_source else None)
     if last is None:
         session.leave(slot, here)
@@ -232,7 +232,7 @@ def _last_trace(checkpoint: Checkpoint, here: Standing) -> Trace | None:
         return None
 
 
-def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Link:
+def address(checkpoint: Checkpoint | LabelledMaps, link: Link, **fields: Any) -> Link:
     """The link, looking at other fields of `View`, with everything left out that the app would take by itself."""
     own, bare = session.left_out()
     revision = "" if sources.changes(link.model) else checkpoint.content_hash[:REVISION_LENGTH]
@@ -240,7 +240,7 @@ def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Li
     said: dict[str, Any] = {"revision": "", "view": view}
     if link.tried == (link.forced,):
         said["tried"] = ()
-    if isinstance(checkpoint, GivenMaps):  # nothing is run
+    if isinstance(checkpoint, LabelledMaps):  # nothing is run
         return Link(model="" if link.model == own else link.model, revision=revision, view=view)
     if link.source == checkpoint.card.first_example():
         said["source"] = None
