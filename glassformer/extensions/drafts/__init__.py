@@ -2,4 +2,10 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="drafts", looks="glassformer.extensions.drafts.drafts_look:DraftsLook")
+EXTENSION = Extension(
+    name="drafts",
+    needs=("what_if",),
+    parts="ui.search.drafting:PART",
+    looks="glassformer.extensions.drafts.drafts_look:DraftsLook",
+    drafts="transformer.runs.drafting.drafts",
+)
