@@ -36,6 +36,7 @@ class Extension:
     needs: tuple[str, ...] = ()  # names of the extensions that it imports
     names: Mapping[str, str] = field(default_factory=dict)  # of `import transformer`: each with what it names
     modules: Mapping[str, str] = field(default_factory=dict)  # other names of its modules (`module_aliases`)
+    charts: tuple[str, ...] = ()  # of `import charts`: functions of figures' plain data, called `..._spec`
     pages: str = ""  # its pages and their places in the menu
     commands: tuple[Command, ...] = ()  # words of the command line
     formats: str = ""  # models in other formats than a checkpoint folder's

@@ -5,6 +5,13 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="corpus",
     pages="glassformer.extensions.corpus.pages:PAGES",
+    charts=(
+        "charts.corpus:measure_spread_spec",
+        "charts.corpus_beside:head_differences_spec",
+        "charts.corpus_joined:joined_heads_spec",
+        "charts.corpus_joined:joined_spec",
+    ),
+    blocks="glassformer.extensions.corpus.blocks:BLOCKS",
     commands=(
         Command(
             50,

@@ -6,6 +6,13 @@ EXTENSION = Extension(
     name="training",
     names={"Curve": "transformer.checkpoint.curve:Curve", "load_curve": "transformer.checkpoint.curve:load_curve"},
     pages="glassformer.extensions.training.pages:PAGES",
+    charts=(
+        "charts.training:dev_scores_spec",
+        "charts.training:learning_rates_spec",
+        "charts.training:losses_spec",
+        "glassformer.extensions.training.charts.film:film",
+        "glassformer.extensions.training.charts.film:film_spec",
+    ),
     commands=(
         Command(
             10,
