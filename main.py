@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-from ui.components.present.present_view import presenter
 from ui.frame.visitor import language_choice
 from ui.glossary import glossary_page
-from ui.lessons import panel
-from ui.room.room_panels import bar
-from ui.server import metrics
+from ui.server import measures
 from ui.server.turns import DRAWING
 from ui.shared import menu
 from ui.shared.door import st
+from ui.shared.page_blocks import around_page, page_blocks
 from ui.shared.page_list import MY_MODEL, PageEntry, by_section
 from ui.state import apart
 from words import say
@@ -19,7 +17,8 @@ ICON = Path(__file__).parent / "static" / "icon.svg"
 
 apart.begin()
 st.set_page_config(page_title=menu.NAME, page_icon=str(ICON), layout="wide")
-presenter()
+for blocks in page_blocks():
+    blocks.on_every_page()
 
 EXPLORE = Path("pages/explore")
 INSIDE, CHOOSING = say("Inside"), say("Choosing")
@@ -41,10 +40,10 @@ OWN = [
 PAGES = by_section(OWN)
 
 page = st.navigation(PAGES, position="hidden")
-with metrics.drawn(page.url_path), DRAWING.one():
+with measures.drawn(page.url_path), DRAWING.one():
     menu.begin(PAGES, page.url_path, language_choice)
-    bar(page.url_path)
+    for blocks in page_blocks():
+        blocks.above_page(page.url_path)
     glossary_page.underline()  # before the page, which may stop
-    place = panel.begin(page.url_path)
-    page.run()
-    panel.fill(place)
+    with around_page(page.url_path):
+        page.run()

@@ -18,7 +18,7 @@ Example:
     >>> figure.show()
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from charts.aligned import aligned_outputs_spec
 from charts.bars import attention_bar_spec
@@ -77,16 +77,15 @@ from charts.two_texts import two_texts_spec
 from transformer.extensions import extensions, imported
 
 for _name, _spec in list(globals().items()):
-    if _name.endswith("_spec") and _name != "grid_spec":  # its figure is unpacked besides
+    if _name.endswith("_spec") and _name != "grid_spec":  # the figure of which is unpacked besides
         globals()[_name.removesuffix("_spec")] = as_figure(_spec)
 
-if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any:
-        """A chart of an extension."""
-        known = {where.partition(":")[2]: where for one in extensions() for where in one.charts}
-        if name in known:
-            return imported(known[name])
-        if f"{name}_spec" in known:
-            return as_figure(imported(known[f"{name}_spec"]))
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __getattr__(name: str) -> Any:
+    """A chart of an extension, or its figure."""
+    for one in extensions():
+        if name in one.charts:
+            return imported(one.charts[name])
+        if f"{name}_spec" in one.charts:
+            return as_figure(imported(one.charts[f"{name}_spec"]))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -62,7 +62,7 @@ def wrong_layers(source: Source) -> Iterator[str]:
     for found in imports(source):
         top, *rest = found.name.split(".")
         where = f"{source.path}:{found.line}"
-        if found.name.startswith("transformer.extensions"):  # knows of nothing itself
+        if found.name.startswith("transformer.extensions"):  # whoever can be extended asks which there are
             continue
         if source.part in MAY_IMPORT and top in PARTS - MAY_IMPORT[source.part] - {source.part}:
             yield f"{where} {source.part} may not import {top}"

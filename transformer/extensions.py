@@ -35,8 +35,8 @@ class Extension:
     name: str  # of its folder
     needs: tuple[str, ...] = ()  # names of the extensions that it imports
     names: Mapping[str, str] = field(default_factory=dict)  # of `import transformer`: each with what it names
+    charts: Mapping[str, str] = field(default_factory=dict)  # of `import charts`: each with what it names
     modules: Mapping[str, str] = field(default_factory=dict)  # other names of its modules (`module_aliases`)
-    charts: tuple[str, ...] = ()  # of `import charts`: functions of figures' plain data, called `..._spec`
     pages: str = ""  # its pages and their places in the menu
     commands: tuple[Command, ...] = ()  # words of the command line
     formats: str = ""  # models in other formats than a checkpoint folder's
@@ -49,6 +49,7 @@ class Extension:
     shows: str = ""  # what draws a run in a notebook, as `Trace.show` calls it
     looks: str = ""  # fields of the view that are its own
     drafts: str = ""  # what proposes an output before the model checks it
+    stores: str = ""  # where rooms of all servers are kept, if not in the memory of one
     server: str = ""  # HTTP routes, middlewares, and what starts and stops with the server
 
 
@@ -70,6 +71,6 @@ def provided(name: str) -> tuple[Any, ...]:
 
 
 def imported(where: str) -> Any:
-    """The thing that "package.module:name" names."""
+    """The thing that "package.module:name" names, or the module that "package.module" does."""
     module, _, name = where.partition(":")
-    return getattr(import_module(module), name)
+    return getattr(import_module(module), name) if name else import_module(module)

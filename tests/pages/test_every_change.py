@@ -2,11 +2,12 @@
 
 import pytest
 
+from glassformer.extensions.what_if.interventions import KINDS
 from tests.pages.conftest import COMPARE, MATTERS, ROOT
 from tests.pages.reading import opened
 from tests.transformer.runs.interventions.of_kinds import example
 from transformer.errors import GlassformerError
-from transformer.runs.interventions import KINDS, write
+from transformer.runs.interventions import write
 from ui.runs import loading
 from ui.runs.change_chips import CHANGES
 

@@ -11,7 +11,6 @@ from ui.attention.drawn_maps import ALL_SPECIAL, DrawnMap, is_spread_thin
 from ui.attention.map_pictures import ATTENTION, GRIDS, KINDS, one_map, open_map
 from ui.attention.one_weight_pictures import opening
 from ui.frame.sentence_stepper import Still, encoder_attention, sentence
-from ui.frame.whatif import for_head
 from ui.maps.grid import columns, is_long
 from ui.runs.added_parts import AddedPart, added_parts
 from ui.runs.attempt import attempt
@@ -24,6 +23,7 @@ from ui.runs.sides import sides
 from ui.shared import choices, cover, drawing
 from ui.shared.dialect import about_scores
 from ui.shared.door import st
+from ui.shared.page_blocks import page_blocks
 from ui.state import session
 from ui.state.view import Aggregate, AttentionPanel, Slot
 from words import joined, say
@@ -98,7 +98,8 @@ def controls(run: AnyRun) -> None:
     _row(run)
     if isinstance(run, OpenRun):
         shown = opening(run.looking) if run.view.panel == "walk" else run.view
-        for_head(run, run.view.kind, shown.layer, shown.head)
+        for blocks in page_blocks():
+            blocks.for_head(run, run.view.kind, shown.layer, shown.head)
 
 
 def _row(run: AnyRun) -> None:

@@ -9,12 +9,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from glassformer.extensions.what_if.interventions import ZeroHead
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import UnansweredError
 from transformer.checkpoint.snapshots import at_step
 from transformer.errors import GlassformerError
-from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Query
 from ui.frame.source_box import glossed
 from ui.runs import loading, measuring, sources

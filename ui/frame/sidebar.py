@@ -1,7 +1,7 @@
 """The sidebar: which checkpoint or which given maps, how it decodes, and what a class may see."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, NoReturn, TypeVar
 
@@ -15,7 +15,6 @@ from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS
 from ui.frame.source_box import head
 from ui.frame.visitor import language_choice, settle_defaults
-from ui.lessons import lesson_questions as lessons
 from ui.runs import loading, sources
 from ui.runs.open_run import address, publish
 from ui.runs.step_rows import no_head, no_layer
@@ -23,7 +22,7 @@ from ui.shared import choices, cover, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
 from ui.shared.page_blocks import page_blocks
-from ui.state import covering, session
+from ui.state import session
 from ui.state.link import DEFAULT_NEW, WAYS
 from ui.state.view import MAIN
 from words import Sentence, say, say_n
@@ -60,7 +59,8 @@ def checkpoint_or_maps(
     if not sources.has_model(entry):
         return _open_maps(entry.name, title)
     checkpoint = _open(entry, title)
-    lessons.about(checkpoint)
+    for blocks in page_blocks():
+        blocks.opened(checkpoint)
     with st.sidebar:
         if not cover.waits():  # a card may say what becomes of its checkpoint, and why
             st.caption(drawing.plain(checkpoint.card.description))
@@ -71,8 +71,9 @@ def checkpoint_or_maps(
                 _decoding(checkpoint)
             if chooses_head:
                 _attention(parts.stack("decoder").n_layers, checkpoint.config.of("decoder").n_heads)
-            with _block(say("In class"), folds=folds and not session.view().guess and not covering.words()):
-                _class_room()
+            more = [draw for blocks in page_blocks() if (draw := blocks.in_class()) is not None]
+            with _block(say("In class"), folds=folds and not session.view().guess and not more):
+                _class_room(more)
     return checkpoint
 
 
@@ -259,15 +260,14 @@ def _attention(n_layers: int, n_heads: int) -> None:
     choices.layer_and_head(MAIN, say("Decoder layer"), n_layers, n_heads)
 
 
-def _class_room() -> None:
+def _class_room(more: Iterable[Callable[[], None]]) -> None:
     choices.switch(
         choices.field(MAIN, "guess"),
         say("Hide candidates until I guess"),
         help=say("The next piece stays hidden until someone guesses it."),
     )
-    if covering.words():
-        st.caption(say("The link that you opened covers some parts of the pages."))
-        st.button(say("Show them"), key="show_covered", on_click=covering.show_all, type="tertiary")
+    for draw in more:
+        draw()
 
 
 _SETTINGS: Final[dict[str, tuple[str, float, str | None]]] = {

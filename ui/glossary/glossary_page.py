@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint
+from transformer.errors import QueryError
 from transformer.runs.interventions import parse
 from transformer.runs.labelled_maps import LabelledMaps
 from ui.components.glossary.glossary_view import chosen_term, glossary_list, glossary_marks
@@ -43,7 +44,10 @@ def leads_to(checkpoint: Checkpoint | LabelledMaps, place: Place, link: Link) ->
         return Link(model=place.shown_by, view=View(**place.fields))
     if place.decoding is not None and type(place.decoding) is not type(link.decoding):
         link = replace(link, decoding=place.decoding, forced=(), tried=(), hypothesis=0)
-    changes = parse(place.changes)
+    try:
+        changes = parse(place.changes)
+    except QueryError:  # nothing provides such a kind
+        changes = ()
     if own is not None and changes and all(one.unfit(own) is None for one in changes):
         link = replace(link, interventions=changes)
     return address(checkpoint, link, **({"term": "", "query": None, "key": None} | place.fields))

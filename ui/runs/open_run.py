@@ -17,7 +17,6 @@ from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
 from ui.runs import loading, sources
 from ui.runs.attempt import attempt
-from ui.runs.change_chips import chips
 from ui.runs.seen import Seen
 from ui.runs.sides import fit_aggregate, fit_parts
 from ui.runs.step_rows import Looking, fit_view, own_choice
@@ -25,8 +24,8 @@ from ui.runs.stepper_run import stepper_run
 from ui.server.work import BusyError
 from ui.shared import drawing, menu
 from ui.shared.door import st
+from ui.shared.page_blocks import page_blocks
 from ui.state import session
-from ui.state.comparing import of_what_is_looked_at
 from ui.state.link import DEFAULT_NEW, Link
 from ui.state.session import Standing
 from ui.state.view import MAIN, Slot
@@ -98,7 +97,7 @@ def publish(checkpoint: Checkpoint | LabelledMaps, link: Link | None = None, *, 
     shows_run = link is not None
     link = replace(address(checkpoint, session.asked() if link is None else link), job=job)
     session.publish(link)
-    menu.carry(link, compare=of_what_is_looked_at(link, menu.current()) if shows_run else None)
+    menu.carry(link, shows_run=shows_run)
 
 
 def open_run(
@@ -123,7 +122,8 @@ def open_run(
     elif slot == MAIN:  # the menu keeps what was asked for, though it could not be done
         menu.carry(address(checkpoint, link))
     with above:
-        chips(link.interventions if told else (), slot)
+        for blocks in page_blocks() if told else ():
+            blocks.above_run(link, slot)
     last = trace or (_last_trace(checkpoint, here) if has_source else None)
     if last is None:
         session.leave(slot, here)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
     from transformer.model.anatomy import Kind
     from ui.state.link import Link
+    from words import Sentence
 
 
 class PageBlocks:
@@ -35,6 +36,14 @@ class PageBlocks:
     def around_page(self, page: str) -> AbstractContextManager[None]:
         """Entered before a page is drawn and left after it, unless the page stops early."""
         return nullcontext()
+
+    def under_entry(self, path: str, run: Link | None) -> tuple[Sentence, Link | None] | None:
+        """A further link to a page, by its path, under its section of the menu: what it says, and what it leads to.
+
+        `run` is what is looked at of the run at hand, None where there is none. With no link of its own, it keeps its
+        place and leads nowhere.
+        """
+        return None
 
     def under_title(self) -> None:
         """Under the title of a page without a run."""

@@ -4,7 +4,6 @@ from functools import partial
 from urllib.parse import urlencode
 
 from ui.frame.sentence_stepper import SAVES
-from ui.room.joining import base
 from ui.runs.frames import Again
 from ui.runs.open_run import OpenRun, address
 from ui.runs.picture import Page
@@ -13,6 +12,7 @@ from ui.runs.saved_run import Kept, origin, saved_run
 from ui.shared import cover
 from ui.shared.door import st
 from ui.shared.page_blocks import PageBlocks
+from ui.state.apart import base
 from ui.state.link import write_link
 from words import say
 

@@ -4,6 +4,8 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="what_if",
-    names={"ZeroHead": "transformer.runs.interventions:ZeroHead"},
+    names={"ZeroHead": "glassformer.extensions.what_if.interventions:ZeroHead"},
     pages="glassformer.extensions.what_if.pages:PAGES",
+    changes="glassformer.extensions.what_if.interventions:KINDS",
+    blocks="glassformer.extensions.what_if.blocks:BLOCKS",
 )
