@@ -102,6 +102,17 @@ def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job
     menu.carry(link, compare=of_what_is_looked_at(link, menu.current()) if shows_run else None)
 
 
+def publish_unopened() -> None:
+    """Write the address of a page that has opened nothing, and have the menu lead on with what is chosen."""
+    link = replace(session.asked(), revision="")
+    own, bare = session.left_out()
+    plain = replace(link, model="")
+    if link.model == bare and not link.answers and (own == bare or plain == Link()):
+        link = plain
+    session.publish(link)
+    menu.carry(link)
+
+
 def open_run(
     checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = MAIN, link: Link | None = None
 ) -> OpenRun | None:

@@ -64,9 +64,6 @@ class PageBlocks:
     def below_run(self, page: Any, run: Any) -> None:
         """Below an `OpenRun` on its `Page` of `ui.runs.picture`."""
 
-    def about(self, subject: object) -> None:
-        """Below what a page shows of a thing of an extension, such as a training; told apart by its class."""
-
 
 @cache
 def page_blocks() -> tuple[PageBlocks, ...]:
