@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from transformer.lessons.run_differences import amount
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.attempt import attempt
@@ -22,6 +21,7 @@ from ui.wrong import mistake_runs
 from ui.wrong.card import Card, Found, Measure, Side, happened
 from ui.wrong.deck import CARDS
 from words import say
+from words.numbers import written
 
 CHART = "mistake_chart"  # begins the keys of a card's charts
 SEEN_ON = "mistake_seen_on"
@@ -125,7 +125,12 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
 
 def _number(measure: Measure, number: float | None) -> None:
     small = bool(measure.model) and number is not None and number < SMALL
-    value = NOTHING if number is None else amount(number) if small else format(number, measure.form)
+    if number is None:
+        value = NOTHING
+    elif number == 0 and small:
+        value = say("exactly 0")
+    else:
+        value = written(f"{number:.2g}") if small else format(number, measure.form)
     st.metric(measure.name, value, label_visibility="collapsed", width="content")
 
 
