@@ -13,9 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-import charts
 from charts.corpus import HOW_TO_READ_SPREAD, measure_spread_spec
-from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at
+from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from charts.theme import capitalised
 from glassformer.extensions.corpus.measure_words import corpus_words
 from transformer.corpus.rollups import Key, Summaries, Summary
@@ -130,7 +129,7 @@ def _all_heads(scene: Scene) -> Plot:
     if len(kinds) < len(scene.kinds):
         read.append(say("The other kinds of attention have this measure in another unit."))
     return Plot(
-        spec=charts.head_effects_spec(
+        spec=head_effects_spec(
             blocks,
             title=say("All heads: {measure}", measure=words.full_title),
             value_name=UNITS[words.unit],

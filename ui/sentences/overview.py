@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import charts
-from charts.sentences import HOW_TO_READ_POINTS, HOW_TO_READ_SPREAD
+from charts.sentences import HOW_TO_READ_POINTS, HOW_TO_READ_SPREAD, line_points_spec, line_spread_spec
 from transformer.analysis.line_table import Summary, summary
 from transformer.analysis.many import LineResult
 from ui.shared import drawing, page_style
@@ -100,7 +99,7 @@ def _points(results: Sequence[LineResult], against: _Measure) -> None:
     ]
     line = session.view().line
     drawing.chart(
-        charts.line_points_spec(
+        line_points_spec(
             np.array([x for x, _, _ in both]),
             np.array([y for _, y, _ in both]),
             [one.line.source for *_, one in both],
@@ -127,7 +126,7 @@ def open_line(number: int) -> None:
 def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
     values = np.array([value for one in results if (value := measure.of(one)) is not None])
     drawing.chart(
-        charts.line_spread_spec(values, name=measure.name, title=measure.spread),
+        line_spread_spec(values, name=measure.name, title=measure.spread),
         key=SPREAD,
         alt=say(
             "{title}: {n:,} lines, from {low:.2f} to {high:.2f}, half of them below {middle:.2f}.",
