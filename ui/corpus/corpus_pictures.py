@@ -17,6 +17,7 @@ import charts
 from charts.corpus import HOW_TO_READ_SPREAD
 from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at
 from charts.theme import capitalised
+from glassformer.extensions.corpus.corpus_look import CorpusLook
 from transformer.corpus.rollups import Key, Summaries, Summary
 from transformer.corpus.tables import Name
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
@@ -75,7 +76,7 @@ class Scene:
     def measure(self) -> Name:
         """The one that is looked at; another where the attention lacks it."""
         names = self.names(self.kind)
-        return next(one for one in (self.view.corpus_measure, *names) if one in names)
+        return next(one for one in (self.view.of(CorpusLook).corpus_measure, *names) if one in names)
 
     @property
     def words(self) -> Words:

@@ -1,4 +1,4 @@
-"""What if: changes inside the model, comparing runs, what matters, what goes wrong."""
+"""What if: changes inside the model, and comparing runs."""
 
 from transformer.extensions import Extension
 
@@ -8,4 +8,5 @@ EXTENSION = Extension(
     pages="glassformer.extensions.what_if.pages:PAGES",
     changes="glassformer.extensions.what_if.interventions:KINDS",
     blocks="glassformer.extensions.what_if.blocks:BLOCKS",
+    looks="glassformer.extensions.what_if.what_if_look:WhatIfLook",
 )
