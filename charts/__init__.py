@@ -1,7 +1,7 @@
 """Arrays and labels in, a plain Plotly figure out, for notebooks and for the app.
 
-Read `theme` first (colours, and text that is never read as markup), then `heatmap`, `bars`, `candidates`, `curves`
-and `training`. Nothing here knows torch or Streamlit.
+Read `theme` first (colours, and text that is never read as markup), then `heatmap`, `bars`, `candidates` and
+`curves`. Nothing here knows torch or Streamlit. Extensions add charts of theirs.
 
 Each chart has two functions. `heatmap_spec` makes the chart's plain data, which is much cheaper than a `go.Figure`;
 the app translates its sentences (`words`). `heatmap` returns the same as a figure in English, for notebooks.

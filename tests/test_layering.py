@@ -32,7 +32,7 @@ NOT_FOR_TRANSFORMER = {"plotly", "streamlit"}
 # What stands in one row are pages, or their like: none of them imports another. What two share belongs below.
 FLOORS: dict[str, tuple[tuple[str, ...], ...]] = {
     "transformer": (
-        ("errors",), ("confined",), ("files",), ("text",), ("model",), ("tap",), ("maps",), ("runs",),
+        ("errors",), ("confined",), ("files",), ("text",), ("model",), ("tap",), ("runs",), ("maps",),
         ("checkpoint",), ("analysis",), ("trying",), ("importers", "training"), ("corpus",), ("doctor",),
         ("lessons",),
         ("__init__",), ("commands",), ("__main__",),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import charts
-from charts.film import GAP, film, moment_in_film
 from charts.theme import figure_in, literal
+from glassformer.extensions.training.charts.film import GAP, moment_in_film
 from ui.components.plotly.plotly_view import figure_json
 
 NAMES = [(f"Step {n}", f"loss {n}.0") for n in range(8)]
@@ -83,7 +83,7 @@ def test_pieces_are_text_and_blocks_are_named_by_their_first():
 
 
 def test_a_figure_for_notebooks_names_every_cell():
-    figure = film(maps(), names=NAMES, queries=QUERIES, keys=KEYS, title="One head", allowed=None)
+    figure = charts.film(maps(), names=NAMES, queries=QUERIES, keys=KEYS, title="One head", allowed=None)
     labels = figure.data[0].customdata
     assert tuple(labels[0][0]) == ("Step 0<br>loss 0.0", f"1: <b>{literal('<b>')}</b>", "1: <b>k0</b>")
     assert tuple(labels[5][6]) == ("Step 7<br>loss 7.0", "2: <b>x</b>", "2: <b>k1</b>")

@@ -1,12 +1,10 @@
-"""What the classroom draws around pages: the presentation, the line of a room, the panel of a lesson."""
+"""What the classroom draws around pages: the panel of a lesson, and the way to see what a link covers."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from transformer.checkpoint.load import Checkpoint
-from ui.components.present.present_view import presenter
 from ui.lessons import leading, lesson_questions, panel
-from ui.room.room_panels import bar
 from ui.shared.door import st
 from ui.shared.page_blocks import PageBlocks
 from ui.state import covering
@@ -15,14 +13,6 @@ from words import say
 
 class ClassroomBlocks(PageBlocks):
     """See the module."""
-
-    def on_every_page(self) -> None:
-        """The button that begins the presentation."""
-        presenter()
-
-    def above_page(self, page: str) -> None:
-        """The line of the room that the session is in."""
-        bar(page)
 
     @contextmanager
     def around_page(self, page: str) -> Iterator[None]:

@@ -4,10 +4,11 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="training",
+    needs=("what_if", "rooms", "doctor"),
     charts={
         "dev_scores_spec": "charts.training:dev_scores_spec",
-        "film": "charts.film:film",
-        "film_spec": "charts.film:film_spec",
+        "film": "glassformer.extensions.training.charts.film:film",
+        "film_spec": "glassformer.extensions.training.charts.film:film_spec",
         "learning_rates_spec": "charts.training:learning_rates_spec",
         "losses_spec": "charts.training:losses_spec",
     },

@@ -1,4 +1,4 @@
-"""What the classroom adds to the server: the routes of rooms, and their begin and end."""
+"""What rooms add to the server: their routes, their begin and their end."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ from ui.server.parts import ServerPart
 from ui.server.routes import routes
 
 
-class ClassroomServer(ServerPart):
+class RoomsServer(ServerPart):
     """See the module."""
 
     def routes(self, base: str, origins: Callable[[], Collection[str]]) -> Sequence[BaseRoute]:
@@ -24,4 +24,4 @@ class ClassroomServer(ServerPart):
             yield
 
 
-SERVER = ClassroomServer()
+SERVER = RoomsServer()

@@ -1,0 +1,11 @@
+"""Rooms: a class follows its teacher through the app and votes; the presentation."""
+
+from transformer.extensions import Extension
+
+EXTENSION = Extension(
+    name="rooms",
+    pages="glassformer.extensions.rooms.pages:PAGES",
+    address="glassformer.extensions.rooms.address:ADDRESS",
+    blocks="glassformer.extensions.rooms.blocks:BLOCKS",
+    server="glassformer.extensions.rooms.server_part:SERVER",
+)

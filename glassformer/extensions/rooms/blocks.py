@@ -1,0 +1,20 @@
+"""What rooms draw around pages: the button of the presentation, and the line of a room."""
+
+from ui.components.present.present_view import presenter
+from ui.room.room_panels import bar
+from ui.shared.page_blocks import PageBlocks
+
+
+class RoomBlocks(PageBlocks):
+    """See the module."""
+
+    def on_every_page(self) -> None:
+        """The button."""
+        presenter()
+
+    def above_page(self, page: str) -> None:
+        """The line, where the session is in a room."""
+        bar(page)
+
+
+BLOCKS = RoomBlocks()
