@@ -2,7 +2,7 @@
 
 from ui.frame.run_page import run_page
 from ui.frame.sentence_stepper import sentence
-from ui.inside import embeddings_panel, fast, ffn, inside_controls, lens, model_panel, stream
+from ui.inside import InsideLook, embeddings_panel, fast, ffn, inside_controls, lens, model_panel, stream
 from ui.inside.looked_at import INSIDE, deeper_stack
 from ui.runs.open_run import OpenRun
 from ui.shared import cover
@@ -21,7 +21,7 @@ def draw(run: OpenRun) -> None:
     """Draw the sentence, the row of parts, and the chosen part."""
     sentence(run, compact=True, still=inside_controls.still(run))
     row = inside_controls.draw(run)
-    cover.part(lambda: DRAW[run.view.inside_panel](run, row))
+    cover.part(lambda: DRAW[run.view.of(InsideLook).inside_panel](run, row))
 
 
 run_page(INSIDE, draw, kind=deeper_stack)

@@ -12,7 +12,7 @@ from tests.pages.conftest import FORCING, check
 from tests.pages.reading import address, figure, keys_of, numbers, opened, view
 from tests.transformer.featured import filling
 from transformer import ZeroHead, score
-from ui.forcing import forcing_panels, forcing_pictures
+from ui.forcing import ForcingLook, forcing_panels, forcing_pictures
 from ui.runs import loading
 from ui.shared.saving import Origin, saved
 from ui.state import session
@@ -202,7 +202,7 @@ def test_a_decoder_alone_judges_its_text_and_then_a_reference(open_one_stack):
     assert address(test)["ends"] == "1"
     check(test.button(key=forcing_panels.NONE).click().run())
     assert len(losses(test)) == n + 1
-    assert view(test).at is None
+    assert view(test).of(ForcingLook).at is None
 
 
 def test_an_encoder_that_fills_gaps_leads_to_them(open_page, tmp_path, monkeypatch):

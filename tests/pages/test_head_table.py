@@ -13,7 +13,7 @@ from tests.pages.conftest import STEP, check
 from tests.pages.reading import figure, go_to, numbers, opened, payload, sentences, view
 from transformer.analysis.head_statistics import measure_by_layer
 from transformer.model.taps import Recorder, tap_of
-from ui.attention import head_table, head_table_pictures
+from ui.attention import AttentionLook, head_table, head_table_pictures
 from ui.attention.head_table import CSV, MEASURE, OPEN_BY_MEASURE
 from ui.runs import loading
 from ui.server.work import BusyError, Runner
@@ -176,7 +176,7 @@ def test_the_menu_lists_the_heads_from_the_lowest_and_opens_one_again_and_again(
     assert [float(option.split(": ")[1]) for option in options] == pytest.approx(sorted(means), abs=0.0051)
     for _ in range(2):
         check(test.selectbox(key=OPEN_BY_MEASURE).select_index(0).run())
-        assert view(test).panel == "head"
+        assert view(test).of(AttentionLook).panel == "head"
         place = f"Layer {view(test).layer + 1}, head {view(test).head + 1}"
         assert options[0].startswith(place)
         check(test.button_group(key="panel").set_value("table").run())

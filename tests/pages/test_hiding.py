@@ -12,7 +12,7 @@ from tests.transformer.one_stack import alone
 from transformer.analysis.hidden_pieces import hide, mask_id
 from ui.runs import loading
 from ui.state import session
-from ui.step import hiding
+from ui.step import StepLook, hiding
 
 TEXT = "the quick fox"
 
@@ -65,12 +65,13 @@ def test_the_hidden_piece_is_chosen_and_stands_in_the_address(open_model):
     test = open_model()
     own = payload(test, session.STEPPER)
     assert own["choosable"]
-    assert view(test).hidden is None
+    assert view(test).of(StepLook).hidden is None
     check(test.selectbox(key=hiding.CHOICE).set_value(1).run())
     assert address(test)["hidden"] == "2"
     assert payload(test, session.STEPPER)["chosen"] == 1
     assert "Token 2: candidates" in figure(test, hiding.CANDIDATES)["layout"]["title"]["text"]
-    assert view(open_model(hidden=99)).hidden == 98  # a longer text may have it; the page's own choice is shown
+    far = view(open_model(hidden=99)).of(StepLook)
+    assert far.hidden == 98  # a longer text may have it; the page's own choice is shown
 
 
 def test_a_model_without_a_head_or_without_a_mask_piece_says_so(open_model):

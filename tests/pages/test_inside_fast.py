@@ -7,7 +7,7 @@ from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, opened, payload, told, view
 from transformer.runs.replay import replay
 from transformer.trying.gains import Gains
-from ui.inside import fast
+from ui.inside import InsideLook, fast
 from ui.runs import loading, measured
 
 CHARTS = {"tile_scores", "tile_output", "cache_blocks", "cache_places"}
@@ -47,7 +47,7 @@ def test_the_slider_walks_over_the_tiles(page):
     largest = []
     for tile in range(1, int(test.slider(key="tile").max) + 1):
         check(test.slider(key="tile").set_value(tile).run())
-        assert view(test).tile == tile
+        assert view(test).of(InsideLook).tile == tile
         largest.append(float(rows(test, "tile_scores")[-1][1].replace("−", "-")))
         assert len(rows(test, "tile_scores")) == tile
     assert largest == sorted(largest)

@@ -15,7 +15,7 @@ import pytest
 from tests.pages.conftest import PAGES
 from tests.pages.reading import keys_of
 from ui.state.link import read_link, write_link
-from ui.state.view import NAMES
+from ui.state.view import parameters
 
 RENUMBERED = "3: e"  # was "2: e": the Positions page counted tokens from 0, while its address said 3
 OLD = json.loads(Path(__file__).with_name("old_addresses.json").read_text(encoding="utf-8"))
@@ -108,7 +108,7 @@ def opened_now(old):
 
 def test_no_parameter_was_given_up():
     names = {name for one in OLD for name in parse_qs(one["address"], keep_blank_values=True)}
-    assert names <= {*REQUEST, *NAMES}
+    assert names <= {*REQUEST, *parameters()}
     assert (len(OLD), len(names)) >= (42, 48)  # all that there were
 
 

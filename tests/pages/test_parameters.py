@@ -12,6 +12,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from charts.parameters import HOW_TO_READ_SPREAD
+from glassformer.extensions.doctor.doctor_look import DoctorLook
 from tests.pages.conftest import DOCTOR, check
 from tests.pages.reading import address, figure, numbers, opened, payload, sentences, told, view
 from ui.doctor import parameter_pictures, parameter_tables, parameters
@@ -143,14 +144,14 @@ def test_the_first_is_looked_at_unless_the_address_names_one(open_part):
 def test_a_tensor_that_there_is_not_is_said(open_part):
     test = open_part(tensor="<b>no</b>")
     assert "This model has no tensor “<b>no</b>”; src_table is shown." in sentences(test)
-    assert view(test).tensor == ""
+    assert view(test).of(DoctorLook).tensor == ""
 
 
 def test_a_press_on_a_name_and_the_menu_look_at_another(open_part):
     test = open_part(names="q_proj.weight")
     test.session_state[parameter_tables.OPEN] = {"row": 1}
     check(test.selectbox(key=parameters.CHOICE).set_value(VALUE).run())
-    assert view(test).tensor == VALUE
+    assert view(test).of(DoctorLook).tensor == VALUE
     assert address(test)["tensor"] == VALUE
 
 

@@ -22,7 +22,7 @@ from tests.pages.reading import (
     type_source,
     view,
 )
-from ui.positions import position_controls, sentence_panel, table_pictures
+from ui.positions import PositionsLook, position_controls, sentence_panel, table_pictures
 from ui.positions.table_pictures import PAGE, spread, spread_shifts
 from ui.runs import loading
 from ui.shared.numbers import digits, short
@@ -116,8 +116,8 @@ def test_what_a_table_does_not_have_is_said(page):
     test = page(model="reverse", dims="2.65", shift="500")
     assert "reverse has only the dimensions 0 to 63" in sentences(test)
     assert "at most 11" in sentences(test)
-    assert view(test).dims == (1,)
-    assert view(test).shift == 11
+    assert view(test).of(PositionsLook).dims == (1,)
+    assert view(test).of(PositionsLook).shift == 11
 
 
 @pytest.mark.parametrize(("n", "d"), [(64, 256), (128, 256), (512, 512), (512, 15), (16, 16_384), (512, 1)])

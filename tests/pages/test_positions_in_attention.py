@@ -13,7 +13,7 @@ from tests.transformer.featured import featured
 from transformer.analysis.distance_bias import distance_bias
 from transformer.analysis.rotations import turnings
 from transformer.runs.replay import replay
-from ui.positions import in_attention, position_controls
+from ui.positions import PositionsLook, in_attention, position_controls
 from ui.runs import loading
 from ui.state.view import SECOND
 
@@ -62,7 +62,7 @@ def test_layers_with_other_bases_are_chosen_and_the_one_that_does_not_turn_says_
 def test_a_pair_is_followed_around_its_circle(page):
     test = page("rotary", "pair")
     check(test.selectbox(key=in_attention.PAIR).set_value(1).run())
-    assert view(test).dims == (1, 3)
+    assert view(test).of(PositionsLook).dims == (1, 3)
     (one,) = turnings(opened("rotary").config, "decoder")
     circle = figure(test, "rotary_circle")["data"][0]
     np.testing.assert_allclose(numbers(circle["x"]), np.cos(np.arange(24) * one.speeds[1]), atol=1e-6)
@@ -127,7 +127,7 @@ def test_what_distance_and_content_make_of_the_sentence(page):
 def test_a_part_without_meaning_says_why(page, name, part, why):
     test = page(name, part)
     assert why in told_or_noted(test)
-    assert view(test).positions_panel == "table"
+    assert view(test).of(PositionsLook).positions_panel == "table"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from glassformer.extensions.what_if.what_if_look import Mistake
 from tests.pages.conftest import (
     CHECKPOINTS,
     COMPARE,
@@ -33,7 +34,7 @@ from transformer.runs.query import Beam, Sampling
 from transformer.runs.running import run
 from ui.checkpoints.openable import ARRAYS
 from ui.runs import loading
-from ui.state.view import Mistake, View
+from ui.search import SearchLook
 from ui.wrong import mistake_runs
 from ui.wrong.card import Side
 from ui.wrong.deck import CARDS
@@ -173,7 +174,8 @@ def results_of_draws():
     """What comes of the draws that the page begins by itself, however many are there already."""
     checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
     query = checkpoint.query(SOURCE, decoding=Sampling())
-    return [one.text for one in draws(checkpoint, query, range(View.first_seed, View.first_seed + View.draws))]
+    first = SearchLook.first_seed
+    return [one.text for one in draws(checkpoint, query, range(first, first + SearchLook.draws))]
 
 
 def outputs_of(mistake):

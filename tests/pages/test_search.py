@@ -20,7 +20,7 @@ from transformer.analysis.draws import draws as drawn_by_hand
 from transformer.analysis.draws import outcomes
 from transformer.runs.query import Beam, Sampling
 from ui.runs import loading
-from ui.search import draft_pictures, drafting, draws, sampling, search_panels, search_pictures
+from ui.search import SearchLook, draft_pictures, drafting, draws, sampling, search_panels, search_pictures
 
 BEAM = {"how": "beam", "beam": 3}
 
@@ -143,7 +143,7 @@ def test_a_decoder_alone_has_a_tree_of_its_prompt(open_one_stack):
 def test_an_encoder_alone_says_why_there_is_nothing(open_one_stack):
     test = open_one_stack("encoder", SEARCH)
     assert "encoder-only model generates no output, so there is no choice of pieces to show" in sentences(test)
-    assert view(test).search_panel == "tree"
+    assert view(test).of(SearchLook).search_panel == "tree"
     assert not charts_of(test)
 
 

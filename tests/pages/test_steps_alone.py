@@ -75,7 +75,7 @@ def seen(element):
 def test_nothing_but_pictures_changes_with_the_step(open_page, rotary, monkeypatch, page, part, side, model):
     monkeypatch.setenv(loading.ENVIRONMENT, rotary)
     (script,) = ROOT.glob(f"pages/*/{page.path}.py")
-    view = View(side=side, **{page.panel: part.name} if part.name else {})
+    view = View().but(side=side, **{page.panel: part.name} if part.name else {})
     links = [Link(model=model, source=MODELS[model], view=replace(view, step=step)) for step in (1, 2)]
     first, later = (at_rest(partial(open_page, script, **write_link(link))) for link in links)
     asks = [told["asks"] for element in elements(first._tree) if "asks" in (told := payload(element))]

@@ -22,9 +22,8 @@ from transformer.lessons import lessons
 from ui.runs import loading
 from ui.runs.open_run import seen
 from ui.state.click import Click
-from ui.state.fields import words_of
 from ui.state.link import Link
-from ui.state.view import MAIN, SECOND, View
+from ui.state.view import MAIN, SECOND, View, all_fields
 from ui.teaching.declared import PAGES, PICTURES
 from words import Sentence, languages, said
 
@@ -58,7 +57,7 @@ def look(picture, checkpoint, kind, /, *, slot=MAIN, asked=MappingProxyType({}),
     fields |= {page.panel: part} if part else {}
     fields |= ONE_HEAD.get(picture.key, {})
     known = {"source": SENTENCES.get(kind, "ba lo mi"), "companions": (MARKUP,)}
-    link = Link(model=checkpoint.name, view=View(**fields), **known | asked)
+    link = Link(model=checkpoint.name, view=View().but(**fields), **known | asked)
     trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
     run, _ = seen(checkpoint, link, trace, kind=page.kind(link.view), slot=slot)
     return run
@@ -184,4 +183,4 @@ def test_lessons_outline_and_cover_pictures_that_there_are():
 @pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.panel])
 def test_an_address_names_each_part_of_a_page(path):
     page = PAGES[path]
-    assert sorted(words_of(View, page.panel)) == sorted(page.parts)
+    assert sorted(all_fields()[page.panel].words) == sorted(page.parts)

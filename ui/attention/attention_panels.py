@@ -6,7 +6,7 @@ from typing import Final
 
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
-from ui.attention import flow, head_table, one_weight
+from ui.attention import AttentionLook, AttentionPanel, flow, head_table, one_weight
 from ui.attention.drawn_maps import ALL_SPECIAL, DrawnMap, is_spread_thin
 from ui.attention.map_pictures import ATTENTION, GRIDS, KINDS, one_map, open_map
 from ui.attention.one_weight_pictures import opening
@@ -25,7 +25,7 @@ from ui.shared.dialect import about_scores
 from ui.shared.door import st
 from ui.shared.page_blocks import page_blocks
 from ui.state import session
-from ui.state.view import Aggregate, AttentionPanel, Slot
+from ui.state.view import Aggregate, Slot
 from words import joined, say
 
 CELL_ROW: Final = "head_cell"
@@ -68,13 +68,13 @@ def draw(run: OpenRun) -> None:
 
 def chosen(run: AnyRun) -> None:
     """Draw the controls and the chosen part."""
-    added = added_parts(ATTENTION.path).get(run.view.panel)
+    added = added_parts(ATTENTION.path).get(run.view.of(AttentionLook).panel)
     if added is not None and isinstance(run, OpenRun):
         added.draw(run)
         return
     controls(run)
     parts = {"head": one, "flow": flow.draw, "walk": one_weight.draw, "table": head_table.draw}
-    part = parts.get(run.view.panel, all_heads)
+    part = parts.get(run.view.of(AttentionLook).panel, all_heads)
     if isinstance(run, OpenMaps):
         part(run)
         return
@@ -86,8 +86,8 @@ def _still(run: OpenRun) -> Still | None:
     """What a part looks at in which nothing moves with the step: the encoder, and what holds for the whole run."""
     if run.view.kind == "encoder":
         return encoder_attention(run)
-    added = added_parts(ATTENTION.path).get(run.view.panel)
-    return Still() if run.view.panel == "table" or (added is not None and added.still) else None
+    added = added_parts(ATTENTION.path).get(run.view.of(AttentionLook).panel)
+    return Still() if run.view.of(AttentionLook).panel == "table" or (added is not None and added.still) else None
 
 
 # ------------------------------------------------------------------------------------------------ the controls
@@ -97,7 +97,7 @@ def controls(run: AnyRun) -> None:
     """Draw the row of controls, and under it what can be done with the head that is chosen."""
     _row(run)
     if isinstance(run, OpenRun):
-        shown = opening(run.looking) if run.view.panel == "walk" else run.view
+        shown = opening(run.looking) if run.view.of(AttentionLook).panel == "walk" else run.view
         for blocks in page_blocks():
             blocks.for_head(run, run.view.kind, shown.layer, shown.head)
 
@@ -134,7 +134,7 @@ def part_and_kind(run: AnyRun) -> str:
 
 
 def _stays(part: AddedPart, run: OpenRun) -> bool:
-    return part.name == run.view.panel or part.is_there(run)
+    return part.name == run.view.of(AttentionLook).panel or part.is_there(run)
 
 
 def _sizes(run: AnyRun) -> tuple[int, int]:
@@ -264,8 +264,8 @@ def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
 
 def otherwise(run: OpenRun) -> None:
     """Say under the controls, once for all parts, where attention is not the paper's; One weight says it itself."""
-    said = about_attention(run.checkpoint.config, run.view.kind, run.view.panel, run.view.layer)
-    if said and run.view.panel != "walk":
+    said = about_attention(run.checkpoint.config, run.view.kind, run.view.of(AttentionLook).panel, run.view.layer)
+    if said and run.view.of(AttentionLook).panel != "walk":
         st.caption(drawing.plain(said))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from transformer.analysis.words import Span
 from transformer.model.anatomy import Kind
-from ui.attention import map_pictures
+from ui.attention import AttentionLook, map_pictures
 from ui.attention.drawn_maps import OTHER_SUMS, DrawnMap, drawn_map, find_span, first_from, words_note
 from ui.components.flow.flow_data import Choice, Flow, Pin, flow_payload
 from ui.runs.groups import prompt_row, size_of
@@ -110,9 +110,9 @@ def saved_flow(run: Seen, of: Origin, key: str) -> dict[str, Any] | None:
 
 def choice_of(drawn: DrawnFlow, view: View) -> Choice:
     """The heads whose lines are drawn: the one that is looked at on all pages, else those chosen here; () for all."""
-    heads = () if drawn.flow.together else view.heads if view.head is None else (view.head,)
+    heads = () if drawn.flow.together else view.of(AttentionLook).heads if view.head is None else (view.head,)
     shown = tuple(head for head in heads if head < len(drawn.flow.weights))
-    return Choice(shown, _pin(drawn, view.query, view.key), following=view.follow)
+    return Choice(shown, _pin(drawn, view.query, view.key), following=view.of(AttentionLook).follow)
 
 
 def _map(run: Drawn, kind: Kind, layer: int | None, head: int | None) -> DrawnMap:

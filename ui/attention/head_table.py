@@ -8,6 +8,7 @@ import pandas as pd
 
 from charts.theme import capitalised
 from transformer.analysis.head_statistics import NAMES, Measure, Name
+from ui.attention import AttentionLook
 from ui.attention.head_table_pictures import (
     OTHERWISE,
     Heads,
@@ -29,7 +30,6 @@ from ui.shared import choices, drawing
 from ui.shared.door import here, st
 from ui.shared.page_blocks import page_blocks
 from ui.state import session
-from ui.state.view import View
 from words import joined, say, say_n
 
 TABLE = "head_table"
@@ -99,7 +99,7 @@ def _scope(found: Heads) -> str:
 
 def _choose_measure(found: Heads) -> None:
     """Draw the choice; a measure that this attention lacks is remembered for the next one that has it."""
-    asked = session.view(found.slot).measure
+    asked = session.view(found.slot).of(AttentionLook).measure
     if asked not in NAMES:
         drawing.notes(
             (
@@ -109,7 +109,7 @@ def _choose_measure(found: Heads) -> None:
                 ),
             )
         )
-        session.replace(found.slot, measure=View.measure)
+        session.replace(found.slot, measure=AttentionLook.measure)
     choices.menu(
         choices.field(found.slot, "measure", key=MEASURE),
         say("Measure in the charts"),

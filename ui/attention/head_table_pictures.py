@@ -20,6 +20,7 @@ from transformer.analysis.head_norms import norm_share, output_projections, site
 from transformer.analysis.head_statistics import Measure, Name, measure_by_layer, measure_maps
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from transformer.runs.labelled_maps import LabelledMaps
+from ui.attention import AttentionLook
 from ui.attention.map_pictures import ATTENTION
 from ui.runs.groups import size_of
 from ui.runs.head_measures import UNITS, Words, words
@@ -53,9 +54,8 @@ class Heads(OfDrawn):
     @property
     def name(self) -> Name:
         """The one that the charts show; another where this attention lacks it."""
-        return next(
-            name for name in (self.run.view.measure, "entropy_share", *self.measures) if name in self.measures
-        )
+        asked = self.run.view.of(AttentionLook).measure
+        return next(name for name in (asked, "entropy_share", *self.measures) if name in self.measures)
 
     @property
     def means(self) -> np.ndarray:

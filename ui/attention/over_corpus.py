@@ -29,8 +29,8 @@ def draw(found: Heads) -> None:
     summary = (there or {}).get(Key(kind, layer + 1, head + 1, found.name))
     if summary is None:
         return
-    view = replace(run.view, kind=kind, layer=layer, head=head, corpus_run=corpus.key, corpus_measure=found.name)
-    link = replace(run.link, view=replace(view, corpus_panel="head", line=None, query=None, key=None))
+    view = run.view.but(kind=kind, layer=layer, head=head, corpus_run=corpus.key, corpus_measure=found.name)
+    link = replace(run.link, view=view.but(corpus_panel="head", line=None, query=None, key=None))
     with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(LINE)):
         st.caption(drawing.plain(_told(corpus, summary, found)), width="content")
         menu.link("corpus", say("See this head over the corpus"), link, icon=":material/stacked_bar_chart:")

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final
 
+from glassformer.extensions.what_if.what_if_look import Compared
 from transformer.checkpoint.load import Checkpoint
 from ui.compare import candidates, map_difference, opening, outputs, pair_pictures, reading, second_run
 from ui.compare.pair import Pair
@@ -23,7 +24,7 @@ from ui.runs.step_rows import heads_name
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import comparing, session
-from ui.state.view import Compared, Slot
+from ui.state.view import Slot
 from words import Sentence, joined, say, say_n
 
 Place = AbstractContextManager[object]

@@ -59,7 +59,7 @@ def controls(pair: Pair[OpenRun]) -> None:
 def _choice(run: OpenRun, slot: Slot | None) -> None:
     """Draw one row; without a slot it is what the second run differs in that is changed."""
     fields = {
-        name: Kept(run.key(name), getattr(run.view, name), partial(_differ, name))
+        name: Kept(run.key(name), run.view.get(name), partial(_differ, name))
         if slot is None
         else choices.field(slot, name)
         for name in ("kind", "layer", "head")

@@ -6,6 +6,7 @@ slot is that of the changed run, which stands on the right; else it stands on th
 
 from dataclasses import dataclass, replace
 
+from glassformer.extensions.what_if.what_if_look import Compared
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from ui.compare import second_run
@@ -16,7 +17,7 @@ from ui.server.work import BusyError
 from ui.shared.door import st
 from ui.state import comparing, nested, session
 from ui.state.link import Link
-from ui.state.view import MAIN, SECOND, Compared
+from ui.state.view import MAIN, SECOND
 
 
 def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:

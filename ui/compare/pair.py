@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from glassformer.extensions.what_if.what_if_look import Compared
 from transformer.analysis.compare import Crossed, crossed, read_output, share_vocabulary
 from transformer.runs.trace import Trace
 from ui.runs.seen import Seen
 from ui.runs.step_rows import Looking
 from ui.server.work import MAP_BYTES
 from ui.state import comparing
-from ui.state.view import MAIN, SECOND, Compared, Slot
+from ui.state.view import MAIN, SECOND, Slot
 
 _Run = TypeVar("_Run", bound=Seen, covariant=True)
 

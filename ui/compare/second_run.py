@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from glassformer.extensions.what_if.interventions import ZeroHead
+from glassformer.extensions.what_if.what_if_look import Compared
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import UnansweredError
@@ -27,7 +28,7 @@ from ui.shared.door import st
 from ui.shared.page_blocks import page_blocks
 from ui.state import comparing, nested, session
 from ui.state.branch_addresses import Branch
-from ui.state.view import MAIN, SECOND, Compared
+from ui.state.view import MAIN, SECOND
 from words import say
 
 COMPARED: Final[dict[Compared, str]] = {

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from glassformer.extensions.corpus.corpus_look import CorpusLook
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.folder import About, Run, summaries
 from transformer.model.anatomy import anatomy
@@ -85,7 +86,7 @@ def _how_to_make_one(checkpoint: Checkpoint) -> None:
 
 def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
     """Draw the choice of a run; one that there is not is let go and said."""
-    asked, names = session.view(MAIN).corpus_run, {run.key: run for run in found}
+    asked, names = session.view(MAIN).of(CorpusLook).corpus_run, {run.key: run for run in found}
     own = next((run.key for run in found if run.about.content_hash == checkpoint.content_hash), found[0].key)
     if asked and asked not in names:
         drawing.notes([say("There is no corpus run “{name}” here; another one is shown.", name=asked)])

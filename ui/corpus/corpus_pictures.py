@@ -16,6 +16,7 @@ import numpy as np
 from charts.corpus import HOW_TO_READ_SPREAD, measure_spread_spec
 from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from charts.theme import capitalised
+from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.measure_words import corpus_words
 from transformer.corpus.rollups import Key, Summaries, Summary
 from transformer.corpus.tables import Name
@@ -75,7 +76,7 @@ class Scene:
     def measure(self) -> Name:
         """The one that is looked at; another where the attention lacks it."""
         names = self.names(self.kind)
-        return next(one for one in (self.view.corpus_measure, *names) if one in names)
+        return next(one for one in (self.view.of(CorpusLook).corpus_measure, *names) if one in names)
 
     @property
     def words(self) -> Words:

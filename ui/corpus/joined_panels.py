@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from glassformer.extensions.corpus.corpus_look import CorpusLook, Lit, PointsBy
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.joined import Tokens
 from transformer.corpus.queries import Place
@@ -16,7 +17,8 @@ from ui.runs.show import show
 from ui.shared import choices, drawing
 from ui.shared.door import here, st
 from ui.state import session
-from ui.state.view import LONGEST_NAME, MAIN, Lit, PointsBy
+from ui.state.fields import LONGEST_NAME
+from ui.state.view import MAIN
 from words import joined, say, say_n
 
 TABLE, OPEN, CSV, CLEAR = "corpus_tokens", "corpus_tokens_open", "corpus_tokens_csv", "corpus_tokens_clear"
@@ -51,7 +53,7 @@ def draw(corpus: OpenCorpus) -> None:
         st.info(say("This corpus run kept no queries and keys of this head."), icon=":material/info:")
         return
     whose = corpus.whose()
-    layer_ = Layer(scene.kind, layer, head, found, _special(whose), scene.view)
+    layer_ = Layer(scene.kind, layer, head, found, _special(whose), scene.view.of(CorpusLook))
     show(points, layer_)
     _selected(corpus, layer_, whose)
     show(heads, layer_)
@@ -71,7 +73,8 @@ def _controls(scene: Scene) -> None:
         kept = choices.field(MAIN, "lit_piece", forgets=("spot", "line"))
         help = say("All tokens whose piece is this text, in capitals or not, with a space before it or not.")
         choices.typed(kept, say("Select a piece by its text"), most=LONGEST_NAME, width=200, help=help)
-        if scene.view.spot or scene.view.lit_piece:
+        look = scene.view.of(CorpusLook)
+        if look.spot or look.lit_piece:
             st.button(say("Select nothing"), key=CLEAR, icon=":material/deselect:", on_click=_let_go)
 
 
@@ -85,15 +88,15 @@ def _let_go() -> None:
 
 def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | None) -> None:
     """Draw the tokens that are selected, and the way to the one that was clicked."""
-    view, tokens, found = layer.view, layer.tokens, layer.selected
+    look, tokens, found = layer.look, layer.tokens, layer.selected
     if layer.lit is None:
-        if view.spot:
+        if look.spot:
             st.caption(say("The token that the address names is not among those drawn."))
         return
     if not found:
-        st.caption(drawing.plain(say("No token here is “{piece}”.", piece=view.lit_piece)))
+        st.caption(drawing.plain(say("No token here is “{piece}”.", piece=look.lit_piece)))
         return
-    if layer.spot is not None and not view.lit_piece:
+    if layer.spot is not None and not look.lit_piece:
         card(corpus, at_head=False, place=_place(corpus, layer, layer.spot))
     listed = found[:_MOST_LISTED]
     names = [spot_text(tokens, token) for token in listed]

@@ -15,13 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from charts.corpus_joined import HOW_TO_READ, HOW_TO_READ_HEADS, Cloud, Group, joined_heads_spec, joined_spec
+from glassformer.extensions.corpus.corpus_look import CorpusLook
 from transformer.corpus.joined import Joined, Tokens, nearest
 from transformer.model.anatomy import Kind
 from transformer.text.tokenizer import SPACE_MARK
 from ui.corpus.corpus_pictures import CORPUS, head_name, of_no_run
 from ui.runs.picture import Part, Picture, Plot
 from ui.state.click import Click, place_of
-from ui.state.view import MAIN, Slot, View
+from ui.state.view import MAIN, Slot
 from words import joined, say, say_n
 from words.numbers import written
 
@@ -39,7 +40,7 @@ class Layer:
     head: int  # the one that is looked at, from 0
     heads: Mapping[int, Joined]
     special: frozenset[str]  # the pieces that stand for no text
-    view: View
+    look: CorpusLook
     slot: Slot = MAIN
 
     @property
@@ -55,7 +56,7 @@ class Layer:
     @cached_property
     def spot(self) -> int | None:
         """The token that was clicked, by its place among all; None for one that is not drawn."""
-        line, side, place = spot_of(self.view.spot) or (0, "", 0)
+        line, side, place = spot_of(self.look.spot) or (0, "", 0)
         tokens = self.tokens
         found = (tokens.line == line) & (tokens.place == place - 1) & (tokens.is_query == (side == "query"))
         return int(np.flatnonzero(found)[0]) if found.any() else None
@@ -63,9 +64,9 @@ class Layer:
     @cached_property
     def lit(self) -> np.ndarray | None:
         """Which tokens are selected [N]; None if nothing is."""
-        tokens, spot, how = self.tokens, self.spot, self.view.lit
-        if self.view.lit_piece:
-            asked = bare(self.view.lit_piece)
+        tokens, spot, how = self.tokens, self.spot, self.look.lit
+        if self.look.lit_piece:
+            asked = bare(self.look.lit_piece)
             return np.array([bare(piece) == asked for piece in tokens.pieces])
         if spot is None:
             return None
@@ -85,14 +86,14 @@ class Layer:
         if self.lit is None:
             return []
         found = np.flatnonzero(self.lit).tolist()
-        if self.view.lit == "near" and self.spot is not None and not self.view.lit_piece:
+        if self.look.lit == "near" and self.spot is not None and not self.look.lit_piece:
             return [self.spot, *nearest(self.own, self.spot, N_NEAR).tolist()]
         return sorted(found, key=lambda token: token != self.spot)
 
     def cloud(self, head: int) -> Cloud:
         """A head's tokens as they are drawn."""
         of = self.heads[head]
-        tokens, spot = of.tokens, None if self.view.lit_piece else self.spot
+        tokens, spot = of.tokens, None if self.look.lit_piece else self.spot
         return Cloud(
             of.plane.points, tokens.is_query, tokens.pieces.tolist(), tokens.line, tokens.place + 1, self.lit, spot
         )
@@ -135,7 +136,7 @@ def group_of(piece: str, special: frozenset[str]) -> Group:
 
 def _points(scene: Layer) -> Plot:
     """The head that is looked at; a click selects a token."""
-    own, tokens, view = scene.own, scene.tokens, scene.view
+    own, tokens, look = scene.own, scene.tokens, scene.look
     n, n_lines = len(tokens.line), len(np.unique(tokens.line))
     count = say_n("{n:,} token", "{n:,} tokens", n)
     lines = say_n("{n:,} line", "{n:,} lines", n_lines)
@@ -145,8 +146,8 @@ def _points(scene: Layer) -> Plot:
         shares=own.plane.shares,
         title=say("{head}: queries and keys", head=head_name(scene.kind, scene.layer, scene.head)),
         note=joined("; ", [say("{tokens} of {lines}", tokens=count, lines=lines), *selected]),
-        by=view.points_by,
-        groups=[group_of(piece, scene.special) for piece in tokens.pieces] if view.points_by == "group" else (),
+        by=look.points_by,
+        groups=[group_of(piece, scene.special) for piece in tokens.pieces] if look.points_by == "group" else (),
     )
     alt = say(
         "The queries and keys of {head} on {lines}: {n:,} points on two axes, which hold {share:.0%} of the "

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from glassformer.extensions.corpus.corpus_look import MAX_LINE, CorpusLook
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus import database
 from transformer.corpus.folder import Run
@@ -26,7 +27,7 @@ from ui.shared import choices, drawing, menu
 from ui.shared.door import st
 from ui.state import session
 from ui.state.link import DEFAULT_NEW, Link
-from ui.state.view import MAIN, MAX_LINE, View
+from ui.state.view import MAIN, View
 from words import Sentence, joined, say
 
 OPENED: Final = "corpus_line"
@@ -47,7 +48,7 @@ class OpenCorpus:
     @cached_property
     def line(self) -> Whole | None:
         """The line that is looked at; None if there is none, or it is not there. Errors as of `queries.search`."""
-        number = self.scene.view.line
+        number = self.scene.view.of(CorpusLook).line
         return None if number is None or not database.is_installed() else asking.line(self.run, number + 1)
 
     @property
@@ -78,7 +79,7 @@ def choose_line(corpus: OpenCorpus) -> None:
     """Draw a box for the number of a line, as a table needs a mouse to be pressed; says if the line is not there."""
     kept, help = choices.field(MAIN, "line", key="corpus_line_number"), say("A line's number in the file, from 1.")
     choices.number(kept, say("Open line"), MAX_LINE, placeholder=say("Open line"), help=help, width=150, bare=True)
-    number = corpus.scene.view.line
+    number = corpus.scene.view.of(CorpusLook).line
     if number is not None and attempt(lambda: corpus.line) is None:
         st.info(say("This corpus run has no line {n:,}.", n=number + 1), icon=":material/info:")
 
@@ -151,7 +152,7 @@ def _peak(place: Place) -> Sentence:
 
 
 def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
-    of_head = link.view.panel == "head"
+    of_head = link.view.head is not None
     with st.container(horizontal=True, gap="medium"):
         said = say("Open this head's map on Attention") if of_head else say("Open this line on Attention")
         menu.link("attention", said, link, icon=":material/grid_on:")
@@ -175,7 +176,7 @@ def link_to(name: str, checkpoint: Checkpoint, hit: Hit, place: Place | None, *,
         reference=hit.target or None,
         forced=forced,
         max_new=min(max(DEFAULT_NEW, len(forced)), MAX_NEW, checkpoint.config.max_len),
-        view=View(**looked),
+        view=View().but(**looked),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from glassformer.extensions.corpus.corpus_look import CorpusLook, Sought, TextIn
 from transformer.corpus import database, queries
 from transformer.corpus.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from transformer.corpus.folder import Run
@@ -17,7 +18,8 @@ from ui.runs.attempt import attempt
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.state import session
-from ui.state.view import LONGEST_NAME, MAIN, MAX_STEP, Sought, TextIn
+from ui.state.fields import LONGEST_NAME, MAX_STEP
+from ui.state.view import MAIN
 from words import Sentence, say, say_n
 
 TABLE, CSV, PAGES = "corpus_found", "corpus_found_csv", "corpus_pages"
@@ -60,7 +62,7 @@ def draw(corpus: OpenCorpus) -> None:
     if not conditions:
         st.info(say("Choose at least one condition above."), icon=":material/filter_list:")
         return
-    page = session.view(MAIN).leaf
+    page = session.view(MAIN).of(CorpusLook).leaf
     found = attempt(partial(asking.search, corpus.run, tuple(conditions), A_PAGE, page * A_PAGE))
     if found is None:
         return
@@ -143,16 +145,16 @@ def _bound(sought: Sought, scene: Scene) -> float:
 
 
 def _asked(sought: Sought, scene: Scene, bound: float) -> list[_Asked]:
-    view, key = session.view(MAIN), scene.key
+    look, key = session.view(MAIN).of(CorpusLook), scene.key
     where = (key.kind, key.layer, key.head)
     if sought == "measure":
-        least, most = (None, bound) if view.below else (bound, None)
+        least, most = (None, bound) if look.below else (bound, None)
         return [(Asked(*where, key.measure, at_least=least, at_most=most), (scene.words.heading, "%.3f"))]
     if sought in ("attends", "owes"):
         return [(Disagrees(*where, attends_more=sought == "attends", at_least=bound), (say("Difference"), "%.2f"))]
-    if sought == "piece" and not view.looked_at:
+    if sought == "piece" and not look.looked_at:
         return []
-    piece = view.looked_at if sought == "piece" else None
+    piece = look.looked_at if sought == "piece" else None
     return [(LooksAt(*where, at_least=bound, piece=piece), (say("Weight"), "%.3f"))]
 
 

@@ -1,7 +1,6 @@
 """Findings on the page: those that are wrong in full, the others in a line each, and the report to take away."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final, Literal
 
 from transformer.doctor.calibration import COLUMNS
@@ -182,7 +181,7 @@ def leads_to(shown: Shown, link: Link) -> Link:
         answers=link.answers,
         source=source,
         reference=shown.reference,
-        view=replace(link.view, query=None, key=None, **looked_at),
+        view=link.view.but(query=None, key=None, **looked_at),
     )
 
 

@@ -19,6 +19,7 @@ from charts.parameters import (
     row_lengths_spec,
     singular_values_spec,
 )
+from glassformer.extensions.doctor.doctor_look import DoctorLook
 from transformer.analysis import neighbours, spectra
 from transformer.analysis.parameters import Histogram, Parameter, Statistics, histogram, measured
 from transformer.analysis.parameters import parameters as parameters_of
@@ -142,11 +143,11 @@ class OneParameter:
 def scene(run: Seen) -> OneParameter:
     """The parameter that the view names, or the first."""
     tensors = parameters_of(run.checkpoint.model)
-    parameter = next((one for one in tensors if run.view.tensor in (one.name, *one.also)), tensors[0])
+    parameter = next((one for one in tensors if run.view.of(DoctorLook).tensor in (one.name, *one.also)), tensors[0])
     one = Known(parameter, statistics(run.work, run.checkpoint, parameter), None)
     if 0 < one.work <= ONE_AT_ONCE:
         one = with_spectrum(run.work, run.checkpoint, one)
-    return OneParameter(run.checkpoint, one, run.view.log_counts, run.work)
+    return OneParameter(run.checkpoint, one, run.view.of(DoctorLook).log_counts, run.work)
 
 
 DOCTOR = Page("doctor", say("Doctor"), panel="doctor_panel")

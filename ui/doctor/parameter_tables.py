@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 import pandas as pd
 
+from glassformer.extensions.doctor.doctor_look import DoctorLook, Tensors
 from transformer.analysis import differences
 from transformer.analysis.differences import Difference, Paired
 from transformer.analysis.parameters import Parameter
@@ -26,7 +27,7 @@ from ui.runs.attempt import attempt
 from ui.shared import choices, drawing, page_style
 from ui.shared.door import st
 from ui.state import session
-from ui.state.view import MAIN, Tensors
+from ui.state.view import MAIN
 from words import joined, paragraph, say, say_n
 
 PATIENCE_SECONDS: Final = 0.3  # before a bar is drawn
@@ -215,7 +216,7 @@ def shape_of(shape: Sequence[int]) -> str:
 def draw_all(found: Sequence[Known], chosen: str) -> None:
     """Draw those that the view lists; `chosen` is the name of the one that is looked at."""
     view = session.view(MAIN)
-    rows = listed(found, view.tensors, view.names)
+    rows = listed(found, view.of(DoctorLook).tensors, view.of(DoctorLook).names)
     if not rows:
         st.info(say("No tensor matches. Type fewer words, or list all tensors."), icon=":material/info:")
         return
@@ -346,7 +347,7 @@ def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
     """Draw the choice of another checkpoint; returns it, opened, if one was chosen."""
     mine = st.session_state.get(session.MODEL)
     there = {name: entry for name, entry in loading.usable().items() if name != mine}
-    asked = session.view(MAIN).against
+    asked = session.view(MAIN).of(DoctorLook).against
     if asked and asked not in there:
         session.replace(MAIN, against="")
         drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked)])
@@ -397,7 +398,7 @@ def _unmatched(both: Paired, other: Checkpoint) -> None:
 
 
 def _changes(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> None:
-    words = session.view(MAIN).names
+    words = session.view(MAIN).of(DoctorLook).names
     found = [one for one in compared if has(words, one.name)]
     if not found:
         st.info(say("No matching tensor is in both checkpoints. Type fewer words."), icon=":material/info:")

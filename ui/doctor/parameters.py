@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from glassformer.extensions.doctor.doctor_look import DoctorLook, Tensors
 from transformer.analysis.parameters import Histogram, Statistics
 from transformer.analysis.stand_ins import said as said_of
 from transformer.analysis.stand_ins import stand_ins
@@ -23,7 +24,8 @@ from ui.shared import choices, drawing
 from ui.shared.clicks import pressed
 from ui.shared.door import st
 from ui.state import session
-from ui.state.view import LONGEST_NAME, MAIN, Tensors
+from ui.state.fields import LONGEST_NAME
+from ui.state.view import MAIN
 from words import joined, paragraph, say, say_n
 
 SPECTRA: Final = "parameters_spectra"
@@ -73,7 +75,7 @@ def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | No
 
 def _chosen(found: Sequence[Known]) -> str:
     """The name of the parameter that is looked at; one that there is not is let go and said."""
-    asked, names = session.view(MAIN).tensor, names_of(found)
+    asked, names = session.view(MAIN).of(DoctorLook).tensor, names_of(found)
     if asked in names:
         return asked
     if asked:
@@ -129,7 +131,7 @@ def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, name
     _left_out(one.numbers.nan, one.numbers.infinite)
     other = None if comparison is None else comparison.other
     pair = None if comparison is None else comparison.pairs.get(name)
-    scene = OneParameter(checkpoint, one, session.view(MAIN).log_counts, loading, other, pair)
+    scene = OneParameter(checkpoint, one, session.view(MAIN).of(DoctorLook).log_counts, loading, other, pair)
     drawing.beside(
         lambda: _spread(parameter_pictures.spread, scene, attempt(lambda: scene.spread)), lambda: _singular(scene)
     )

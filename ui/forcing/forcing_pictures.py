@@ -27,6 +27,7 @@ from charts.two_texts import two_texts_spec
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Greedy, Query
 from transformer.runs.teacher_forcing import Score, judge
+from ui.forcing import ForcingLook
 from ui.runs.picture import Page, Plot, Said
 from ui.runs.seen import OfRun, Seen
 from ui.state.click import Click, place_below
@@ -42,7 +43,7 @@ class Forced(OfRun):
     @property
     def place(self) -> int:
         """The piece that is looked at: the one that was clicked, until the reader steps on, else that of the step."""
-        at, step, last = self.run.view.at, self.run.view.step, len(self.score) - 1
+        at, step, last = self.run.view.of(ForcingLook).at, self.run.view.step, len(self.score) - 1
         if self.score.written is None:
             return min(at or 0, last)
         follows = at is None or min(at, self.run.trace.n_steps - 1) != step
@@ -94,7 +95,7 @@ def judged(run: Seen, *, changed: bool = True) -> Score:
     asked, checkpoint, reference = run.trace.query, run.checkpoint, reference_of(run)
     changes = asked.interventions if changed else ()
     query = Query(checkpoint=asked.checkpoint, source=asked.source, decoding=Greedy(), interventions=changes)
-    with_end = run.view.ends or None  # None: as the model is
+    with_end = run.view.of(ForcingLook).ends or None  # None: as the model is
     return run.work.compute(
         ("teacher_forcing", query, reference, with_end),
         lambda: judge(checkpoint, query, reference, with_end=with_end),

@@ -7,6 +7,7 @@ from transformer.errors import QueryError
 from transformer.runs.interventions import parse
 from transformer.runs.labelled_maps import LabelledMaps
 from ui.components.glossary.glossary_view import chosen_term, glossary_list, glossary_marks
+from ui.glossary import GlossaryLook
 from ui.glossary.term_places import PLACES, Place
 from ui.glossary.terms import APART, TERMS
 from ui.runs import loading
@@ -33,7 +34,7 @@ def draw(checkpoint: Checkpoint | LabelledMaps) -> None:
         for name, place in PLACES.items()
     }
     listed = [term.plain() | seen[term.seen] for term in TERMS]
-    glossary_list(listed, key=LIST, chosen=link.view.term, on_choice=_choose)
+    glossary_list(listed, key=LIST, chosen=link.view.of(GlossaryLook).term, on_choice=_choose)
     publish(checkpoint)
 
 
@@ -41,7 +42,7 @@ def leads_to(checkpoint: Checkpoint | LabelledMaps, place: Place, link: Link) ->
     """What the page of a place shows, with what is asked for now, or with a model that has what is seen there."""
     own = None if isinstance(checkpoint, LabelledMaps) else checkpoint.config
     if place.shown_by in loading.usable() and (own is None or not place.has(own)):
-        return Link(model=place.shown_by, view=View(**place.fields))
+        return Link(model=place.shown_by, view=View().but(**place.fields))
     if place.decoding is not None and type(place.decoding) is not type(link.decoding):
         link = replace(link, decoding=place.decoding, forced=(), tried=(), hypothesis=0)
     try:

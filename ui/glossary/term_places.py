@@ -18,7 +18,7 @@ class Place:
 
     page: str  # name of a page in a folder of `pages/`, and in an address
     label: str  # what it is called
-    fields: dict[str, Any] = field(default_factory=dict)  # what is looked at there, by the names of `View`
+    fields: dict[str, Any] = field(default_factory=dict)  # what is looked at there, by the names of fields
     decoding: Decoding | None = None  # the way of decoding, where it is about one
     changes: str = ""  # what is changed in the model there, as in an address
     has: Callable[[ModelConfig], bool] = lambda _: True  # whether a model has it; if not, the one `shown_by` has

@@ -441,7 +441,7 @@ class Destination:
     """Where a block leads."""
 
     page: str | None  # name of another page in an address; None for a part of this one
-    fields: dict[str, object] = field(default_factory=dict)  # what is looked at there, by the names of `View`
+    fields: dict[str, object] = field(default_factory=dict)  # what is looked at there, by the names of fields
 
 
 def destination(place: str) -> Destination:

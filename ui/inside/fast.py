@@ -77,7 +77,7 @@ def _tiles(o: Fast) -> None:
 
 def _choose_size(o: Fast, name: str, label: str, most: int) -> None:
     """Draw the choice of a size; one that an address names is among the options."""
-    chosen: int = getattr(o.run.view, name)
+    chosen: int = o.run.view.get(name)
     sizes = sorted({*(size for size in SIZES if size <= max(most, SIZES[2])), chosen})
     choices.choose(choices.field(o.slot, name), label, {size: f"{size:,}" for size in sizes})
 

@@ -17,6 +17,7 @@ from transformer.analysis.paged import Block
 from transformer.analysis.tiles import Tile, tiles
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.runs.changing import tap_for
+from ui.inside import InsideLook
 from ui.inside.looked_at import INSIDE, token_of
 from ui.runs.picture import Plot, Rows, Said
 from ui.runs.seen import OfRun, Seen
@@ -38,7 +39,7 @@ class Fast(OfRun):
     @property
     def size(self) -> int:
         """Keys of a tile."""
-        return min(self.run.view.tile_keys, len(self.axes.keys))
+        return min(self.run.view.of(InsideLook).tile_keys, len(self.axes.keys))
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
@@ -48,7 +49,7 @@ class Fast(OfRun):
     @property
     def at(self) -> int:
         """The tile that is read, from 0."""
-        return min(self.run.view.tile, len(self.tiles)) - 1
+        return min(self.run.view.of(InsideLook).tile, len(self.tiles)) - 1
 
     @property
     def whose(self) -> str:
@@ -72,7 +73,7 @@ class Fast(OfRun):
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks that hold them."""
-        return paged.blocks(self.texts, size=self.run.view.block)
+        return paged.blocks(self.texts, size=self.run.view.of(InsideLook).block)
 
 
 def side_of(run: Seen) -> Side:
@@ -213,7 +214,7 @@ def output(o: Fast) -> Plot:
 @FAST.picture("cache_blocks", say("Blocks of the KV cache"))
 def blocks(o: Fast) -> Plot | None:
     """Which block holds which token at the step."""
-    trace, size, step = o.run.trace, o.run.view.block, o.run.view.step
+    trace, size, step = o.run.trace, o.run.view.of(InsideLook).block, o.run.view.step
     if not trace.n_steps:
         return None
     newest, drawn = trace.row_of(step), o.blocks[-MOST_ROWS:]
@@ -242,7 +243,7 @@ def _shared(o: Fast, drawn: int) -> Said | None:
     if drawn < len(o.blocks):
         said.append(say("Only the last {drawn} of {n} blocks are shown.", drawn=drawn, n=len(o.blocks)))
     if len(o.texts) > 1:
-        each = sum(-(-len(ids) // o.run.view.block) for ids in o.texts)
+        each = sum(-(-len(ids) // o.run.view.of(InsideLook).block) for ids in o.texts)
         said.append(
             say(
                 "The {texts} results of the beam search need {n} blocks instead of {each}: results that begin alike "
@@ -256,7 +257,7 @@ def _shared(o: Fast, drawn: int) -> Said | None:
 @FAST.picture("cache_places", say("Places of the KV cache, filled and empty"))
 def places(o: Fast) -> Plot | None:
     """What blocks keep empty, and what one place for each token that the model could read would."""
-    trace, config, size = o.run.trace, o.run.checkpoint.config, o.run.view.block
+    trace, config, size = o.run.trace, o.run.checkpoint.config, o.run.view.of(InsideLook).block
     if not trace.n_steps:
         return None
     filled, each = sum(len(one.ids) for one in o.blocks), sum(map(len, o.texts))
@@ -276,7 +277,8 @@ def places(o: Fast) -> Plot | None:
 
 def _in_bytes(o: Fast, empty: Sequence[int]) -> str:
     """What a block takes, and what both ways keep empty."""
-    config, size, of_token = o.run.checkpoint.config, o.run.view.block, paged.token_bytes(o.run.checkpoint.config)
+    config, size = o.run.checkpoint.config, o.run.view.of(InsideLook).block
+    of_token = paged.token_bytes(config)
     decoder = config.of("decoder")
     return joined(" ", [
         say(

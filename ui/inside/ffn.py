@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any, Final
 
 from transformer.model.anatomy import anatomy
+from ui.inside import InsideLook, inside_controls
 from ui.inside import ffn_pictures as pictures
-from ui.inside import inside_controls
 from ui.inside.ffn_pictures import OpenLayer, layer_of, open_layer
 from ui.inside.looked_at import pieces_of, writes
 from ui.runs.attempt import attempt
@@ -44,7 +44,7 @@ def draw(run: OpenRun, row: Any) -> None:
     o = attempt(lambda: open_layer(run))
     if o is None:
         return
-    if (asked := run.view.neuron) is not None and asked >= d_ff:
+    if (asked := run.view.of(InsideLook).neuron) is not None and asked >= d_ff:
         drawing.notes(
             [say("There is no neuron {neuron}: this layer has only {n:,} neurons.", neuron=asked + 1, n=d_ff)]
         )

@@ -24,6 +24,7 @@ from charts.neurons import (
 from transformer.analysis import neurons
 from transformer.analysis.neurons import Effect
 from transformer.model.anatomy import StackName, anatomy
+from ui.inside import InsideLook
 from ui.inside.features import ACTIVATIONS
 from ui.inside.looked_at import INSIDE, pieces_of, side_of, token_of, writes
 from ui.runs.picture import Plot, Said
@@ -92,8 +93,8 @@ def layer_of(run: Seen, side: Side) -> int:
 def open_layer(run: Seen) -> OpenLayer:
     """The layer that is looked at; QueryError if the model computes what is not finite."""
     checkpoint, trace, side = run.checkpoint, run.trace, side_of(run)
-    stack, layer, pieces, asked = STACKS[side], layer_of(run, side), pieces_of(run, side), run.view.neuron
-    token, n = token_of(run, side, pieces), len(pieces)
+    stack, layer, pieces = STACKS[side], layer_of(run, side), pieces_of(run, side)
+    asked, token, n = run.view.of(InsideLook).neuron, token_of(run, side, pieces), len(pieces)
     sites = [neurons.site(stack, layer, name) for name in ("pre_activation", "activation", "output")]
     sites += neurons.effect_sites(checkpoint.config, layer) if writes(run, stack) else []
     recorded = run.work.replay(checkpoint, trace, sites)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from ui.frame.sentence_stepper import Still, one_token
+from ui.inside import InsideLook
 from ui.inside.looked_at import INSIDE, chosen_row, sides_of, token_of
 from ui.runs.open_run import OpenRun
 from ui.runs.show import choose_part
@@ -25,7 +26,7 @@ def draw(run: OpenRun) -> Any:
 
 def still(run: OpenRun) -> Still | None:
     """What a part looks at in which nothing moves with the step: the model as such, and the source."""
-    panel, sides = run.view.inside_panel, sides_of(run.checkpoint.config)
+    panel, sides = run.view.of(InsideLook).inside_panel, sides_of(run.checkpoint.config)
     if panel == "model":
         return Still()
     if panel == "fast" and run.trace.n_steps:  # the cache grows with the step

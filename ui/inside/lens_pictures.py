@@ -10,12 +10,12 @@ from charts.lens import Depth, lens_curves_spec, lens_map_spec, lens_table_spec
 from transformer.analysis.logit_lens import Lens, logit_lens, paths
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
+from ui.inside import Depths, InsideLook, LensColour
 from ui.inside.looked_at import INSIDE
 from ui.runs.picture import Plot, Said
 from ui.runs.seen import OfRun, Seen
 from ui.runs.step_rows import is_yours
 from ui.state.click import column_below
-from ui.state.view import Depths, LensColour
 from words import joined, say
 from words.numbers import hundredths
 
@@ -51,7 +51,7 @@ def open_lens(run: Seen) -> OpenLens | None:
         lambda: logit_lens(run.checkpoint, trace),
         nbytes=lambda lens: lens.nbytes,
     )
-    return OpenLens(run, found.by_layer() if run.view.depths == "layer" else found)
+    return OpenLens(run, found.by_layer() if run.view.of(InsideLook).depths == "layer" else found)
 
 
 LENS = INSIDE.part("lens", say("Logit lens"), open_lens)
@@ -149,7 +149,7 @@ def lens_map(o: OpenLens) -> Plot | None:
     if not n_steps:
         return None
     depths, found, lens = depths_of(o.lens), paths(o.lens.rank), o.lens
-    measure = COLOUR_NAMES[o.run.view.lens_colour]
+    measure = COLOUR_NAMES[o.run.view.of(InsideLook).lens_colour]
     spec = lens_map_spec(
         depths,
         o.run.looking.row_labels()[first_row : first_row + n_steps],
@@ -159,7 +159,7 @@ def lens_map(o: OpenLens) -> Plot | None:
         stays=found.stays[:n_steps],
         step=step if step < n_steps else None,
         title=say("{measure} of each step's output piece, by depth", measure=measure),
-        measure=o.run.view.lens_colour,
+        measure=o.run.view.of(InsideLook).lens_colour,
     )
     alt = say("{measure} of each step's output piece at each of {n} depths.", measure=measure,
               n=len(depths))  # fmt: skip

@@ -15,6 +15,7 @@ from transformer.analysis import costs
 from transformer.analysis.costs import Holding, Part
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
+from ui.inside import InsideLook
 from ui.inside.blocks import Grouping, Sized, blocks_of, contents, each_layer, few_layers, one_layer, sized, stacks
 from ui.inside.looked_at import INSIDE, pieces_of, sides_of
 from ui.runs.picture import Plot
@@ -101,7 +102,7 @@ class OpenModel(OfRun):
     @property
     def n(self) -> int:
         """The length that is chosen; else that of the longer side."""
-        asked, current = self.run.view.tokens, max(self.read)
+        asked, current = self.run.view.of(InsideLook).tokens, max(self.read)
         return asked if asked is not None and asked in lengths(self.config, current) else current
 
     @property
@@ -135,7 +136,7 @@ MODEL = INSIDE.part("model", say("The model"), OpenModel, asks=True)
 def diagram(o: OpenModel) -> Plot:
     """The diagram of the model; a click means a block."""
     parts, name = anatomy(o.config), o.run.checkpoint.name
-    figure = _figure(o.one, one_layer if o.run.view.fold else few_layers, name)
+    figure = _figure(o.one, one_layer if o.run.view.of(InsideLook).fold else few_layers, name)
     spec = with_links(figure, o.links)
     return Plot(spec=spec, alt=_in_a_sentence(name, parts), clicked=partial(_block_of, places=frozenset(o.blocks)))
 

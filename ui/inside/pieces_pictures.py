@@ -16,6 +16,7 @@ from transformer.analysis import neighbours
 from transformer.analysis.neighbours import Measure, Neighbours, Plane
 from transformer.model.anatomy import anatomy
 from transformer.text.tokenizer import AnyTokenizer
+from ui.inside import InsideLook
 from ui.inside.looked_at import INSIDE, side_of
 from ui.runs.picture import Plot, Said
 from ui.runs.seen import OfRun, Seen
@@ -60,7 +61,7 @@ class Chosen(OfRun):
     @property
     def by(self) -> Measure:
         """What nearness is."""
-        return self.run.view.nearness
+        return self.run.view.of(InsideLook).nearness
 
     @property
     def id(self) -> int:
@@ -142,7 +143,7 @@ def open_piece(run: Seen) -> Chosen:
     book = _open_book(run, side)
     asked, own = (run.view.key, 0) if side == "source" else (run.view.query, run.looking.row)
     token = min(own if asked is None else asked, len(ids_of(run, side)) - 1)  # of the output what the step reads
-    table, _, piece = run.view.piece.partition(".")
+    table, _, piece = run.view.of(InsideLook).piece.partition(".")
     fits = table == book.key[1] and piece.isascii() and piece.isdigit() and int(piece) < len(book.values)
     return Chosen(run, side, book, token, int(piece) if fits else None)
 

@@ -21,6 +21,7 @@ from charts.stream import (
 from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Place, Stream
 from transformer.model.anatomy import StackName
+from ui.inside import InsideLook
 from ui.inside.looked_at import INSIDE, pieces_of, side_of, token_of
 from ui.runs.picture import Plot
 from ui.runs.seen import OfRun, Seen
@@ -47,7 +48,7 @@ class OpenStream(OfRun):
     @cached_property
     def norm(self) -> Place:
         """The norm that is chosen."""
-        norms, asked = self.norms, self.run.view.norm
+        norms, asked = self.norms, self.run.view.of(InsideLook).norm
         return norms[asked if asked < len(norms) else 0]
 
     @cached_property

@@ -6,13 +6,15 @@ from typing import Any
 from charts.theme import shortened
 from transformer.errors import QueryError
 from transformer.runs.query import check_source
+from ui.masks import MasksLook
 from ui.masks.scene import ATTENTIONS, NAMES, Batch, Scene, batch_of, companions, fit_cell, left_out, verdict
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun
 from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.state import session
-from ui.state.view import MOST_COMPANIONS, Slot, View
+from ui.state.fields import MOST_COMPANIONS
+from ui.state.view import Slot
 from words import joined, say
 
 BOX = "mask_companion_"
@@ -67,7 +69,7 @@ def _keep_companions(slot: Slot) -> None:
 
 
 def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
-    asked, count = run.view.sentence, len(batch.traces)
+    asked, count = run.view.of(MasksLook).sentence, len(batch.traces)
     if asked is not None and asked >= count:
         said = say(
             "Sentence {n} was chosen, but this batch ends at sentence {count}, which is shown instead.",
@@ -85,8 +87,8 @@ def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
 
 def choose_mask(scene: Scene, row: Any) -> None:
     """Draw the choice of a mask among those that the model uses; of one row also that of a layer and a head."""
-    view, slot = scene.run.view, scene.slot
-    one_row = view.masks_panel == "one_row"
+    look, slot = scene.run.view.of(MasksLook), scene.slot
+    one_row = look.masks_panel == "one_row"
     own = {name: label for name, label in (ATTENTIONS if one_row else NAMES).items() if name in scene.masks.names}
     with row:
         if one_row:  # an attention is named by the mask that it takes
@@ -95,10 +97,10 @@ def choose_mask(scene: Scene, row: Any) -> None:
             _layer_and_head(scene)
         else:
             choices.menu(choices.field(slot, "mask"), say("Mask"), own, otherwise=scene.name, bare=True, width=172)
-    if view.mask not in scene.masks.names and view.mask != View.mask:  # nobody asked for the default
+    if look.mask not in scene.masks.names and look.mask != MasksLook.mask:  # nobody asked for the default
         said = say(
             "The mask “{asked}” was chosen, but this model does not use it. “{shown}” is shown instead.",
-            asked=NAMES[view.mask],
+            asked=NAMES[look.mask],
             shown=NAMES[scene.name],
         )
         drawing.notes((said,))

@@ -22,7 +22,7 @@ from charts.masks import (
     padded_batch_spec,
 )
 from transformer.analysis.mask_checks import Movement, PaddingMovement, another_piece, check_causality, check_padding
-from ui.masks import words
+from ui.masks import MasksLook, words
 from ui.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, Scene, closed_for
 from ui.runs.picture import Plot
 from ui.runs.sides import SOURCE_ROWS
@@ -220,7 +220,7 @@ class Check:
 
 def changed_token(scene: Scene) -> int | None:
     """The token whose piece the causality check changes, from 0; None if nothing comes later."""
-    n_rows, asked = scene.batch.n_target(scene.batch.sentence), scene.run.view.changed
+    n_rows, asked = scene.batch.n_target(scene.batch.sentence), scene.run.view.of(MasksLook).changed
     return None if n_rows < 2 else asked if asked is not None and 1 <= asked < n_rows else n_rows // 2
 
 
@@ -277,7 +277,7 @@ def padding_checks(scene: Scene) -> dict[str, Check]:
     checkpoint, batch, place, most = scene.run.checkpoint, scene.batch, scene.batch.sentence, most_pads(scene)
     if checkpoint.config.pad_id is None or most < 1:
         return {}
-    n_pads = min(scene.run.view.pads, most)
+    n_pads = min(scene.run.view.of(MasksLook).pads, most)
     src = batch.src_ids[place][: batch.n_source(place)]
     tgt = batch.tgt_ids[place][: batch.n_target(place)]
     moved: PaddingMovement = scene.run.work.compute(
@@ -315,7 +315,7 @@ def _pads(scene: Scene, side: str, with_mask: str) -> Plot | None:
         {with_mask: check.moved.kept, say("without it"): check.moved.taken},
         rows=rows if logits else rows[: batch.n_source(place)],
         title=words.about_pads(
-            of_source=side == "source", n_pads=min(scene.run.view.pads, most_pads(scene)), logits=logits
+            of_source=side == "source", n_pads=min(scene.run.view.of(MasksLook).pads, most_pads(scene)), logits=logits
         ),
         rounding=check.moved.rounding,
         row_axis=READS_PREDICTS if logits else SOURCE_ROWS,

@@ -18,11 +18,11 @@ from transformer.errors import QueryError
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
+from ui.masks import MasksLook
 from ui.runs.picture import Page
 from ui.runs.seen import OfRun, Seen
 from ui.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from ui.runs.step_rows import row_labels
-from ui.state.view import View
 from words import Sentence, joined, say
 
 KINDS: dict[MaskName, Kind] = {
@@ -153,9 +153,9 @@ def scene(run: Seen) -> Scene:
 def scene_of(run: Seen, batch: Batch) -> Scene:
     """The mask of a batch that is looked at: of those that the model uses, the one that the view names."""
     masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
-    one_row = run.view.masks_panel == "one_row"
+    one_row = run.view.of(MasksLook).masks_panel == "one_row"
     there = [name for name in (ATTENTIONS if one_row else NAMES) if name in masks.names]
-    wanted: tuple[MaskName, ...] = (run.view.mask, View.mask)
+    wanted: tuple[MaskName, ...] = (run.view.of(MasksLook).mask, MasksLook.mask)
     return Scene(run, batch, masks, next(name for name in (*wanted, *there) if name in there))
 
 
@@ -171,7 +171,7 @@ def batch_of(run: Seen) -> tuple[Batch, list[str]]:
     n_rows = len(traces[0].read_ids)
     return Batch(
         traces=traces,
-        sentence=_looked_at(run.view, traces),
+        sentence=_looked_at(run.view.of(MasksLook), traces),
         n_rows=min(run.looking.n_rows, n_rows) if run.view.guess else n_rows,
         covered=run.looking.covered,
         parts=anatomy(run.checkpoint.config),
@@ -206,10 +206,10 @@ def companions(run: Seen) -> tuple[str, ...]:
     return default_companion(run.checkpoint, run.trace.query.source, run.checkpoint.card.tried())
 
 
-def _looked_at(view: View, traces: Sequence[Trace]) -> int:
+def _looked_at(look: MasksLook, traces: Sequence[Trace]) -> int:
     """The sentence that is looked at: the one asked for, else the first that is padded, but checks add pads."""
-    if view.sentence is not None or view.masks_panel == "checks":
-        return min(view.sentence or 0, len(traces) - 1)
+    if look.sentence is not None or look.masks_panel == "checks":
+        return min(look.sentence or 0, len(traces) - 1)
     return next((i for i, one in enumerate(traces) if one.pad_id in (one.read_ids or one.src_ids)), 0)
 
 
@@ -330,7 +330,7 @@ def companion_query(query: Query, source: str) -> Query:
     return replace(query, source=source, forced=(), hypothesis=0)
 
 
-MASKS = Page("masks", say("Masks"), panel="masks_panel", kind=lambda view: KINDS[view.mask])
+MASKS = Page("masks", say("Masks"), panel="masks_panel", kind=lambda view: KINDS[view.of(MasksLook).mask])
 WHOLE = MASKS.part("masks", say("The masks"), scene)
 ONE_ROW = MASKS.part("one_row", say("One row"), scene)
 CHECKS = MASKS.part("checks", say("Checks"), scene)

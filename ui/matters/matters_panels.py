@@ -6,6 +6,7 @@ The others are in `heads` and `pieces_panel`.
 from functools import partial
 from typing import Final
 
+from glassformer.extensions.what_if.what_if_look import EffectAt
 from transformer.model.anatomy import anatomy
 from ui.frame.sentence_stepper import sentence
 from ui.frame.whatif import for_head
@@ -21,7 +22,6 @@ from ui.runs.open_run import OpenRun, address
 from ui.runs.show import choose_part, show
 from ui.shared import choices, cover, drawing, menu
 from ui.shared.door import st
-from ui.state.view import EffectAt
 from words import say
 
 N_RIVALS: Final = 10

@@ -11,12 +11,12 @@ from typing import Final, Literal
 
 import numpy as np
 
+from glassformer.extensions.what_if.what_if_look import Effect, WhatIfLook
 from transformer.analysis.head_effects import HeadEffects
 from transformer.analysis.head_statistics import largest
 from transformer.model.anatomy import EVERY_PART, Kind
 from ui.runs.sides import KIND_NAMES
 from ui.runs.step_rows import Looking
-from ui.state.view import Effect
 from words import Sentence, joined, say, say_n
 
 Shown = Literal["log_prob", "probability", "kl", "pieces", "vectors"]
@@ -114,7 +114,7 @@ def in_numbers(measure: Shown) -> Shown:
 
 def step_of(looking: Looking) -> int | None:
     """The step on which effects are measured; None for the whole output."""
-    return looking.view.step if looking.view.effect_at == "step" and looking.trace.n_steps else None
+    return looking.view.step if looking.view.of(WhatIfLook).effect_at == "step" and looking.trace.n_steps else None
 
 
 def values(found: HeadEffects, kind: Kind, measure: Shown, *, n_steps: int, step: int | None) -> np.ndarray:

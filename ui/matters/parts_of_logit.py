@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from glassformer.extensions.what_if.what_if_look import WhatIfLook
 from transformer.analysis.attribution.parts import Contributions, Part
 from transformer.model.anatomy import Kind, Sublayer, anatomy
 from transformer.model.config import ModelConfig
@@ -174,7 +175,7 @@ def _row(part: Part, n_layers: int) -> int:
 
 def rival_of(run: Seen) -> int | None:
     """The piece that is compared with; None for none, and where it is the piece that was written."""
-    asked = run.view.rival
+    asked = run.view.of(WhatIfLook).rival
     written = run.trace.tgt_ids[run.view.step]
     return asked if asked is not None and asked < len(run.trace.vocabulary) and asked != written else None
 

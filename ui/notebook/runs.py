@@ -8,7 +8,7 @@ Knows nothing of Streamlit's sessions.
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from difflib import get_close_matches
 from html import escape
 from importlib.util import find_spec
@@ -25,8 +25,8 @@ from ui.runs.picture import Picture, Plot
 from ui.runs.saved_run import Shown, file_of
 from ui.runs.seen import Seen
 from ui.runs.stepper_run import stepper_run
-from ui.state.link import ADDRESS_WORDS, Link, read_link, write_link
-from ui.state.view import View
+from ui.state.link import Link, address_words, read_link, write_link
+from ui.state.view import View, all_fields
 from ui.teaching.declared import PAGES, PICTURES
 from words import ENGLISH, languages, said, say
 
@@ -61,20 +61,20 @@ def pictures_named(name: str) -> list[Picture[Any]]:
 
 
 def looked_at(view: Mapping[str, object]) -> View:
-    """What is looked at, by the names of the fields of `View`. Raises QueryError for what is not."""
-    known = [field.name for field in fields(View)]
+    """What is looked at, by the names of fields of the view. Raises QueryError for what is not."""
+    known = list(all_fields())
     for name, value in view.items():
         if name not in known:
             near = ", ".join(get_close_matches(name, known, n=3, cutoff=0.4) or known)
             raise QueryError("{name} is not a field of the view; choose from {known}.", name=shown(name), known=near)
         try:
-            one = View(**{name: value})  # type: ignore[arg-type]
+            one = View().but(**{name: value})
             found, _ = read_link({key: (text,) for key, text in write_link(Link(view=one)).items()})
         except (TypeError, ValueError, AttributeError):
             found = Link()
-        if getattr(found.view, name) != value:
+        if found.view.get(name) != value:
             raise QueryError("{name} cannot be {value}.", name=name, value=shown(value))
-    return View(**view)  # type: ignore[arg-type]
+    return View().but(**view)
 
 
 def link_of(trace: Trace, view: View) -> Link:
@@ -183,9 +183,10 @@ def picture_file(
             known=", ".join(languages()),
         )
     pictures = pictures_named(name)
+    words = address_words()
     for word in parameters:
-        if word not in ADDRESS_WORDS:
-            near = ", ".join(get_close_matches(word, ADDRESS_WORDS, n=3) or ADDRESS_WORDS)
+        if word not in words:
+            near = ", ".join(get_close_matches(word, words, n=3) or words)
             raise QueryError("{word} is not an address parameter; choose from {known}.", word=shown(word), known=near)
     link, notes = read_link({**parameters, "src": (source,)})
     checkpoint = load(folder, device=device)

@@ -15,6 +15,7 @@ from transformer.analysis.rotations import Turning, even_product, turnings
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
+from ui.positions import PositionsLook
 from ui.positions.table_pictures import MOST_CELLS, PAGE, count_of, left_out, stack_of
 from ui.runs.picture import Plot
 from ui.runs.seen import Seen
@@ -69,7 +70,7 @@ class Shown:
     @property
     def pair(self) -> int:
         """The pair that is followed: that of the first dimension chosen."""
-        n, dims = 0 if self.turns is None else self.turns.n_pairs, self.view.dims
+        n, dims = 0 if self.turns is None else self.turns.n_pairs, self.view.of(PositionsLook).dims
         return dims[0] % n if dims and dims[0] < 2 * n else 0
 
     @property

@@ -7,6 +7,7 @@ import numpy as np
 
 from transformer.analysis.rotations import Turning, moved_together
 from transformer.model.anatomy import anatomy
+from ui.positions import PositionsLook
 from ui.positions import attention_pictures as pictures
 from ui.positions.attention_pictures import Shown, layers_said
 from ui.runs.show import show, show_beside
@@ -40,7 +41,8 @@ def draw(shown: Shown) -> None:
             icon=":material/info:",
         )
     else:
-        {"rotations": _rotations, "pair": _pair, "distance": _distance}[shown.view.positions_panel](shown, turning)
+        panel = shown.view.of(PositionsLook).positions_panel
+        {"rotations": _rotations, "pair": _pair, "distance": _distance}[panel](shown, turning)
 
 
 def take_head(slot: Slot, head: int) -> None:

@@ -9,7 +9,7 @@ from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.distance import reached
 from transformer.runs.interventions.where import ANY_STACK
-from ui.state.view import PositionsPanel
+from ui.positions import PositionsPanel
 from words import joined, say
 
 

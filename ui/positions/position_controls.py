@@ -1,6 +1,5 @@
 """The controls of the Positions page, and what they leave chosen."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +11,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.position_kinds import Adds
-from ui.positions import otherwise
+from ui.positions import MAX_DIMS, PositionsLook, PositionsPanel, otherwise
 from ui.positions.attention_pictures import Shown, layers_said, open_shown
 from ui.positions.table_pictures import DEFAULT_COUNT, Table, most_shift, open_table, spread
 from ui.runs import loading
@@ -21,7 +20,7 @@ from ui.shared import choices, drawing
 from ui.shared.door import st
 from ui.shared.numbers import short
 from ui.state import session
-from ui.state.view import MAIN, MAX_DIMS, PositionsPanel, Slot, View
+from ui.state.view import MAIN, Slot
 from words import joined, say, say_n
 
 TABLE_PARTS: dict[PositionsPanel, str] = {
@@ -126,8 +125,8 @@ def _pair_name(table: Table, pair: int) -> str:
 
 def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
     """Move what a link or another checkpoint left behind into what this table has."""
-    view, d_model = session.view(slot), checkpoint.config.d_model
-    if any(dim >= d_model for dim in view.dims):
+    look, d_model = session.view(slot).of(PositionsLook), checkpoint.config.d_model
+    if any(dim >= d_model for dim in look.dims):
         session.add_note(
             say(
                 "{name} has only the dimensions 0 to {last}, so dimensions from {first} on cannot be shown.",
@@ -138,22 +137,22 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
             slot,
         )
     most = max(1, most_shift(checkpoint.config.max_len))
-    if view.shift > most:
+    if look.shift > most:
         session.add_note(
             say(
                 "A shift by {shift} is too large: the table of {name} can be shifted by at most {most}.",
-                shift=view.shift,
+                shift=look.shift,
                 name=checkpoint.name,
                 most=most,
             ),
             slot,
         )
-    panel = view.positions_panel
+    panel = look.positions_panel
     if panel not in TABLE_PARTS:
         session.add_note(otherwise.no_such_part(checkpoint.config, panel), slot)
-        panel = View.positions_panel
-    dims = tuple(dim for dim in view.dims if dim < d_model)
-    session.replace(slot, dims=dims, shift=min(view.shift, most), positions_panel=panel)
+        panel = PositionsLook.positions_panel
+    dims = tuple(dim for dim in look.dims if dim < d_model)
+    session.replace(slot, dims=dims, shift=min(look.shift, most), positions_panel=panel)
 
 
 # ------------------------------------------------------------------------------------------------ inside attention
@@ -165,10 +164,10 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
         st.info(otherwise.instead_of_a_table(config))
         return None
     titles = PARTS[config.placing.adds]
-    panel = session.view(slot).positions_panel
-    if panel not in titles and panel != View.positions_panel:  # the page's own choice needs no word
+    panel = session.view(slot).of(PositionsLook).positions_panel
+    if panel not in titles and panel != PositionsLook.positions_panel:  # the page's own choice needs no word
         session.add_note(otherwise.no_such_part(config, panel), slot)
-        session.replace(slot, positions_panel=View.positions_panel)
+        session.replace(slot, positions_panel=PositionsLook.positions_panel)
     with choices.bar(slot):
         panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), titles, bare=True)
         if len(parts.stacks) > 1:
@@ -177,7 +176,7 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
             _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
             _choose_count(config.max_len, slot)
     st.caption(drawing.plain(joined(" ", [otherwise.instead_of_a_table(config), *_cross(config)])))
-    return open_shown(checkpoint, replace(session.view(slot), positions_panel=panel), slot)
+    return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
 
 
 def _choose_layers(shown: Shown | None, slot: Slot) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from transformer.analysis import position_study as study
-from ui.positions import in_attention, otherwise, position_controls, sentence_panel
+from ui.positions import PositionsLook, in_attention, otherwise, position_controls, sentence_panel
 from ui.positions import table_pictures as pictures
 from ui.positions.attention_pictures import Shown
 from ui.positions.table_pictures import Table
@@ -20,7 +20,8 @@ from words import joined, say, say_n
 
 def draw(table: Table | Shown, run: OpenRun | None) -> None:
     """Draw the chosen part of what the controls returned; only the sentence needs a run."""
-    if table.view.positions_panel == "sentence":
+    panel = table.view.of(PositionsLook).positions_panel
+    if panel == "sentence":
         if run is not None:
             sentence_panel.draw(run)
     elif isinstance(table, Shown):
@@ -28,7 +29,7 @@ def draw(table: Table | Shown, run: OpenRun | None) -> None:
     else:
         if note := otherwise.about_layout(table.checkpoint.config):
             st.caption(drawing.plain(note))
-        {"table": _table, "similarity": _similarity, "shift": _shift}[table.view.positions_panel](table)
+        {"table": _table, "similarity": _similarity, "shift": _shift}[panel](table)
 
 
 # ------------------------------------------------------------------------------------------------ the table
@@ -115,7 +116,7 @@ def _similarity(table: Table) -> None:
 
 
 def _what_resembles(table: Table) -> str:
-    spread, cosine, name = table.by_distance, table.view.cosine, table.measure
+    spread, cosine, name = table.by_distance, table.look.cosine, table.measure
     lengths = np.linalg.norm(table.values[: table.count].astype(np.float64), axis=1)
     most = digits(spread.spread)
     by_distance = spread.spread < 1e-4 * max(1e-12, float(np.abs(spread.mean).max()))

@@ -134,7 +134,7 @@ def _menu(
     goes = o.axes.current is not None
     options: dict[int | None, str] = {None: follows} if goes else {}
     options |= dict(choices.labelled(pieces).items())
-    asked = getattr(o.shown.view, field)
+    asked = o.shown.view.get(field)
     chosen = asked if asked in options else None
     kept = replace(_kept(o, widget, field, value), value=chosen if goes else value)
     choices.menu(kept, say("Query") if field == "query" else say("Key"), options, bare=True, width=220)

@@ -50,7 +50,7 @@ class Start(OfRun):
     @property
     def chosen(self) -> int:
         """The token that is looked at: the row or column that is looked at on other pages."""
-        return min(getattr(self.run.view, PLACES[self.side]) or 0, len(self.pieces) - 1)
+        return min(self.run.view.get(PLACES[self.side]) or 0, len(self.pieces) - 1)
 
     @property
     def embeddings(self) -> list[tuple[str, np.ndarray]]:

@@ -3,7 +3,7 @@
 Knows nothing of Streamlit.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -23,6 +23,7 @@ from transformer.analysis.position_study import own_table
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import StackName, anatomy
 from transformer.runs.finite import not_finite
+from ui.positions import PositionsLook
 from ui.runs.picture import Page, Plot
 from ui.runs.seen import Seen, Work
 from ui.runs.sides import STACKS, fit_parts
@@ -63,14 +64,19 @@ class Table:
     work: Work
 
     @property
+    def look(self) -> PositionsLook:
+        """What of it is looked at."""
+        return self.view.of(PositionsLook)
+
+    @property
     def dims(self) -> tuple[int, ...]:
         """The dimensions whose curves are drawn: those chosen, else a few spread over the table."""
-        return self.view.dims or spread(self.d_model)
+        return self.look.dims or spread(self.d_model)
 
     @property
     def pair(self) -> int:
         """The pair of dimensions that is followed through a shift; -1 if there is none."""
-        return min(self.view.dims[0] // 2 if self.view.dims else 0, self.d_model // 2 - 1)
+        return min(self.look.dims[0] // 2 if self.look.dims else 0, self.d_model // 2 - 1)
 
     @property
     def most_shift(self) -> int:
@@ -80,7 +86,7 @@ class Table:
     @property
     def shift(self) -> int:
         """The shift that is looked at."""
-        return min(self.view.shift, self.most_shift)
+        return min(self.look.shift, self.most_shift)
 
     @property
     def shifts(self) -> bool:
@@ -101,7 +107,7 @@ class Table:
     @cached_property
     def similar(self) -> np.ndarray:
         """How much each position that is drawn resembles each other."""
-        return study.similarity(self.values[: self.count], cosine=self.view.cosine)
+        return study.similarity(self.values[: self.count], cosine=self.look.cosine)
 
     @cached_property
     def by_distance(self) -> study.ByDistance:
@@ -111,7 +117,7 @@ class Table:
     @property
     def measure(self) -> str:
         """What resemblance is."""
-        return say("cosine") if self.view.cosine else "p·q"
+        return say("cosine") if self.look.cosine else "p·q"
 
 
 def most_shift(n_positions: int) -> int:
@@ -121,7 +127,7 @@ def most_shift(n_positions: int) -> int:
 
 def count_of(view: View, most: int) -> int:
     """How many of `most` positions are drawn."""
-    return min(view.drawn or DEFAULT_COUNT, most)
+    return min(view.of(PositionsLook).drawn or DEFAULT_COUNT, most)
 
 
 def spread(d_model: int) -> tuple[int, ...]:
@@ -147,7 +153,8 @@ def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: Work) -> Ta
     view, _ = fit_parts(view, parts)
     first, *others = (own_table(checkpoint.model, stack.name) for stack in parts.stacks)
     values = own_table(checkpoint.model, STACKS[view.side])
-    if view.positions_panel != "sentence" and not np.isfinite(values).all():  # that part looks at its own rows only
+    looks_at_all = view.of(PositionsLook).positions_panel != "sentence"  # that part looks at its own rows only
+    if looks_at_all and not np.isfinite(values).all():
         raise not_finite(f"{STACKS[view.side]}.embedding.positions")
     difference = work.compute(
         ("positions", checkpoint.content_hash, view.side, "formula"),
@@ -156,10 +163,10 @@ def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: Work) -> Ta
     )
     alone, d_model = not all(np.array_equal(first, other) for other in others), int(values.shape[1])
     whose = stack_of(checkpoint, STACKS[view.side]) if alone else checkpoint.name
+    view = view.but(dims=tuple(dim for dim in view.of(PositionsLook).dims if dim < d_model))
     return Table(
-        checkpoint, values, not others, alone, whose,
-        replace(view, dims=tuple(dim for dim in view.dims if dim < d_model)), count_of(view, len(values)), d_model,
-        difference, difference < FOLLOWS, values[:MOST_SHIFTED], slot, work,
+        checkpoint, values, not others, alone, whose, view, count_of(view, len(values)), d_model, difference,
+        difference < FOLLOWS, values[:MOST_SHIFTED], slot, work,
     )  # fmt: skip
 
 
@@ -180,7 +187,7 @@ def whole(table: Table) -> Plot:
     """The table as a map; sines and cosines apart if that is asked for."""
     dims = drawn_dims(table.count, table.d_model)
     n_sines = 0
-    if table.view.apart and table.follows:
+    if table.look.apart and table.follows:
         n_sines = int((dims % 2 == 0).sum())
         dims = np.concatenate([dims[dims % 2 == 0], dims[dims % 2 == 1]])
     fewer = ""

@@ -31,5 +31,5 @@ def attempt(work: Callable[[], _Result], *, missing: str = "") -> _Result | None
 
 def to_the_doctor(link: Link) -> None:
     """Draw the link to the page that says what is wrong with a checkpoint, which the link names."""
-    there = replace(link, revision="", view=replace(link.view, doctor_panel="findings"))
+    there = replace(link, revision="", view=link.view.but(doctor_panel="findings"))
     menu.link("doctor", say("Is this model healthy? Ask the doctor"), there, icon=DOCTOR)

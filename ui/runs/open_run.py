@@ -105,7 +105,7 @@ def publish_unopened() -> None:
     link = replace(session.asked(), revision="")
     own, bare = session.left_out()
     plain = replace(link, model="")
-    if link.model == bare and not link.answers and (own == bare or plain == Link()):
+    if link.model == bare and not link.answers and (own == bare or plain == _PLAIN):
         link = plain
     session.publish(link)
     menu.carry(link)
@@ -244,10 +244,10 @@ def _last_trace(checkpoint: Checkpoint, here: Standing) -> Trace | None:
 
 
 def address(checkpoint: Checkpoint | LabelledMaps, link: Link, **fields: Any) -> Link:
-    """The link, looking at other fields of `View`, with everything left out that the app would take by itself."""
+    """The link, looking at something else, with everything left out that the app would take by itself."""
     own, bare = session.left_out()
     revision = "" if sources.changes(link.model) else checkpoint.content_hash[:REVISION_LENGTH]
-    view = replace(link.view, **fields) if fields else link.view
+    view = link.view.but(**fields)
     said: dict[str, Any] = {"revision": "", "view": view}
     if link.tried == (link.forced,):
         said["tried"] = ()

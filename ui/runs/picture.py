@@ -28,8 +28,7 @@ from transformer.model.anatomy import Kind
 from ui.runs.seen import Seen, Stepped
 from ui.shared.saving import Origin
 from ui.state.click import Click
-from ui.state.fields import words_of
-from ui.state.view import Slot, View
+from ui.state.view import Slot, View, all_fields
 from words import Sentence
 
 PAGES: Final[dict[str, Page]] = {}
@@ -207,11 +206,11 @@ class Page:
 
     def chosen(self, view: View) -> Part[Any] | None:
         """The part that is looked at; None where it has no pictures."""
-        return self.parts.get(getattr(view, self.panel) if self.panel else "")
+        return self.parts.get(view.get(self.panel) if self.panel else "")
 
     def titles(self) -> dict[str, str]:
         """Its parts in the order of the words of the field that chooses one."""
-        return {name: self.parts[name].title for name in words_of(View, self.panel) if name in self.parts}
+        return {name: self.parts[name].title for name in all_fields()[self.panel].words if name in self.parts}
 
     def first(self, view: View) -> Picture[Any] | None:
         """The first picture of the part that is looked at."""

@@ -10,6 +10,7 @@ from typing import Final
 from charts.hover import bold, on_lines
 from charts.piece_rows import MOST, Fate, PieceCell, piece_rows_spec
 from charts.theme import literal, shortened
+from glassformer.extensions.drafts.drafts_look import DraftsLook
 from transformer.analysis.drafts import Drafted, How, Place, Round, draft_and_check, layers_there
 from transformer.analysis.few_bits import Rounded, with_few_bits
 from transformer.model.anatomy import anatomy
@@ -65,11 +66,11 @@ def greedy_query(run: Seen) -> Query:
 
 def how_of(run: Seen) -> How:
     """The draft that is looked at; bits where the model has too few layers for one with fewer."""
-    view, layers = run.view, layers_there(run.checkpoint)
-    if view.draft == "layers" and layers:
-        return How("layers", min(view.draft_layers or (len(layers) + 2) // 2, len(layers)), view.ahead)
-    kind = "bits" if view.draft == "layers" else view.draft
-    return How(kind, max(view.draft_bits, min(WIDTHS)) if kind == "bits" else 0, view.ahead)
+    look, layers = run.view.of(DraftsLook), layers_there(run.checkpoint)
+    if look.draft == "layers" and layers:
+        return How("layers", min(look.draft_layers or (len(layers) + 2) // 2, len(layers)), look.ahead)
+    kind = "bits" if look.draft == "layers" else look.draft
+    return How(kind, max(look.draft_bits, min(WIDTHS)) if kind == "bits" else 0, look.ahead)
 
 
 def is_unasked(run: Seen) -> bool:
@@ -83,7 +84,8 @@ def drafted(run: Seen) -> Checked | None:
     None where nothing is written, while somebody guesses, and with a large model that was not asked for. Errors as of
     `Work`.
     """
-    if not anatomy(run.checkpoint.config).writes or run.view.guess or not (run.view.with_drafts or is_unasked(run)):
+    made = run.view.of(DraftsLook).with_drafts or is_unasked(run)
+    if not anatomy(run.checkpoint.config).writes or run.view.guess or not made:
         return None
     query, how = greedy_query(run), how_of(run)
     found = run.work.long(

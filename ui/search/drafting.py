@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
+from glassformer.extensions.drafts.drafts_look import DraftsLook
 from transformer.analysis.drafts import Kind, Times, layers_there, timing
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions.rounding import WIDTHS
@@ -45,7 +46,7 @@ def draw(run: OpenRun, row: Any) -> None:
         show(pictures.rounds, scene)
         _times(run, scene)
         show(pictures.few_bits, scene)
-    elif not run.view.with_drafts and not pictures.is_unasked(run):
+    elif not run.view.of(DraftsLook).with_drafts and not pictures.is_unasked(run):
         st.caption(say("Drafts with this model may take a while, so they start only when you ask for them."))
         begin = partial(session.replace, run.slot, with_drafts=True)
         st.button(say("Make drafts"), key=run.key(ASK), icon=":material/play_arrow:", on_click=begin)

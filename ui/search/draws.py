@@ -13,7 +13,7 @@ from ui.runs.attempt import attempt
 from ui.runs.measured import takes_about
 from ui.runs.open_run import OpenRun, address, publish
 from ui.runs.show import show
-from ui.search import search_pictures
+from ui.search import MOST_DRAWS, SearchLook, search_pictures
 from ui.search.draw_jobs import Draws, Wanted
 from ui.search.sampling import NOT_TRIED, is_tried, sliders
 from ui.search.search_pictures import COUNTS, NO_TEXT, QUICK_SECONDS, USUAL_COUNT, Outputs
@@ -22,7 +22,7 @@ from ui.shared import choices, drawing, menu
 from ui.shared.door import frame, here, st
 from ui.state import session
 from ui.state.link import Link
-from ui.state.view import MAIN, MOST_DRAWS, Slot, View
+from ui.state.view import MAIN, Slot
 from words import joined, say, say_n
 from words.numbers import chance
 
@@ -51,7 +51,7 @@ def draw(run: OpenRun, row: Any) -> None:
             choices.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
         )
     sliders(run)
-    wanted = Wanted(loading.visitor(), *search_pictures.to_draw(run), run.view.first_seed)
+    wanted = Wanted(loading.visitor(), *search_pictures.to_draw(run), run.view.of(SearchLook).first_seed)
     if _begins_by_itself(run, wanted):
         _begin(wanted, run.checkpoint)
     seen = jobs().look(wanted)
@@ -64,7 +64,7 @@ def draw(run: OpenRun, row: Any) -> None:
 
 def _begins_by_itself(run: OpenRun, wanted: Wanted) -> bool:
     """Whether the draws that the part opens with are made unasked: where a class would not queue for them."""
-    as_opened = wanted.n == View.draws and wanted.first_seed == View.first_seed and not is_tried(run.view)
+    as_opened = wanted.n == SearchLook.draws and wanted.first_seed == SearchLook.first_seed and not is_tried(run.view)
     return as_opened and jobs().find(wanted) is None and search_pictures.seconds_of(run, wanted.n) <= QUICK_SECONDS
 
 
@@ -124,7 +124,7 @@ def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> N
     if seen.problem is not None:
         st.error(drawing.with_code(seen.problem))
     if there:
-        view = replace(link.view, step=0, **NOT_TRIED)
+        view = link.view.but(step=0, **NOT_TRIED)
         drawn = replace(link, decoding=wanted.query.decoding, hypothesis=0, view=view)
         _outputs(search_pictures.outputs(there, slot, session.view(slot)), checkpoint, drawn)
     if slot == MAIN:  # a click runs this alone again, and not the page around it

@@ -23,7 +23,7 @@ _ALL: Final = 0
 
 def is_tried(view: View) -> bool:
     """Whether the reader has chosen settings that are only looked at."""
-    return any(getattr(view, name) is not None for name in NOT_TRIED)
+    return any(view.get(name) is not None for name in NOT_TRIED)
 
 
 def sliders(run: OpenRun) -> None:

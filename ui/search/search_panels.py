@@ -15,13 +15,13 @@ from ui.runs.added_parts import added_parts
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun, address
 from ui.runs.show import choose_part, show
-from ui.search import draws, sampling, search_pictures
+from ui.search import Rounds, SearchLook, draws, sampling, search_pictures
 from ui.search.search_pictures import SEARCH
 from ui.shared import choices, cover, menu
 from ui.shared.door import st
 from ui.state import session
 from ui.state.link import write_link
-from ui.state.view import Rounds, Slot
+from ui.state.view import Slot
 from words import say
 
 WHOLE, DECODE_SO, DRAW_BESIDE = "search_whole", "search_decode_so", "search_beside"
@@ -39,11 +39,11 @@ def draw(run: OpenRun) -> None:
         said = say("This encoder-only model generates no output, so there is no choice of pieces to show.")
         st.info(said, icon=":material/info:")
         return
-    added = added_parts(SEARCH.path).get(run.view.search_panel)
+    added = added_parts(SEARCH.path).get(run.view.of(SearchLook).search_panel)
     if added is not None:
         added.draw(run)
         return
-    draw_part(run, {"sampling": sampling.draw, "draws": draws.draw}.get(run.view.search_panel, _tree))
+    draw_part(run, {"sampling": sampling.draw, "draws": draws.draw}.get(run.view.of(SearchLook).search_panel, _tree))
 
 
 def draw_part(run: OpenRun, part: Callable[[OpenRun, Any], None]) -> None:

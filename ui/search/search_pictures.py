@@ -24,7 +24,7 @@ from transformer.runs.distribution import best
 from transformer.runs.query import Beam, Query, Sampling
 from ui.runs.picture import Page, Plot
 from ui.runs.seen import OfRun, Seen
-from ui.search import reshaping_words, telling
+from ui.search import SearchLook, reshaping_words, telling
 from ui.server.jobs import SMALL
 from ui.server.queue import cost_of
 from ui.state.click import place_of
@@ -55,12 +55,12 @@ class Searched(OfRun):
         looking, view = self.run.looking, self.run.view
         if view.guess:
             return min(looking.n_steps - int(looking.covered) - 1, self.last)
-        return min(view.step, self.last) if view.rounds == "step" else self.last
+        return min(view.step, self.last) if view.of(SearchLook).rounds == "step" else self.last
 
     @property
     def until(self) -> int:
         """The last round that is drawn: after the last result the search goes on, to see that it is the last."""
-        if self.run.view.guess or self.run.view.rounds != "results":
+        if self.run.view.guess or self.run.view.of(SearchLook).rounds != "results":
             return self.known
         return max(self.tree.nodes[place].step for place in self.tree.results)
 
@@ -72,7 +72,7 @@ def searched(run: Seen) -> Searched | None:
     shorter work may go first. Errors as of `Work`.
     """
     how, config = run.trace.query.decoding, run.checkpoint.config
-    unasked = isinstance(how, Beam) or run.view.with_beam or config.count_parameters() <= SMALL
+    unasked = isinstance(how, Beam) or run.view.of(SearchLook).with_beam or config.count_parameters() <= SMALL
     if not anatomy(config).writes or not unasked:
         return None
     query = replace(run.trace.query, decoding=how if isinstance(how, Beam) else Beam(), hypothesis=0)
@@ -98,7 +98,7 @@ def tree(scene: Searched) -> Plot | None:
     if until < 0:
         return None
     beam, decode = isinstance(run.trace.query.decoding, Beam), run.checkpoint.tgt_tokenizer.decode
-    up_to_step = run.view.rounds == "step" and not run.view.guess
+    up_to_step = run.view.of(SearchLook).rounds == "step" and not run.view.guess
     best_text = [decode(found.ids(place)) for place in found.standing(known)[:1]]
     spec = search_tree_spec(
         _twigs(scene),
@@ -187,13 +187,13 @@ def run_draws(run: Seen) -> Sampling:
 
 def looked_at(run: Seen) -> Sampling:
     """How it would sample: by the run's own settings, where the reader has not chosen others."""
-    view, own = run.view, run_draws(run)
-    top_k = own.top_k if view.try_k is None else view.try_k
+    look, own = run.view.of(SearchLook), run_draws(run)
+    top_k = own.top_k if look.try_k is None else look.try_k
     return replace(
         own,
-        temperature=own.temperature if view.try_temperature is None else view.try_temperature,
+        temperature=own.temperature if look.try_temperature is None else look.try_temperature,
         top_k=top_k if top_k < len(run.trace.vocabulary) else 0,
-        top_p=own.top_p if view.try_p is None else view.try_p,
+        top_p=own.top_p if look.try_p is None else look.try_p,
     )
 
 
@@ -289,7 +289,7 @@ QUICK_SECONDS: Final = 0.6
 def to_draw(run: Seen) -> tuple[Query, int]:
     """What is drawn many times, with seed 0, and how often."""
     query = replace(run.trace.query, decoding=replace(looked_at(run), seed=0), hypothesis=0)
-    return query, run.view.draws if run.view.draws in COUNTS else USUAL_COUNT
+    return query, run.view.of(SearchLook).draws if run.view.of(SearchLook).draws in COUNTS else USUAL_COUNT
 
 
 def seconds_of(run: Seen, n: int) -> float:
@@ -299,12 +299,12 @@ def seconds_of(run: Seen, n: int) -> float:
 
 def outputs(found: Sequence[Draw], slot: Slot, view: View) -> Outputs:
     """What came of draws."""
-    return Outputs(slot, len(found), outcomes(found), view.opened_seed)
+    return Outputs(slot, len(found), outcomes(found), view.of(SearchLook).opened_seed)
 
 
 def _drawn_now(run: Seen) -> Outputs | None:
     """Draws that are made at once; None where that takes long, and while somebody guesses."""
-    (query, n), first = to_draw(run), run.view.first_seed
+    (query, n), first = to_draw(run), run.view.of(SearchLook).first_seed
     if not run.trace.n_steps or run.view.guess or seconds_of(run, n) > QUICK_SECONDS:
         return None
     found = run.work.long(

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from glassformer.extensions.corpus.corpus_look import LineOrder, Listed
 from transformer.analysis.many import LineResult
-from ui.state.view import LineOrder, Listed
 from words import say
 
 Measure = Callable[[LineResult], float | None]

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from glassformer.extensions.corpus.corpus_look import CorpusLook, Listed
 from transformer.analysis.line_table import columns
 from transformer.analysis.many import LineResult
 from ui.runs.open_run import REVISION_LENGTH
@@ -19,8 +20,9 @@ from ui.shared import choices, drawing, menu
 from ui.shared.door import here, st
 from ui.shared.saving import Origin, decoding_of
 from ui.state import session
+from ui.state.fields import LONGEST_NAME
 from ui.state.link import Link
-from ui.state.view import LONGEST_NAME, MAIN, Listed
+from ui.state.view import MAIN
 from words import Sentence, joined, say, say_n
 
 TABLE, OPEN, CSV, LISTED = "sentences_table", "sentences_open", "sentences_csv", "sentences_listed"
@@ -91,7 +93,7 @@ def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]
 def _rows(found: Sequence[LineResult]) -> None:
     numbers = [one.line.number for one in found]
 
-    chosen = session.view().line
+    chosen = session.view().of(CorpusLook).line
     opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
     cells = columns(found, ordered=False)
     button = drawing.opening(OPEN, say("Line"), numbers, open_line, type="tertiary", width=_OPEN_WIDTH)
@@ -148,7 +150,7 @@ _WITH_REFERENCE: Final = "forcing"  # what there is to see needs one
 
 def opened(file: SentenceFile, results: Sequence[LineResult]) -> None:
     """Draw the line that the view names, if it is there."""
-    line = session.view().line
+    line = session.view().of(CorpusLook).line
     one = None if line is None else next((one for one in results if one.line.number == line + 1), None)
     if one is None:
         return

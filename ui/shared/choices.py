@@ -13,7 +13,8 @@ from typing import Any, Final, TypeVar
 from ui.shared import page_style
 from ui.shared.door import here, st
 from ui.state import session
-from ui.state.view import MAX_STEP, Slot, View
+from ui.state.fields import MAX_STEP
+from ui.state.view import Slot, View, all_fields
 from words import Sentence, say, say_n
 
 KEEP: Final = "session"  # a widget of the request keeps its value while another page is looked at
@@ -42,13 +43,13 @@ def field(slot: Slot, name: str, *, key: str = "", forgets: Sequence[str] = ()) 
     The key is that of the widget without its slot, if it is another than the field's name. Fields that it `forgets`
     go back to their defaults when this one changes.
     """
-    return Kept(f"{slot}{key or name}", getattr(session.view(slot), name), partial(put, slot, name, tuple(forgets)))
+    return Kept(f"{slot}{key or name}", session.view(slot).get(name), partial(put, slot, name, tuple(forgets)))
 
 
 def put(slot: Slot, name: str, forgets: Sequence[str], value: object) -> None:
     """Callback: replace a field of the view; what only the old value gave a meaning is forgotten."""
-    if getattr(session.view(slot), name) != value:
-        session.replace(slot, **{one: getattr(View, one) for one in forgets}, **{name: value})
+    if session.view(slot).get(name) != value:
+        session.replace(slot, **{one: all_fields()[one].default for one in forgets}, **{name: value})
 
 
 def numbered(count: int) -> dict[int, str]:
@@ -88,7 +89,7 @@ def menu_of_heads(kept: Kept, n_heads: int, *, all_together: bool = True, disabl
 def let_go(slot: Slot, n_layers: int, n_heads: int) -> View:
     """Let go of a layer and of a head that there is not; returns the view without them."""
     view = session.view(slot)
-    gone = [name for name, count in (("layer", n_layers), ("head", n_heads)) if (getattr(view, name) or 0) >= count]
+    gone = [name for name, count in (("layer", n_layers), ("head", n_heads)) if (view.get(name) or 0) >= count]
     session.replace(slot, **dict.fromkeys(gone))
     return session.view(slot)
 
@@ -101,7 +102,7 @@ def bar(slot: Slot) -> Any:
 def more(slot: Slot, *names: str) -> Any:
     """A menu at the end of a row for what is rarely changed; it says how much of it is not as at first."""
     view = session.view(slot)
-    count = sum(getattr(view, name) != getattr(View, name) for name in names)
+    count = sum(view.get(name) != all_fields()[name].default for name in names)
     return st.popover(
         say("Options · {n}", n=count) if count else say("Options"),
         key=f"{slot}{MORE}",

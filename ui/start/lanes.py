@@ -24,7 +24,7 @@ class Block:
     does: Sentence  # what it does, in plain words
     term: Sentence  # what it is called
     page: str  # path of the page that shows it
-    fields: dict[str, object] = field(default_factory=dict)  # what is looked at there, by the names of `View`
+    fields: dict[str, object] = field(default_factory=dict)  # what is looked at there, by the names of fields
     repeated: bool = False  # it is in every layer of its stack
 
 

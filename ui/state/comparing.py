@@ -12,10 +12,10 @@ Knows nothing of Streamlit.
 from dataclasses import replace
 from typing import Final
 
+from glassformer.extensions.what_if.what_if_look import Compared, WhatIfLook
 from transformer.checkpoint.snapshots import split
 from ui.state import nested
 from ui.state.link import Link, read_link, write_link
-from ui.state.view import Compared
 from words import say
 
 OF: Final[dict[Compared, tuple[str, ...]]] = {
@@ -47,7 +47,7 @@ def comparing(link: Link, *, with_: Link | None = None) -> Link:
     The first run stands on the left, `with_` on the right; None where it is still to be chosen. If the two differ in
     nothing but that one of them has no interventions, it is that one which stands on the left.
     """
-    link = replace(link, beside="", view=replace(link.view, compared="auto"))
+    link = replace(link, beside="", view=link.view.but(compared="auto"))
     if with_ is None:
         return link
     said = differences(link, with_)
@@ -61,7 +61,7 @@ def of_what_is_looked_at(link: Link, page: str) -> Link:
 
     The link is as the page publishes it. Where there is none of these, Compare leads on itself.
     """
-    link = replace(link, job="", beside="", view=replace(link.view, query=None, key=None, compared="auto"))
+    link = replace(link, job="", beside="", view=link.view.but(query=None, key=None, compared="auto"))
     if link.interventions:
         return comparing(link)
     if link.forced:
@@ -70,7 +70,7 @@ def of_what_is_looked_at(link: Link, page: str) -> Link:
         return comparing(link, with_=replace(link, model=_whole(link.model), revision=""))
     if page == HEADS and link.view.layer is not None and link.view.head is not None:
         said = {"kind": link.view.kind, "layer": str(link.view.layer + 1), "head": str(link.view.head + 1)}
-        return replace(link, beside=nested.write(said), view=replace(link.view, compared="heads"))
+        return replace(link, beside=nested.write(said), view=link.view.but(compared="heads"))
     return link
 
 
@@ -112,7 +112,7 @@ def control_of(link: Link) -> Link:
 
 def settled(link: Link) -> tuple[Compared, tuple[str, ...]]:
     """What a link compares, never "auto", and a note if what it says contradicts itself."""
-    said, asked = nested.read(link.beside) or {}, link.view.compared
+    said, asked = nested.read(link.beside) or {}, link.view.of(WhatIfLook).compared
     found = next((one for one, names in OF.items() if any(name in said for name in names)), None)
     if asked == "auto":
         return found or "changed", ()

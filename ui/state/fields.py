@@ -7,15 +7,20 @@ Knows nothing of Streamlit.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, get_args, get_type_hints
+from typing import Any, Final, NamedTuple, dataclass_transform, get_args, get_type_hints
 
 from transformer.errors import QueryError
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS, check_reference, check_source
 from ui.state import branch_addresses as branches
 from words import say
 
+MAX_STEP: Final = 1_000_000  # the run says how many steps there are
+MAX_LAYER: Final = 1000
+MAX_PLACE: Final = 32_768
+MOST_COMPANIONS: Final = 3
+LONGEST_NAME: Final = 200  # characters of a parameter or a checkpoint
 MAX_FORCED: Final = MAX_NEW
 MAX_WORD: Final = 40
 _SPELLING: Final = "spelling"
@@ -218,11 +223,8 @@ def count(name: str, most: int, default: int | None = None) -> Any:
 
 def number(name: str, least: float, most: float) -> Any:
     """A number with a fraction; None by default."""
-
-    def read(reader: Reader, said: str, _: object) -> float | None:
-        return reader.number(said, least, most)
-
-    return _field(None, Spelling(name, read, lambda value: f"{value:.10g}"))
+    read = Spelling(name, lambda reader, said, _: reader.number(said, least, most), lambda value: f"{value:.10g}")
+    return _field(None, read)
 
 
 def flag(name: str, *, default: bool = False) -> Any:
@@ -249,47 +251,55 @@ def text(name: str, default: str = "", *, most: int = MAX_WORD) -> Any:
 def places(name: str, *, most: int, count: int) -> Any:
     """Up to `count` different numbers that the address counts from 1; none by default."""
 
-    def read(reader: Reader, said: str, _: object) -> tuple[int, ...]:
-        return reader.places(said, most=most, count=count)
+    def write(value: tuple[int, ...]) -> str:
+        return ".".join(str(one + 1) for one in value)
 
-    return _field((), Spelling(name, read, lambda value: ".".join(str(one + 1) for one in value)))
+    return _field((), Spelling(name, lambda reader, said, _: reader.places(said, most=most, count=count), write))
 
 
-def read_fields(record: type, reader: Reader) -> dict[str, Any]:
-    """The fields of a record declared so that an address says; what is wrong is put right and noted in the reader."""
-    found = {name: spelling.read(reader, spelling.name, words) for name, _, spelling, words in _declared(record)}
+class Declared(NamedTuple):
+    """A field as its record declares it."""
+
+    record: type
+    name: str
+    default: Any
+    spelling: Spelling
+    words: tuple[str, ...]  # that it may be, of a choice
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Look:
+    """Fields of the view that belong to one page or extension: a subclass declares them, as a frozen record."""
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+
+
+@cache
+def declared(record: type) -> tuple[Declared, ...]:
+    """The fields of a record that an address may say."""
+    types = get_type_hints(record)
+    return tuple(
+        Declared(record, field.name, field.default, field.metadata[_SPELLING], get_args(types[field.name]))
+        for field in dataclasses.fields(record)
+        if _SPELLING in field.metadata
+    )
+
+
+def read_fields(fields: Iterable[Declared], reader: Reader) -> dict[str, Any]:
+    """The fields that an address says, by name; what is wrong is put right and noted in the reader."""
+    found = {one.name: one.spelling.read(reader, one.spelling.name, one.words) for one in fields}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def write_fields(record: Any) -> dict[str, object]:
-    """The query parameters of a record; None where it is at its default."""
+def write_fields(values: Iterable[tuple[Declared, Any]]) -> dict[str, object]:
+    """The query parameters of fields; None where one is at its default."""
     found: dict[str, object] = {}
-    for name, default, spelling, _ in _declared(record.__class__):
-        value = getattr(record, name)
-        said = None if value == default else spelling.write(value)
-        found |= said if isinstance(said, dict) else {spelling.name: said}
+    for one, value in values:
+        said = None if value == one.default else one.spelling.write(value)
+        found |= said if isinstance(said, dict) else {one.spelling.name: said}
     return found
-
-
-def words_of(record: type, name: str) -> tuple[str, ...]:
-    """The words that a field may be, in their order."""
-    return next(words for field, _, _, words in _declared(record) if field == name)
-
-
-def parameters(record: type) -> tuple[str, ...]:
-    """The names that a record has in an address."""
-    return tuple(spelling.name for _, _, spelling, _ in _declared(record))
 
 
 def _field(default: object, spelling: Spelling) -> Any:
     return dataclasses.field(default=default, metadata={_SPELLING: spelling})
-
-
-@cache
-def _declared(record: type) -> tuple[tuple[str, Any, Spelling, tuple[str, ...]], ...]:
-    """Name, default and spelling of each field, and the words that it may be."""
-    types = get_type_hints(record)
-    return tuple(
-        (field.name, field.default, field.metadata[_SPELLING], get_args(types[field.name]))
-        for field in dataclasses.fields(record)
-    )

@@ -16,8 +16,8 @@ from transformer.runs.interventions import MAX_CHARACTERS, Intervention, parse, 
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
 from ui.state import answers, branch_addresses, nested
 from ui.state.answers import Answers
-from ui.state.fields import Reader, integer, parameters, read_fields, spelled, text, write_fields
-from ui.state.view import MOST_COMPANIONS, View
+from ui.state.fields import MOST_COMPANIONS, Reader, declared, integer, read_fields, spelled, text, write_fields
+from ui.state.view import View, parameters, read_view, write_view
 from words import say
 
 MAX_NAME = 100
@@ -149,7 +149,7 @@ class Link:
     # What the second run of a comparison differs in, as `ui.state.nested` writes it; nothing for no second.
     beside: str = spelled("b", "", _beside)
     # What is looked at.
-    view: View = spelled("", View(), lambda reader, name: View(**read_fields(View, reader)), write_fields)
+    view: View = spelled("", View(), lambda reader, name: read_view(reader), write_view)
 
     def query(self, content_hash: str) -> Query:
         """The query on the checkpoint that `model` means; raises `QueryError` where the source is too long."""
@@ -164,20 +164,22 @@ class Link:
         )
 
 
-_SETTINGS = tuple(one.name for _, settings in WAYS.values() for one in settings)
-ADDRESS_WORDS: Final = tuple(filter(None, (*parameters(Link), *parameters(View), *_SETTINGS)))
-"""All names that an address may have."""
+def address_words() -> tuple[str, ...]:
+    """All names that an address may have."""
+    own = (one.spelling.name for one in declared(Link) if one.spelling.name)
+    return (*own, *parameters(), *(one.name for _, settings in WAYS.values() for one in settings))
 
 
 def write_link(link: Link) -> dict[str, str]:
     """The query parameters of a link; what is at its default is left out."""
-    return {name: str(value) for name, value in write_fields(link).items() if value is not None}
+    said = write_fields((one, getattr(link, one.name)) for one in declared(Link))
+    return {name: str(value) for name, value in said.items() if value is not None}
 
 
-def read_link(parameters: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str, ...]]:
+def read_link(said: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str, ...]]:
     """The link that query parameters say, each with all its values, and a note for what had to be put right."""
-    reader = Reader(parameters)
-    link = Link(**read_fields(Link, reader))
+    reader = Reader(said)
+    link = Link(**read_fields(declared(Link), reader))
     if isinstance(link.decoding, Beam):
         result = (reader.integer("result", 1, link.decoding.size) or 1) - 1
         link = replace(link, hypothesis=result)

@@ -117,11 +117,11 @@ def view(slot: Slot = MAIN) -> View:
 
 
 def replace(slot: Slot, **changes: Any) -> None:
-    """Look at something else, by the names of `View`; another attention has other rows and columns."""
+    """Look at something else, by the names of fields; another attention has other rows and columns."""
     before = view(slot)
     if changes.get("kind", before.kind) != before.kind:
         changes = {"query": None, "key": None, **changes}
-    stand(slot, view=dataclasses.replace(before, **changes))
+    stand(slot, view=before.but(**changes))
 
 
 # ---------------------------------------------------------------- the address

@@ -20,6 +20,7 @@ from ui.shared.door import st
 from ui.state import session
 from ui.state.click import place_of
 from ui.state.view import Slot
+from ui.step import StepLook
 from words import joined, say, say_n
 
 CANDIDATES = "hidden_candidates"
@@ -36,7 +37,7 @@ HOW_TO_READ_CANDIDATES = say(
 
 def hidden_place(run: OpenRun) -> int:
     """The token that is hidden: the one that was chosen, else one in the middle of the text."""
-    asked, n = run.view.hidden, len(run.trace.src_ids)
+    asked, n = run.view.of(StepLook).hidden, len(run.trace.src_ids)
     if asked is not None and asked < n:
         return asked
     text = text_of(run)

@@ -29,7 +29,7 @@ from ui.runs.seen import Seen
 from ui.runs.sides import KIND_NAMES
 from ui.runs.step_rows import candidate_list
 from ui.state.click import place_of
-from ui.state.view import Unsureness
+from ui.step import StepLook, Unsureness
 from words import joined, say
 
 STEP = Page("step", say("Step through decoding"), kind=lambda view: "cross")
@@ -71,9 +71,9 @@ def candidates(run: Seen) -> Plot | None:
 @WRITING.picture("entropy", say("How unsure each step was"))
 def entropy(run: Seen) -> Plot:
     """How unsure the model was at each step, by the measure that is chosen; a click means a step."""
-    n_steps, measure = run.looking.n_steps - int(run.looking.covered), MEASURES[run.view.unsure]
+    n_steps, measure = run.looking.n_steps - int(run.looking.covered), MEASURES[run.view.of(StepLook).unsure]
     spec = entropy_spec(
-        _values(run.trace, run.view.unsure)[:n_steps].tolist(),
+        _values(run.trace, run.view.of(StepLook).unsure)[:n_steps].tolist(),
         run.looking.row_labels()[run.trace.first_row :][:n_steps],
         step=run.view.step if run.view.step < n_steps else None,
         unit=measure.unit,
@@ -166,7 +166,8 @@ def _values(trace: Trace, name: Unsureness) -> np.ndarray:
 
 def _meaning(run: Seen) -> list[str]:
     """What the numbers mean, and what label smoothing does to them where the card says that there was some."""
-    name, smoothing, n_pieces = run.view.unsure, run.checkpoint.card.label_smoothing(), len(run.trace.vocabulary)
+    name, smoothing = run.view.of(StepLook).unsure, run.checkpoint.card.label_smoothing()
+    n_pieces = len(run.trace.vocabulary)
     if name == "entropy":
         said = say(
             "Entropy is −Σ p·log₂ p over all {n:,} pieces. 0 bits means certain; a coin toss between two pieces "

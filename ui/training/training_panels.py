@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
+from glassformer.extensions.training.training_look import TrainingLook
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError
 from transformer.model.anatomy import anatomy
@@ -32,7 +33,7 @@ def draw(checkpoint: Checkpoint) -> None:
     """Draw the row of parts and the chosen one; a click runs this again, alone, unless it chose another model."""
     whole_page_if_moved()
     parts = {"curves": curves, "sentence": sentence_over_training, "watch": watch}
-    parts[session.view().training_panel](checkpoint)
+    parts[session.view().of(TrainingLook).training_panel](checkpoint)
 
 
 # ------------------------------------------------------------------------------------------------ a sentence

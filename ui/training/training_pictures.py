@@ -23,6 +23,7 @@ from charts.training import (
     learning_rates_spec,
     losses_spec,
 )
+from glassformer.extensions.training.training_look import TrainingLook
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.snapshots import Moment
@@ -94,7 +95,8 @@ def curves(checkpoint: Checkpoint, view: View | None = None) -> Curves | None:
         return None
     found = _marked(curve or _EMPTY, checkpoint)
     has_steps = curve is None or "step" in curve.columns
-    by_step = has_steps and (bool(moments) if view.by_step is None else view.by_step)
+    asked = view.of(TrainingLook).by_step
+    by_step = has_steps and (bool(moments) if asked is None else asked)
     return replace(found, moments=moments, chosen=step_of_name(checkpoint), by_step=by_step)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from charts.theme import Spec
+from glassformer.extensions.what_if.what_if_look import Mistake
 from transformer.analysis.at_once import AtOnce
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Anatomy, anatomy
@@ -19,7 +20,6 @@ from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Query
 from transformer.runs.trace import Trace
-from ui.state.view import Mistake
 from words import Sentence, say, say_n
 from words.tables import read_table
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from glassformer.extensions.what_if.what_if_look import Mistake, WhatIfLook
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.attempt import attempt
@@ -16,7 +17,7 @@ from ui.shared.door import st
 from ui.state import session
 from ui.state.comparing import comparing
 from ui.state.link import Link
-from ui.state.view import Mistake, Slot, View
+from ui.state.view import Slot
 from ui.wrong import mistake_runs
 from ui.wrong.card import Card, Found, Measure, Side, happened
 from ui.wrong.deck import CARDS
@@ -36,7 +37,8 @@ LOOK_SECONDS = 1.0
 def draw(run: OpenRun) -> None:
     """Draw the chosen card, of which the run is the right side."""
     side = Side(run.checkpoint, run.trace.query)
-    first = None if run.view.mistake != View.mistake else attempt(lambda: mistake_runs.opening(side))
+    chosen = run.view.of(WhatIfLook).mistake != WhatIfLook.mistake
+    first = None if chosen else attempt(lambda: mistake_runs.opening(side))
     card = _choose(run.slot, first or CARDS[0], _changes(side))
     st.markdown(card.said.about)
     why = mistake_runs.why_not(card, side)
@@ -77,7 +79,7 @@ def _choose(slot: Slot, first: Card, changes: Sequence[bool]) -> Card:
         nothing = say("{mistake} – changes nothing in this sentence", mistake=named)
         titles[card.mistake] = named if changed else nothing
     kept = choices.field(slot, "mistake")
-    if kept.value == View.mistake:
+    if kept.value == WhatIfLook.mistake:
         kept = replace(kept, value=first.mistake)
     with choices.bar(slot):
         name = choices.menu(kept, say("Mistake"), titles, bare=True, width=540)

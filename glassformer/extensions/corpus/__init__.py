@@ -21,4 +21,5 @@ EXTENSION = Extension(
             "transformer.commands.corpus:add",
         ),
     ),
+    looks="glassformer.extensions.corpus.corpus_look:CorpusLook",
 )

@@ -15,4 +15,5 @@ EXTENSION = Extension(
             "transformer.commands.doctor:add",
         ),
     ),
+    looks="glassformer.extensions.doctor.doctor_look:DoctorLook",
 )

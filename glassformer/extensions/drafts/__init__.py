@@ -3,5 +3,9 @@
 from transformer.extensions import Extension
 
 EXTENSION = Extension(
-    name="drafts", needs=("what_if",), parts="ui.search.drafting:PART", drafts="transformer.runs.drafting.drafts"
+    name="drafts",
+    needs=("what_if",),
+    parts="ui.search.drafting:PART",
+    looks="glassformer.extensions.drafts.drafts_look:DraftsLook",
+    drafts="transformer.runs.drafting.drafts",
 )

@@ -38,4 +38,5 @@ EXTENSION = Extension(
     parts="ui.attention.film:PART",
     blocks="glassformer.extensions.training.blocks:BLOCKS",
     server="glassformer.extensions.training.server_part:SERVER",
+    looks="glassformer.extensions.training.training_look:TrainingLook",
 )

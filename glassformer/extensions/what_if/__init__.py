@@ -8,4 +8,5 @@ EXTENSION = Extension(
     pages="glassformer.extensions.what_if.pages:PAGES",
     changes="glassformer.extensions.what_if.interventions:KINDS",
     blocks="glassformer.extensions.what_if.blocks:BLOCKS",
+    looks="glassformer.extensions.what_if.what_if_look:WhatIfLook",
 )

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from charts.theme import figure_in
+from glassformer.extensions.corpus.corpus_look import CorpusLook
 from tests.measured_corpus import measure
 from tests.pages.conftest import ATTENTION, PAGES, check
 from tests.pages.conftest import open_page as open_page
@@ -133,7 +134,7 @@ def test_the_table_of_heads_has_what_pandas_finds(page, measured, which):
 def test_pictures_are_figures_of_the_measure(measured, name):
     run = measured["forced"]
     parts = anatomy(reverse().config)
-    looked = View(kind="cross", layer=1, head=0, corpus_measure=name)
+    looked = View().but(kind="cross", layer=1, head=0, corpus_measure=name)
     scene = corpus_pictures.Scene(folder.summaries(run), parts, looked, here=0.3)
     for picture in (corpus_pictures.all_heads, corpus_pictures.spread):
         plot = picture.plot(scene)
@@ -253,7 +254,7 @@ def test_what_is_found_comes_by_pages_and_the_address_says_which(page):
     assert not set(first) & set(rest)
     assert address(test)["leaf"] == "3"
     test.number_input(key="corpus_least_rank").set_value(1)
-    assert view(check(test.run())).leaf == 0
+    assert view(check(test.run())).of(CorpusLook).leaf == 0
 
 
 def test_a_search_without_conditions_or_without_lines_says_so(page):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from charts.theme import figure_in
+from glassformer.extensions.corpus.corpus_look import CorpusLook
 from tests.measured_corpus import measure
 from tests.pages.conftest import PAGES
 from tests.pages.conftest import open_page as open_page
@@ -57,7 +58,7 @@ def page(runs, open_page, monkeypatch):
 
 def layer(runs, **view):
     heads = asking.joined_heads(runs[0], "cross", 2, 4)
-    return Layer("cross", 1, 2, heads, frozenset({"<s>", "</s>"}), View(**view))
+    return Layer("cross", 1, 2, heads, frozenset({"<s>", "</s>"}), CorpusLook(**view))
 
 
 # ------------------------------------------------------------------------------------------------ queries and keys
@@ -136,7 +137,7 @@ def test_a_token_of_a_decoder_alone_leads_to_the_step_whose_row_it_is(tmp_path):
     checkpoint = load("checkpoints/addition")
     heads = asking.joined_heads(run, "decoder", 1, 1)
     for line in (1, 2):
-        view = View(kind="decoder", layer=0, head=0, line=line - 1)
+        view = View().but(kind="decoder", layer=0, head=0, line=line - 1)
         scene = Layer("decoder", 0, 0, heads, frozenset(), view)
         corpus = OpenCorpus(run, Scene(summaries(run), None, view), checkpoint)
         hit = corpus.line.hit
@@ -175,7 +176,7 @@ def test_a_token_that_was_clicked_leads_to_its_row(page):
     assert f"[{rows['piece'][0]}]" in rows["around"][0]
     test.button(key="corpus_tokens_clear").click()
     test = test.run()
-    assert (view(test).spot, view(test).line) == ("", None)
+    assert (view(test).of(CorpusLook).spot, view(test).of(CorpusLook).line) == ("", None)
     assert not test.dataframe
 
 
@@ -261,7 +262,7 @@ def test_how_many_differences_are_marked_by_chance_is_said():
 
 
 def test_the_picture_of_differences_is_a_figure_and_a_click_looks_at_a_head(runs):
-    scene = Scene(summaries(runs[0]), None, View(kind="cross", layer=1, head=2, corpus_measure="entropy"))
+    scene = Scene(summaries(runs[0]), None, View().but(kind="cross", layer=1, head=2, corpus_measure="entropy"))
     of = Beside(scene, paired.by_head(runs[0], runs[1], "entropy"), ("reverse", "reverse@1022"))
     plot = beside_pictures.differences.plot(of)
     figure_in(plot.spec, "en")

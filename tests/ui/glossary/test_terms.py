@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +13,7 @@ from ui.glossary.term_places import PLACES
 from ui.glossary.terms import APART, TERMS
 from ui.runs import loading
 from ui.state.link import Link, read_link, write_link
-from ui.state.view import View
+from ui.state.view import View, all_fields
 from words import Sentence, said
 
 
@@ -47,20 +47,20 @@ def test_words_that_make_an_everyday_word_a_term_are_terms():
 @pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
 def test_a_place_is_a_page_and_its_address_opens_it(place):
     assert place.page in PAGES
-    assert set(place.fields) <= {field.name for field in fields(View)}
+    assert set(place.fields) <= {*all_fields()}
     checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
-    link = Link(model="reverse", source="a b", view=View(term="piece", step=2, query=3))
+    link = Link(model="reverse", source="a b", view=View().but(term="piece", step=2, query=3))
     written = write_link(glossary_page.leads_to(checkpoint, place, link))
     opened, notes = read_link({name: (value,) for name, value in written.items()})
     if not place.has(checkpoint.config):  # a model that has it, with its own example
         there = loading.open_checkpoint(loading.usable()[place.shown_by])
         assert place.has(there.config)
-        assert (notes, opened) == ((), Link(model=place.shown_by, view=View(**place.fields)))
+        assert (notes, opened) == ((), Link(model=place.shown_by, view=View().but(**place.fields)))
         link, checkpoint = Link(model=there.name, source=there.card.first_example()), there
-        assert glossary_page.leads_to(there, place, link).view == replace(link.view, **place.fields)
+        assert glossary_page.leads_to(there, place, link).view == link.view.but(**place.fields)
         return
     assert (notes, opened.model, opened.source) == ((), "reverse", "a b")
-    assert opened.view == replace(link.view, **({"term": "", "query": None} | place.fields))
+    assert opened.view == link.view.but(**({"term": "", "query": None} | place.fields))
     assert (opened.decoding, opened.interventions) == (place.decoding or link.decoding, parse(place.changes))
     if place.changes:
         assert checkpoint.run(replace(opened.query(checkpoint.content_hash), source="ab")).n_steps
@@ -71,4 +71,4 @@ def test_every_place_is_where_a_term_is_seen():
 
 
 def test_the_term_stands_in_the_address():
-    assert write_link(Link(view=View(term="W_O"))) == {"term": "W_O"}
+    assert write_link(Link(view=View().but(term="W_O"))) == {"term": "W_O"}

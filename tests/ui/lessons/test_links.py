@@ -32,7 +32,7 @@ def texts_in_ui():
     return whole, {one for one in begun if re.fullmatch(r"[a-z_]{4,}_", one)}
 
 
-KNOWN = {*nested.RUN, *view.NAMES, "with", "ref", "b"}
+KNOWN = {*nested.RUN, *view.parameters(), "with", "ref", "b"}
 
 
 @pytest.mark.parametrize("which", range(len(STEPS)), ids=IDS)

@@ -10,8 +10,7 @@ from tests.ui.test_pictures import look, opened  # noqa: F401 (a fixture)
 from transformer.runs.interventions import parse
 from transformer.runs.query import Beam, Sampling
 from ui.runs.frames import Frames
-from ui.state.fields import words_of
-from ui.state.view import View
+from ui.state.view import all_fields
 from ui.teaching.declared import PICTURES
 
 # Four kinds with an encoder and a decoder, of which one is trained, and four with a decoder alone.
@@ -51,7 +50,7 @@ def asked(number):
     draw = Random(number)
     words = "abcdefghij" if kind == "reverse" else ("ba ", "lo ", "mi ", "ta ", "ke ", "su ")
     source = "".join(draw.choices(words, k=draw.randint(1, 7)))
-    looked_at = {name: draw.choice([word for word in words_of(View, name) if word]) for name in CHOICES}
+    looked_at = {name: draw.choice([word for word in all_fields()[name].words if word]) for name in CHOICES}
     looked_at |= {name: draw.random() < 0.3 for name in SWITCHES}
     looked_at |= {name: draw.choice((None, 0, 1, 2)) for name in PLACES}
     return kind, {"source": source, "max_new": 7} | more, looked_at

@@ -3,6 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from ui.inside import InsideLook
 from ui.shared.choices import NONE
 from ui.state import session
 from ui.state.view import MAIN, View
@@ -30,7 +31,7 @@ def page():
     )
     choices.several(choices.field(MAIN, "dims"), "Dims", range(6), most=3, placeholder="")
     choices.number(choices.field(MAIN, "neuron"), "Neuron", 16, placeholder="", help="", width=100)
-    st.session_state["typed"] = choices.typed(choices.field(MAIN, "names"), "Names", most=20, width=100)
+    st.session_state["typed"] = choices.typed(choices.field(MAIN, "piece"), "Piece", most=20, width=100)
     st.session_state["shown"] = shown
 
 
@@ -54,11 +55,11 @@ def written(test):
 
 def test_a_typed_text_is_the_view_s(test):
     assert test.session_state["typed"] == ""
-    test.text_input(key="names").set_value(" query  key ").run()
-    assert view(test).names == test.session_state["typed"] == "query  key"
-    test.session_state[session.STANDING] = session.Standing(view=View(names="other"))
+    test.text_input(key="piece").set_value(" query  key ").run()
+    assert view(test).of(InsideLook).piece == test.session_state["typed"] == "query  key"
+    test.session_state[session.STANDING] = session.Standing(view=View().but(piece="other"))
     test.run()
-    assert test.text_input(key="names").value == "other"
+    assert test.text_input(key="piece").value == "other"
 
 
 def test_each_shows_the_view_or_its_own_choice(test):
@@ -76,15 +77,15 @@ def test_each_writes_its_field(test):
     test.toggle(key="words").set_value(True)
     test.multiselect(key="dims").set_value([1, 4])
     test.run()
-    assert view(test) == View(kind="encoder", layer=2, tokens=8, shift=5, words=True, dims=(1, 4))
+    assert view(test) == View().but(kind="encoder", layer=2, tokens=8, shift=5, words=True, dims=(1, 4))
     assert test.session_state["shown"] == ("encoder", 2, 8, 5, True)
 
 
 def test_what_the_old_value_gave_a_meaning_is_forgotten(test):
     test.number_input(key="neuron").set_value(16).run()
-    assert view(test).neuron == 15
+    assert view(test).of(InsideLook).neuron == 15
     test.selectbox(key="layer").set_value(0).run()
-    assert (view(test).layer, view(test).neuron) == (0, None)
+    assert (view(test).layer, view(test).of(InsideLook).neuron) == (0, None)
     test.selectbox(key="layer").set_value(NONE).run()
     assert view(test).layer is None
 
@@ -97,7 +98,7 @@ def test_a_control_that_shows_the_view_is_not_written(test):
 
 
 def test_a_control_follows_the_view(test):
-    test.session_state[session.STANDING] = session.Standing(view=View(layer=1, shift=3, kind="encoder"))
+    test.session_state[session.STANDING] = session.Standing(view=View().but(layer=1, shift=3, kind="encoder"))
     test.run()
     assert test.session_state["shown"][:2] == ("encoder", 1)
     assert test.slider(key="shift").value == 3
@@ -117,10 +118,12 @@ def test_other_labels_leave_the_value_and_reach_the_browser(test):
 
 
 def test_a_value_that_is_no_option_stays_in_the_view(test):
-    test.session_state[session.STANDING] = session.Standing(view=View(kind="decoder", layer=9, tokens=5, shift=20))
+    test.session_state[session.STANDING] = session.Standing(
+        view=View().but(kind="decoder", layer=9, tokens=5, shift=20)
+    )
     test.run()
     assert test.session_state["shown"][:4] == ("encoder", None, 4, 9)
-    assert view(test) == View(kind="decoder", layer=9, tokens=5, shift=20)
+    assert view(test) == View().but(kind="decoder", layer=9, tokens=5, shift=20)
 
 
 def test_the_main_slot_has_the_bare_keys():

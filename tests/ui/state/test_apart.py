@@ -2,7 +2,7 @@
 
 from ui.state import covering, in_room, language, lesson
 from ui.state.link import Link, read_link, write_link
-from ui.state.view import NAMES
+from ui.state.view import parameters
 
 BESIDE = {*lesson.NAMES, language.PARAMETER, language.PRESENT, in_room.PARAMETER, in_room.SECRET, covering.PARAMETER}
 OF_A_LINK = {"model", "rev", "answers", "src", "ref", "max", "how", "beam", "lp", "temp", "k", "p", "seed", "forced"}
@@ -10,7 +10,7 @@ OF_A_LINK |= {"tried", "result", "do", "job", "with", "b"}
 
 
 def test_no_name_stands_for_two_things():
-    assert not BESIDE & set(NAMES)
+    assert not BESIDE & set(parameters())
     assert not BESIDE & OF_A_LINK
     assert len(BESIDE) == len(lesson.NAMES) + 5
 

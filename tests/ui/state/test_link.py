@@ -1,7 +1,7 @@
 """Addresses: what is written is read again, and what strangers write is put right and said."""
 
 import unicodedata
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import UnionType
 from typing import Literal, get_args, get_origin, get_type_hints
 
@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from glassformer.extensions.what_if.interventions import ZeroHead
 from transformer.errors import QueryError
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Greedy, Sampling
+from ui.positions import MAX_DIMS
+from ui.state.fields import MOST_COMPANIONS
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
-from ui.state.view import MAX_DIMS, MOST_COMPANIONS, NAMES, View
+from ui.state.view import View, all_fields, parameters
 
 KEYS = (
     "model", "rev", "answers", "src", "ref", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result",
-    "do", "with", "b", *NAMES,
+    "do", "with", "b", *parameters(),
 )  # fmt: skip
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 MOST = {"sentence": MOST_COMPANIONS, "draft_bits": 8}  # of numbers with less room than others
@@ -46,8 +48,13 @@ def values_of(name, hint, default):
     return st.one_of(*(kinds[one] for one in (get_args(hint) if get_origin(hint) is UnionType else (hint,))))
 
 
-HINTS = get_type_hints(View)
-VIEWS = st.builds(View, **{one.name: values_of(one.name, HINTS[one.name], one.default) for one in fields(View)})
+VIEWS = st.builds(
+    View().but,
+    **{
+        one.name: values_of(one.name, get_type_hints(one.record)[one.name], one.default)
+        for one in all_fields().values()
+    },
+)
 CHANGES = st.builds(
     ZeroHead, kind=st.sampled_from(["encoder", "decoder", "cross"]), layer=st.integers(0, 20), head=st.integers(0, 20)
 )
@@ -162,7 +169,7 @@ def test_nothing_that_strangers_write_raises(parameters):
         ({"src": "s" * 600_000}, {"source": None}, "600,000 characters; the limit is 4,000"),
         ({"ref": "r" * 4_001}, {"reference": None}, "reference was ignored. The reference has 4,001 characters"),
         ({"ref": ["one", "two"]}, {"reference": "one"}, "“ref” appears 2 times"),
-        ({"at": "0"}, {"view": View(at=0)}, "at"),
+        ({"at": "0"}, {"view": View().but(at=0)}, "at"),
         ({"forced": "1." * 300_000}, {"forced": ()}, "too long (600,000 characters)"),
         ({"forced": "-1"}, {"forced": ()}, "could not be read"),
         ({"forced": "1.2.x"}, {"forced": ()}, "could not be read"),

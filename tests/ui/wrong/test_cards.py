@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from glassformer.extensions.what_if.interventions import KINDS
+from glassformer.extensions.what_if.what_if_look import Mistake
 from transformer.checkpoint.load import load
 from transformer.errors import NotFiniteError
 from transformer.model.masks import padding_mask
@@ -15,7 +16,6 @@ from transformer.runs.interventions import parse, write
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.running import run
 from ui.runs import loading
-from ui.state.view import Mistake
 from ui.wrong import mistake_runs
 from ui.wrong.card import Found, Outcome, Side, happened
 from ui.wrong.deck import CARDS, PADS, other_heads

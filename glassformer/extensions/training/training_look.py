@@ -1,0 +1,12 @@
+"""The Training page's own fields of the view."""
+
+from typing import Literal
+
+from ui.state.fields import Look, choice, either
+
+
+class TrainingLook(Look):
+    """What is looked at on the Training page alone."""
+
+    training_panel: Literal["curves", "sentence", "watch"] = choice("training", "curves")  # which part of the page
+    by_step: bool | None = either("steps")  # its curves go by the step, not by the epoch; None where that helps
