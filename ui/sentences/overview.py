@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from charts.sentences import HOW_TO_READ_POINTS, HOW_TO_READ_SPREAD, line_points_spec, line_spread_spec
-from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.sentences.sentences_look import SentencesLook
 from transformer.analysis.line_table import Summary, summary
 from transformer.analysis.many import LineResult
 from ui.shared import drawing, page_style
@@ -98,7 +98,7 @@ def _points(results: Sequence[LineResult], against: _Measure) -> None:
     both = [
         (x, y, one) for one in results if (x := _LOG_PROB.of(one)) is not None and (y := against.of(one)) is not None
     ]
-    line = session.view().of(CorpusLook).line
+    line = session.view().of(SentencesLook).line
     drawing.chart(
         line_points_spec(
             np.array([x for x, _, _ in both]),

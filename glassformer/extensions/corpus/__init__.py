@@ -4,7 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="corpus",
-    needs=("what_if",),
+    needs=("what_if", "sentences"),
     charts={
         "head_differences_spec": "charts.corpus_beside:head_differences_spec",
         "joined_heads_spec": "charts.corpus_joined:joined_heads_spec",

@@ -6,6 +6,7 @@ EXTENSION = Extension(
     name="sentences",
     needs=("what_if",),
     pages="glassformer.extensions.sentences.pages:PAGES",
+    looks="glassformer.extensions.sentences.sentences_look:SentencesLook",
     commands=(
         Command(
             50,
