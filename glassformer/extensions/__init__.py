@@ -1,6 +1,6 @@
 """The list of extensions: each is a folder here, and goes when its folder is deleted (`transformer.extensions`)."""
 
 NAMES = (
-    "maps", "what_if", "drafts", "importers", "rooms", "training", "doctor", "corpus", "saving", "classroom",
+    "what_if", "drafts", "importers", "maps", "rooms", "training", "doctor", "corpus", "saving", "classroom",
     "replicas",
 )  # fmt: skip

@@ -16,10 +16,11 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError, QueryError
 from transformer.model.config import ModelConfig
+from transformer.runs.pairs import Pair, read_numbered_pairs
 from transformer.runs.query import Beam, Greedy, Query, check_source
 from transformer.runs.source import room_of
 from transformer.text.cells import cell
-from transformer.training.data import Example, Pair, encode_source, read_numbered_pairs
+from transformer.training.data import Example, encode_source
 from transformer.training.masking import each_alone
 from transformer.training.scoring import (
     EACH_ALONE,

@@ -7,19 +7,17 @@ from typing import Final, NoReturn, TypeVar
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.opening import UnansweredError
 from transformer.checkpoint.snapshots import at_step, split
 from transformer.errors import GlassformerError
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS
-from ui.frame import training_time
-from ui.frame.foreign_page import open_foreign
 from ui.frame.source_box import head
 from ui.frame.visitor import language_choice, settle_defaults
-from ui.runs import foreign_models, handed_in, loading, own_trainings
+from ui.runs import loading, sources
 from ui.runs.open_run import address, publish
 from ui.runs.step_rows import no_head, no_layer
-from ui.server import replicas
 from ui.shared import choices, cover, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
@@ -48,14 +46,14 @@ def sidebar(
     seen; where it `chooses_head`, also the decoder layer and head whose attention is shown.
     """
     found = checkpoint_or_maps(title, shows_run=shows_run, chooses_head=chooses_head, folds=folds)
-    if isinstance(found, GivenMaps):
+    if isinstance(found, LabelledMaps):
         _needs_a_model(title, found)
     return found
 
 
 def checkpoint_or_maps(
     title: str = "", *, shows_run: bool = False, chooses_head: bool = False, folds: bool = False
-) -> Checkpoint | GivenMaps:
+) -> Checkpoint | LabelledMaps:
     """`sidebar` for a page that can draw given maps, too."""
     entry = chosen_entry(title)
     if entry.holds == "maps":
@@ -89,14 +87,13 @@ def _block(title: str, *, folds: bool) -> AbstractContextManager[object]:
 
 def chosen_entry(title: str = "") -> Entry:
     """Draw the sidebar's choice of a checkpoint, and open nothing; stops the page if there is none."""
-    usable = loading.usable() | foreign_models.listed() | loading.maps_there() | handed_in.own()
-    usable |= own_trainings.own()
+    usable = loading.choosable()
     if not usable:
         _end(title, say("No checkpoint can be opened. The reasons are on the Checkpoints page."))
     asked = _settle_moment(st.session_state.get(session.MODEL) or "")
-    if (trained := own_trainings.at(asked)) is not None:
-        usable[trained.name] = trained
-    if asked not in usable and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
+    if (folder := sources.folder(asked)) is not None:
+        usable[folder.name] = folder
+    if asked not in usable and (typed := sources.at(asked)) is not None:
         usable[asked] = typed
     labels = {name: _labelled(entry) for name, entry in usable.items()}
     settle_defaults(usable)
@@ -117,9 +114,8 @@ def chosen_entry(title: str = "") -> Entry:
             on_change=session.change_model,
             persist_state=KEEP,
         )
-        with st.container(key=f"{training_time.SLIDER}_place", gap=None):
-            training_time.slider(name, key=training_time.SLIDER, take=training_time.choose)
-        training_time.follow_growth(name)
+        for blocks in page_blocks():
+            blocks.under_choice(name)
     return usable[name]
 
 
@@ -137,18 +133,10 @@ def _settle_moment(asked: str) -> str:
 
 def _labelled(entry: Entry) -> str:
     """An entry in the choice of checkpoints."""
-    if own_trainings.is_name(entry.name):
-        return say("{title} (trained here)", title=entry.title)
-    if handed_in.is_name(entry.name):
-        return say("{name} (uploaded)", name=entry.title)
-    if entry.holds == "foreign":
-        return say("{name} (from another program)", name=entry.name)
-    if entry.holds == "maps":
-        return say("{name} (maps)", name=entry.name)
-    return say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
+    return sources.label(entry) or say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
 
 
-def _open_maps(name: str, title: str) -> GivenMaps:
+def _open_maps(name: str, title: str) -> LabelledMaps:
     maps = _opened(
         name, title, lambda: loading.open_maps(name), say("The file with the attention maps cannot be read.")
     )
@@ -158,7 +146,7 @@ def _open_maps(name: str, title: str) -> GivenMaps:
     return maps
 
 
-def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
+def _needs_a_model(title: str, maps: LabelledMaps) -> NoReturn:
     """Say on a page that needs a model why it is empty, and keep the choice for the other pages."""
     if title:
         head(title)
@@ -170,8 +158,15 @@ def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
 
 
 def _open(entry: Entry, title: str) -> Checkpoint:
-    asks = entry.holds == "foreign" or handed_in.is_name(entry.name)
-    opening = (lambda: open_foreign(entry, title)) if asks else (lambda: loading.open_checkpoint(entry))
+    def opening() -> Checkpoint:
+        source = sources.opens(entry)
+        if source is None:
+            return loading.open_checkpoint(entry)
+        try:
+            return source.open(entry)
+        except UnansweredError as error:
+            source.ask(entry, title, error)
+
     return _opened(entry.name, title, opening, say("The checkpoint's folder cannot be read."))
 
 
@@ -197,15 +192,8 @@ def _settle_model(names: list[str]) -> None:
     name = st.session_state.get(session.MODEL)
     if name in names:
         return
-    if name and handed_in.is_name(name):
-        said = say(
-            "The uploaded model is no longer on this server, or the server does not accept uploads; {shown} is shown "
-            "instead.",
-            shown=names[0],
-        )
-        session.add_note(replicas.gone(said))
-    elif name and own_trainings.is_name(name):
-        session.add_note(replicas.gone(own_trainings.GONE))
+    if name and (said := sources.gone(name, names[0])) is not None:
+        session.add_note(said)
     elif name:
         asked = name[:60]
         session.add_note(

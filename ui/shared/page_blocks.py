@@ -15,12 +15,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from transformer.extensions import provided
+from ui.state.view import MAIN, Slot
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
     from transformer.model.anatomy import Kind
     from ui.state.link import Link
-    from ui.state.view import Slot
+    from words import Sentence
 
 
 class PageBlocks:
@@ -36,11 +37,22 @@ class PageBlocks:
         """Entered before a page is drawn and left after it, unless the page stops early."""
         return nullcontext()
 
+    def under_entry(self, path: str, run: Link | None) -> tuple[Sentence, Link | None] | None:
+        """A further link to a page, by its path, under its section of the menu: what it says, and what it leads to.
+
+        `run` is what is looked at of the run at hand, None where there is none. With no link of its own, it keeps its
+        place and leads nowhere.
+        """
+        return None
+
     def under_title(self) -> None:
         """Under the title of a page without a run."""
 
-    def under_choice(self, name: str) -> None:
-        """Under the sidebar's choice of a checkpoint, by the name that is chosen."""
+    def under_choice(self, name: str, *, slot: Slot = MAIN, take: Callable[[str], None] | None = None) -> None:
+        """Under a slot's choice of a checkpoint, by the name that is chosen; that of the main slot is the sidebar's.
+
+        `take` is called with another name that a reader chooses there; of the main slot the session's changes.
+        """
 
     def opened(self, checkpoint: Checkpoint) -> None:
         """Called when a page has opened its checkpoint, before the rest of the sidebar and the source box."""

@@ -4,7 +4,8 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="classroom",
-    needs=("what_if", "drafts", "training", "doctor", "rooms"),
+    needs=("what_if", "doctor", "rooms"),
+    pages="glassformer.extensions.classroom.pages:PAGES",
     address="glassformer.extensions.classroom.address:ADDRESS",
     hides="glassformer.extensions.classroom.hiding:HIDER",
     blocks="glassformer.extensions.classroom.blocks:BLOCKS",

@@ -4,6 +4,7 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="rooms",
+    pages="glassformer.extensions.rooms.pages:PAGES",
     address="glassformer.extensions.rooms.address:ADDRESS",
     blocks="glassformer.extensions.rooms.blocks:BLOCKS",
     server="glassformer.extensions.rooms.server_part:SERVER",
