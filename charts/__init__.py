@@ -1,7 +1,7 @@
 """Arrays and labels in, a plain Plotly figure out, for notebooks and for the app.
 
-Read `theme` first (colours, and text that is never read as markup), then `heatmap`, `bars`, `candidates`, `curves`
-and `training`. Nothing here knows torch or Streamlit.
+Read `theme` first (colours, and text that is never read as markup), then `heatmap`, `bars`, `candidates` and
+`curves`. Nothing here knows torch or Streamlit. Extensions add charts of theirs.
 
 Each chart has two functions. `heatmap_spec` makes the chart's plain data, which is much cheaper than a `go.Figure`;
 the app translates its sentences (`words`). `heatmap` returns the same as a figure in English, for notebooks.
@@ -18,14 +18,13 @@ Example:
     >>> figure.show()
 """
 
+from typing import Any
+
 from charts.aligned import aligned_outputs_spec
 from charts.bars import attention_bar_spec
 from charts.by_distance import distance_curves_spec, distance_map_spec, spreads_spec
 from charts.candidates import candidates_spec
 from charts.contributions import contribution_bars_spec, contribution_map_spec
-from charts.corpus import measure_spread_spec
-from charts.corpus_beside import head_differences_spec
-from charts.corpus_joined import joined_heads_spec, joined_spec
 from charts.costs import cost_curves_spec, cost_shares_spec
 from charts.credit import piece_credit_spec
 from charts.curves import entropy_spec
@@ -33,7 +32,6 @@ from charts.diagram import model_diagram_spec, with_links
 from charts.difference import difference_map_spec
 from charts.draws import draws_spec
 from charts.embedding import embedding_rows_spec, embedding_strengths_spec
-from charts.film import film, film_spec
 from charts.given import all_heads, one_map
 from charts.grid import grid, grid_spec
 from charts.growing import growing_losses_spec
@@ -75,12 +73,19 @@ from charts.statistics import head_measure_spec, row_measure_spec
 from charts.stream import norm_effect_spec, stream_added_spec, stream_lines_spec
 from charts.theme import as_figure
 from charts.tiles import cache_blocks_spec, cache_places_spec, tile_output_spec, tile_scores_spec
-from charts.training import dev_scores_spec, learning_rates_spec, losses_spec
 from charts.two_texts import two_texts_spec
+from transformer.extensions import extensions, imported
 
 for _name, _spec in list(globals().items()):
-    if _name.endswith("_spec") and _name not in (
-        "grid_spec",
-        "film_spec",
-    ):  # the figures of these are unpacked besides
+    if _name.endswith("_spec") and _name != "grid_spec":  # the figure of which is unpacked besides
         globals()[_name.removesuffix("_spec")] = as_figure(_spec)
+
+
+def __getattr__(name: str) -> Any:
+    """A chart of an extension, or its figure."""
+    for one in extensions():
+        if name in one.charts:
+            return imported(one.charts[name])
+        if f"{name}_spec" in one.charts:
+            return as_figure(imported(one.charts[f"{name}_spec"]))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

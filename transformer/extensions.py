@@ -35,6 +35,7 @@ class Extension:
     name: str  # of its folder
     needs: tuple[str, ...] = ()  # names of the extensions that it imports
     names: Mapping[str, str] = field(default_factory=dict)  # of `import transformer`: each with what it names
+    charts: Mapping[str, str] = field(default_factory=dict)  # of `import charts`: each with what it names
     modules: Mapping[str, str] = field(default_factory=dict)  # other names of its modules (`module_aliases`)
     pages: str = ""  # its pages and their places in the menu
     commands: tuple[Command, ...] = ()  # words of the command line
@@ -45,6 +46,7 @@ class Extension:
     hides: str = ""  # whether a picture or a part is covered
     blocks: str = ""  # what is above, below or beside a page
     parts: str = ""  # a part of one of the kernel's pages
+    shows: str = ""  # what draws a run in a notebook, as `Trace.show` calls it
     looks: str = ""  # fields of the view that are its own
     drafts: str = ""  # what proposes an output before the model checks it
     stores: str = ""  # where rooms of all servers are kept, if not in the memory of one

@@ -14,13 +14,14 @@ from typing import Any, Final
 import numpy as np
 
 import charts
-from charts.corpus import HOW_TO_READ_SPREAD
+from charts.corpus import HOW_TO_READ_SPREAD, measure_spread_spec
 from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at
 from charts.theme import capitalised
+from glassformer.extensions.corpus.measure_words import corpus_words
 from transformer.corpus.rollups import Key, Summaries, Summary
 from transformer.corpus.tables import Name
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
-from ui.runs.head_measures import UNITS, Words, corpus_words
+from ui.runs.head_measures import UNITS, Words
 from ui.runs.picture import Page, Part, Picture, Plot
 from ui.runs.sides import KIND_NAMES
 from ui.state.click import Click, cell_of
@@ -180,7 +181,7 @@ def _spread(scene: Scene) -> Plot | None:
     edges, counts = _drawn(found)
     name = head_name(scene.kind, *scene.head)
     outside = int(found.counts[0] + found.counts[-1])
-    spec = charts.measure_spread_spec(
+    spec = measure_spread_spec(
         edges,
         counts,
         mean=found.mean,

@@ -76,6 +76,9 @@ class PageBlocks:
     def below_run(self, page: Any, run: Any) -> None:
         """Below an `OpenRun` on its `Page` of `ui.runs.picture`."""
 
+    def about(self, subject: object) -> None:
+        """Below what a page shows of a thing, such as measures of heads or a training; told apart by its class."""
+
 
 @cache
 def page_blocks() -> tuple[PageBlocks, ...]:

@@ -124,13 +124,12 @@ def _told(card: Card, found: Found, run: OpenRun) -> None:
 
 
 def _number(measure: Measure, number: float | None) -> None:
-    small = bool(measure.model) and number is not None and number < SMALL
     if number is None:
         value = NOTHING
-    elif number == 0 and small:
-        value = say("exactly 0")
+    elif measure.model and number < SMALL:
+        value = written(f"{number:.2g}") if number else say("exactly 0")
     else:
-        value = written(f"{number:.2g}") if small else format(number, measure.form)
+        value = format(number, measure.form)
     st.metric(measure.name, value, label_visibility="collapsed", width="content")
 
 

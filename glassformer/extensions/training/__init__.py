@@ -4,7 +4,13 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="training",
-    names={"Curve": "transformer.checkpoint.curve:Curve", "load_curve": "transformer.checkpoint.curve:load_curve"},
+    charts={
+        "dev_scores_spec": "charts.training:dev_scores_spec",
+        "film": "glassformer.extensions.training.charts.film:film",
+        "film_spec": "glassformer.extensions.training.charts.film:film_spec",
+        "learning_rates_spec": "charts.training:learning_rates_spec",
+        "losses_spec": "charts.training:losses_spec",
+    },
     pages="glassformer.extensions.training.pages:PAGES",
     commands=(
         Command(

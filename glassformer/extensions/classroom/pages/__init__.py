@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from glassformer.extensions.rooms.pages import SECTION
 from ui.shared.page_list import PageEntry
 from words import say
 
 HERE = Path(__file__).parent
-SECTION = say("Learn")
 PAGES = (
     PageEntry(50, HERE / "lessons.py", say("Lessons"), SECTION),
     PageEntry(53, HERE / "teachers.py", say("For teachers"), SECTION),

@@ -1,0 +1,5 @@
+"""Effects: what matters for an output, and what goes wrong in a model with a mistake."""
+
+from transformer.extensions import Extension
+
+EXTENSION = Extension(name="effects", needs=("what_if",), pages="glassformer.extensions.effects.pages:PAGES")

@@ -1,0 +1,13 @@
+"""Pages of the menu: a script each."""
+
+from pathlib import Path
+
+from glassformer.extensions.what_if.pages import SECTION
+from ui.shared.page_list import PageEntry
+from words import say
+
+HERE = Path(__file__).parent
+PAGES = (
+    PageEntry(41, HERE / "matters.py", say("What matters"), SECTION),
+    PageEntry(42, HERE / "wrong.py", say("What goes wrong"), SECTION),
+)
