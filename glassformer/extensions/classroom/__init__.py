@@ -8,5 +8,6 @@ EXTENSION = Extension(
     pages="glassformer.extensions.classroom.pages:PAGES",
     address="glassformer.extensions.classroom.address:ADDRESS",
     hides="glassformer.extensions.classroom.hiding:HIDER",
+    components={"lesson_memory": "lessons/view.js"},
     blocks="glassformer.extensions.classroom.blocks:BLOCKS",
 )

@@ -36,5 +36,6 @@ EXTENSION = Extension(
     sources="glassformer.extensions.training.source:SOURCE",
     parts="ui.attention.film:PART",
     blocks="glassformer.extensions.training.blocks:BLOCKS",
+    components={"moments": "moments/view.js"},
     server="glassformer.extensions.training.server_part:SERVER",
 )
