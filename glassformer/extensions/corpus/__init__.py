@@ -4,6 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="corpus",
+    needs=("what_if",),
     charts={
         "head_differences_spec": "charts.corpus_beside:head_differences_spec",
         "joined_heads_spec": "charts.corpus_joined:joined_heads_spec",
@@ -13,12 +14,6 @@ EXTENSION = Extension(
     pages="glassformer.extensions.corpus.pages:PAGES",
     blocks="glassformer.extensions.corpus.blocks:BLOCKS",
     commands=(
-        Command(
-            50,
-            "sentences",
-            "run a file of sentences: output, log-probability, entropy, repetition, chrF of each",
-            "transformer.commands.sentences:add",
-        ),
         Command(
             80,
             "corpus",

@@ -4,6 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="training",
+    needs=("what_if", "rooms", "doctor"),
     charts={
         "dev_scores_spec": "charts.training:dev_scores_spec",
         "film": "glassformer.extensions.training.charts.film:film",
