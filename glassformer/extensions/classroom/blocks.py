@@ -11,26 +11,20 @@ from ui.state import covering
 from words import say
 
 
-class ClassroomBlocks(PageBlocks):
-    """See the module."""
-
+class _ClassroomBlocks(PageBlocks):
     @contextmanager
     def around_page(self, page: str) -> Iterator[None]:
-        """The panel of the lesson: its place before the page, what it says after."""
         place = panel.begin(page)
         yield
         panel.fill(place)
 
     def opened(self, checkpoint: Checkpoint) -> None:
-        """Have the lesson ask about the checkpoint."""
         lesson_questions.about(checkpoint)
 
     def in_class(self) -> Callable[[], None] | None:
-        """The way to see what a link covers."""
         return _show_covered if covering.words() else None
 
     def under_source(self, checkpoint: Checkpoint) -> None:
-        """Have the page show what the step of the lesson is about."""
         leading.arrive(checkpoint)
 
 
@@ -39,4 +33,4 @@ def _show_covered() -> None:
     st.button(say("Show them"), key="show_covered", on_click=covering.show_all, type="tertiary")
 
 
-BLOCKS = ClassroomBlocks()
+BLOCKS = _ClassroomBlocks()

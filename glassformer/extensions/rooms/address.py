@@ -6,30 +6,23 @@ from ui.state import apart, in_room
 from ui.state.apart import AddressPart, Guidance
 
 
-class RoomAddress(AddressPart):
-    """See the module."""
-
+class _RoomAddress(AddressPart):
     names = in_room.NAMES
 
     def begin(self) -> None:
-        """Be in the room that the address names."""
         in_room.begin()
 
     def beside(self, parameters: Mapping[str, str]) -> dict[str, str]:
-        """The room that the session is in."""
         return in_room.in_address()
 
     def take_notes(self) -> tuple[str, ...]:
-        """What there is to say of the room."""
         return in_room.take_notes()
 
     def published(self, page: str, written: Mapping[str, str]) -> None:
-        """Have a class go where its teacher is, with all that the address says but the language and the room."""
         own = {*in_room.NAMES, *apart.OF_LANGUAGE}
         in_room.tell(page, {name: text for name, text in apart.beside(written).items() if name not in own})
 
     def guidance(self) -> Guidance:
-        """The teacher goes ahead."""
         if not in_room.current():
             return Guidance()
         leads, room = in_room.taught() is not None, in_room.public()
@@ -37,4 +30,4 @@ class RoomAddress(AddressPart):
         return Guidance(follows=not leads, leads=leads, types=types, bare=in_room.run())
 
 
-ADDRESS = RoomAddress()
+ADDRESS = _RoomAddress()

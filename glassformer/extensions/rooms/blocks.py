@@ -5,16 +5,12 @@ from ui.room.room_panels import bar
 from ui.shared.page_blocks import PageBlocks
 
 
-class RoomBlocks(PageBlocks):
-    """See the module."""
-
+class _RoomBlocks(PageBlocks):
     def on_every_page(self) -> None:
-        """The button."""
         presenter()
 
     def above_page(self, page: str) -> None:
-        """The line, where the session is in a room."""
         bar(page)
 
 
-BLOCKS = RoomBlocks()
+BLOCKS = _RoomBlocks()

@@ -10,11 +10,8 @@ from ui.server.parts import ServerPart
 from ui.server.routes import routes
 
 
-class RoomsServer(ServerPart):
-    """See the module."""
-
+class _RoomsServer(ServerPart):
     def routes(self, base: str, origins: Callable[[], Collection[str]]) -> Sequence[BaseRoute]:
-        """What students' browsers ask a room for."""
         return routes(base, origins=origins)
 
     @asynccontextmanager
@@ -24,4 +21,4 @@ class RoomsServer(ServerPart):
             yield
 
 
-SERVER = RoomsServer()
+SERVER = _RoomsServer()

@@ -37,6 +37,7 @@ EXTENSION = Extension(
     sources="glassformer.extensions.training.source:SOURCE",
     parts="ui.attention.film:PART",
     blocks="glassformer.extensions.training.blocks:BLOCKS",
+    components={"moments": "moments/view.js"},
     server="glassformer.extensions.training.server_part:SERVER",
     looks="glassformer.extensions.training.training_look:TrainingLook",
 )
