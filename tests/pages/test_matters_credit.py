@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.what_if.what_if_look import WhatIfLook
+from glassformer.extensions.effects.effects_look import EffectsLook
 from tests.pages.conftest import MATTERS, check
 from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
 from transformer.analysis.attribution.asked import ask, ask_each
@@ -60,7 +60,7 @@ def test_the_parts_of_a_logit_add_up_on_the_page(open_page):
     assert address(test)["do"] == "zero-cross.2.1"
     values = {row[0]: row[1] for row in figure(test, "matters_parts")["layout"]["meta"]["table"]["rows"]}
     assert values["Layer 2, cross-attention, head 1"] == 0
-    assert view(test).of(WhatIfLook).rival == 7
+    assert view(test).of(EffectsLook).rival == 7
 
 
 @pytest.mark.parametrize("part", ["pieces", "logit"])

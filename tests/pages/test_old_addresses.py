@@ -48,7 +48,9 @@ def plain(record):
     for field in dataclasses.fields(record):
         own = None if field.default_factory is dataclasses.MISSING else field.default_factory()
         value = getattr(record, field.name)
-        if value != (own if field.default is dataclasses.MISSING else field.default):
+        if field.name == "looks":  # of pages; once they were fields of the view itself
+            said |= {name: own for look in value for name, own in plain(look).items()}
+        elif value != (own if field.default is dataclasses.MISSING else field.default):
             record_in_it = dataclasses.is_dataclass(value)
             said[field.name] = {"is": type(value).__name__, **plain(value)} if record_in_it else value
     return said

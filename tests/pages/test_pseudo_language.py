@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from glassformer.extensions.what_if.what_if_look import Mistake
+from glassformer.extensions.effects.effects_look import Mistake
 from tests.pages.conftest import (
     CHECKPOINTS,
     COMPARE,

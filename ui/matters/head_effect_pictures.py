@@ -12,7 +12,7 @@ from charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from charts.statistics import row_measure_spec
 from charts.theme import capitalised
-from glassformer.extensions.what_if.what_if_look import WhatIfLook
+from glassformer.extensions.effects.effects_look import EffectsLook
 from transformer.analysis.head_effects import HeadEffects, head_effects
 from transformer.model.anatomy import Kind
 from ui.maps.grid import grid
@@ -75,7 +75,7 @@ def effects(scene: Measured) -> Plot | None:
     run, found = scene.run, scene.found
     if found is None or run.looking.covered:
         return None
-    measure, step, view = shown(found, run.view.of(WhatIfLook).effect), step_of(run.looking), run.view
+    measure, step, view = shown(found, run.view.of(EffectsLook).effect), step_of(run.looking), run.view
     words = WORDS[measure, step is not None]
     kinds, n_steps = tuple(found.of), run.looking.n_steps
     blocks = [Block(KIND_NAMES[kind], values(found, kind, measure, n_steps=n_steps, step=step)) for kind in kinds]
@@ -118,7 +118,7 @@ def steps(scene: Measured) -> Plot | None:
     if found is None or scene.head is None or run.looking.covered:
         return None
     layer, head = scene.head
-    measure = in_numbers(shown(found, run.view.of(WhatIfLook).effect))
+    measure = in_numbers(shown(found, run.view.of(EffectsLook).effect))
     effect = found.of[run.view.kind]
     if measure == "vectors":
         labels, numbers, axis, now = list(run.trace.src_pieces), effect.vectors[layer, head], say("Token"), None

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 import numpy as np
 import pandas as pd
 
-from glassformer.extensions.what_if.what_if_look import WhatIfLook
+from glassformer.extensions.effects.effects_look import EffectsLook
 from transformer.analysis.head_effects import HeadEffects
 from ui.frame.whatif import for_head
 from ui.maps.grid import columns, is_long
@@ -133,7 +133,7 @@ def _follow(key: Hashable) -> None:
 
 def _verdict(run: OpenRun, found: HeadEffects) -> None:
     """Say whether the head that looks most sharply is the one that the output owes most to."""
-    measure = in_numbers(shown(found, run.view.of(WhatIfLook).effect))
+    measure = in_numbers(shown(found, run.view.of(EffectsLook).effect))
     step, kind = step_of(run.looking), run.view.kind
     effects = values(found, kind, measure, n_steps=run.looking.n_steps, step=step)
     sharp = concentration(run.looking, kind, step=step)
@@ -160,7 +160,7 @@ def _one_head(run: OpenRun, found: HeadEffects) -> None:
 
 def _sums_up(run: OpenRun, found: HeadEffects, layer: int, head: int) -> Sentence:
     """The head's number, and its place among all heads."""
-    measure, step, n_steps = shown(found, run.view.of(WhatIfLook).effect), step_of(run.looking), run.looking.n_steps
+    measure, step, n_steps = shown(found, run.view.of(EffectsLook).effect), step_of(run.looking), run.looking.n_steps
     every = [np.abs(values(found, kind, measure, n_steps=n_steps, step=step)).ravel() for kind in found.of]
     own = values(found, run.view.kind, measure, n_steps=n_steps, step=step)[layer, head]
     sizes = np.concatenate(every)

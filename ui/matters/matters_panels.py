@@ -6,7 +6,7 @@ The others are in `heads` and `pieces_panel`.
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.what_if.what_if_look import EffectAt
+from glassformer.extensions.effects.effects_look import EffectAt
 from transformer.model.anatomy import anatomy
 from ui.frame.sentence_stepper import sentence
 from ui.frame.whatif import for_head

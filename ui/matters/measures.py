@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from glassformer.extensions.what_if.what_if_look import Effect, WhatIfLook
+from glassformer.extensions.effects.effects_look import Effect, EffectsLook
 from transformer.analysis.head_effects import HeadEffects
 from transformer.analysis.head_statistics import largest
 from transformer.model.anatomy import EVERY_PART, Kind
@@ -114,7 +114,7 @@ def in_numbers(measure: Shown) -> Shown:
 
 def step_of(looking: Looking) -> int | None:
     """The step on which effects are measured; None for the whole output."""
-    return looking.view.step if looking.view.of(WhatIfLook).effect_at == "step" and looking.trace.n_steps else None
+    return looking.view.step if looking.view.of(EffectsLook).effect_at == "step" and looking.trace.n_steps else None
 
 
 def values(found: HeadEffects, kind: Kind, measure: Shown, *, n_steps: int, step: int | None) -> np.ndarray:

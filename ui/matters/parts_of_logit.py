@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.extensions.what_if.what_if_look import WhatIfLook
+from glassformer.extensions.effects.effects_look import EffectsLook
 from transformer.analysis.attribution.parts import Contributions, Part
 from transformer.model.anatomy import Kind, Sublayer, anatomy
 from transformer.model.config import ModelConfig
@@ -175,7 +175,7 @@ def _row(part: Part, n_layers: int) -> int:
 
 def rival_of(run: Seen) -> int | None:
     """The piece that is compared with; None for none, and where it is the piece that was written."""
-    asked = run.view.of(WhatIfLook).rival
+    asked = run.view.of(EffectsLook).rival
     written = run.trace.tgt_ids[run.view.step]
     return asked if asked is not None and asked < len(run.trace.vocabulary) and asked != written else None
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from charts.theme import capitalised
-from glassformer.extensions.what_if.what_if_look import WhatIfLook
+from glassformer.extensions.effects.effects_look import EffectsLook
 from transformer.analysis.attribution.asked import ask, ask_each
 from transformer.analysis.attribution.gradients import Integrated, integrating
 from transformer.analysis.attribution.hiding import Hiding, hiding
@@ -48,7 +48,7 @@ def draw(run: OpenRun) -> None:
         if hidden is not None:
             _compare(run, weighed, hidden)
     if integrated is not None:
-        st.caption(drawing.plain(pieces_words.completeness(integrated, run.view.of(WhatIfLook).begin)))
+        st.caption(drawing.plain(pieces_words.completeness(integrated, run.view.of(EffectsLook).begin)))
 
 
 # ---------------------------------------------------------------- what may take long is measured when it is asked for
@@ -70,7 +70,7 @@ def _hiding(run: OpenRun) -> Hiding | None:
 
 def _integrated(run: OpenRun) -> Integrated | None:
     """Integrated gradients of this step; None as long as nobody has asked for them, where they take long."""
-    checkpoint, trace, step, baseline = run.checkpoint, run.trace, run.view.step, run.view.of(WhatIfLook).begin
+    checkpoint, trace, step, baseline = run.checkpoint, run.trace, run.view.step, run.view.of(EffectsLook).begin
     return measured(
         key_of(run, "integrated", step, trace.tgt_ids[step], baseline),
         lambda: integrating(ask(checkpoint, trace, step), baseline=baseline),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from charts.theme import Spec
-from glassformer.extensions.what_if.what_if_look import Mistake
+from glassformer.extensions.effects.effects_look import Mistake
 from transformer.analysis.at_once import AtOnce
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Anatomy, anatomy

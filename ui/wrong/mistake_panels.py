@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from glassformer.extensions.what_if.what_if_look import Mistake, WhatIfLook
+from glassformer.extensions.effects.effects_look import EffectsLook, Mistake
 from transformer.runs.trace import Trace
 from ui.runs import loading
 from ui.runs.attempt import attempt
@@ -37,7 +37,7 @@ LOOK_SECONDS = 1.0
 def draw(run: OpenRun) -> None:
     """Draw the chosen card, of which the run is the right side."""
     side = Side(run.checkpoint, run.trace.query)
-    chosen = run.view.of(WhatIfLook).mistake != WhatIfLook.mistake
+    chosen = run.view.of(EffectsLook).mistake != EffectsLook.mistake
     first = None if chosen else attempt(lambda: mistake_runs.opening(side))
     card = _choose(run.slot, first or CARDS[0], _changes(side))
     st.markdown(card.said.about)
@@ -79,7 +79,7 @@ def _choose(slot: Slot, first: Card, changes: Sequence[bool]) -> Card:
         nothing = say("{mistake} – changes nothing in this sentence", mistake=named)
         titles[card.mistake] = named if changed else nothing
     kept = choices.field(slot, "mistake")
-    if kept.value == WhatIfLook.mistake:
+    if kept.value == EffectsLook.mistake:
         kept = replace(kept, value=first.mistake)
     with choices.bar(slot):
         name = choices.menu(kept, say("Mistake"), titles, bare=True, width=540)

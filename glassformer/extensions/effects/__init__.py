@@ -2,4 +2,9 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="effects", needs=("what_if",), pages="glassformer.extensions.effects.pages:PAGES")
+EXTENSION = Extension(
+    name="effects",
+    needs=("what_if",),
+    pages="glassformer.extensions.effects.pages:PAGES",
+    looks="glassformer.extensions.effects.effects_look:EffectsLook",
+)

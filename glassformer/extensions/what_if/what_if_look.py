@@ -1,25 +1,13 @@
-"""What-if's own fields of the view."""
+"""The field of the view of the page Compare."""
 
 from typing import Literal
 
-from ui.state.fields import MAX_STEP, Look, choice, place
+from ui.state.fields import Look, choice
 
-Effect = Literal["log_prob", "probability", "kl", "pieces"]
-EffectAt = Literal["output", "step"]
-Mistake = Literal[
-    "auto", "leak", "inverted", "axis", "scale", "twice", "positions", "shifted", "heads", "norms", "nan", "residual",
-    "embedding",
-]  # fmt: skip
 Compared = Literal["auto", "changed", "sentences", "checkpoints", "branches", "heads", "ways"]
 
 
 class WhatIfLook(Look):
-    """What is looked at on the pages What matters, What goes wrong and Compare alone."""
+    """What is looked at on the page Compare alone."""
 
-    matters_panel: Literal["heads", "pieces", "logit"] = choice("matters", "heads")  # which part of the page
-    mistake: Mistake = choice("mistake", "auto")  # which card; "auto" is the first that can be shown
-    effect: Effect = choice("effect", "log_prob")  # how it measures what taking a head away changes
-    effect_at: EffectAt = choice("effect_at", "output")  # on the whole output or at the step that is looked at
-    begin: Literal["zero", "mean"] = choice("begin", "zero")  # where the line of integrated gradients begins
-    rival: int | None = place("rival", MAX_STEP)  # id of a piece whose logit is taken off that of the one written
     compared: Compared = choice("compare", "auto")  # "auto" for what the link says of a second run

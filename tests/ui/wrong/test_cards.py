@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.effects.effects_look import Mistake
 from glassformer.extensions.what_if.interventions import KINDS
-from glassformer.extensions.what_if.what_if_look import Mistake
 from transformer.checkpoint.load import load
 from transformer.errors import NotFiniteError
 from transformer.model.masks import padding_mask
