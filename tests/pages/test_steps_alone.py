@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tests.pages.conftest import ROOT
+from tests.pages import conftest
 from tests.transformer.featured import featured
 from ui.runs import loading
 from ui.state.link import Link, write_link
@@ -74,10 +74,9 @@ def seen(element):
 )
 def test_nothing_but_pictures_changes_with_the_step(open_page, rotary, monkeypatch, page, part, side, model):
     monkeypatch.setenv(loading.ENVIRONMENT, rotary)
-    (script,) = ROOT.glob(f"pages/*/{page.path}.py")
     view = View().but(side=side, **{page.panel: part.name} if part.name else {})
     links = [Link(model=model, source=MODELS[model], view=replace(view, step=step)) for step in (1, 2)]
-    first, later = (at_rest(partial(open_page, script, **write_link(link))) for link in links)
+    first, later = (at_rest(partial(open_page, conftest.PAGES[page.path], **write_link(link))) for link in links)
     asks = [told["asks"] for element in elements(first._tree) if "asks" in (told := payload(element))]
     assert not any(asks)
     assert not asks or shown(first) == shown(later)
