@@ -34,11 +34,11 @@ from transformer import load
 from transformer.analysis.head_statistics import measure as measure_run
 from transformer.analysis.head_statistics import measure_maps
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.room import keep_freed_memory
 from transformer.corpus.measuring import measure
 from transformer.corpus.tables import Line, Options
 from transformer.model.anatomy import Kind
 from transformer.runs.targets import read_given
-from transformer.training.arithmetic import keep_freed_memory
 
 ZH_EN = Path(__file__).resolve().parents[1] / "checkpoints" / "zh-en"
 SEED, AT_ONCE, PROCESSES = 0, 32, 2

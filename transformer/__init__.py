@@ -17,6 +17,7 @@ from transformer.module_aliases import install
 
 # Where the library's own names are; extensions have more. `__init__.pyi` has the types of all.
 _OWN = {
+    "checkpoint.curve": ("Curve", "load_curve"),
     "checkpoint.load": ("Checkpoint",),
     "checkpoint.opening": ("load",),
     "errors": ("GlassformerError",),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any, Final
 
 LISTED: Final = "glassformer.extensions"
@@ -35,6 +36,7 @@ class Extension:
     name: str  # of its folder
     needs: tuple[str, ...] = ()  # names of the extensions that it imports
     names: Mapping[str, str] = field(default_factory=dict)  # of `import transformer`: each with what it names
+    charts: Mapping[str, str] = field(default_factory=dict)  # of `import charts`: each with what it names
     modules: Mapping[str, str] = field(default_factory=dict)  # other names of its modules (`module_aliases`)
     pages: str = ""  # its pages and their places in the menu
     commands: tuple[Command, ...] = ()  # words of the command line
@@ -42,13 +44,19 @@ class Extension:
     sources: str = ""  # where models come from, for the app
     changes: str = ""  # kinds of change inside the model
     address: str = ""  # query parameters of the whole app, beside those of a link
+    components: Mapping[str, str] = field(default_factory=dict)  # in the browser: each with its module
     hides: str = ""  # whether a picture or a part is covered
     blocks: str = ""  # what is above, below or beside a page
     parts: str = ""  # a part of one of the kernel's pages
+    shows: str = ""  # what draws a run in a notebook, as `Trace.show` calls it
     looks: str = ""  # fields of the view that are its own
     drafts: str = ""  # what proposes an output before the model checks it
     stores: str = ""  # where rooms of all servers are kept, if not in the memory of one
     server: str = ""  # HTTP routes, middlewares, and what starts and stops with the server
+
+    def package(self) -> ModuleType:
+        """The package whose folder it is."""
+        return import_module(f"{LISTED}.{self.name}")
 
 
 @cache

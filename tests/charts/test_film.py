@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import charts
-from charts.film import GAP, moment_in_film
 from charts.theme import figure_in, literal
+from glassformer.extensions.training.charts.film import GAP, moment_in_film
 from ui.components.plotly.plotly_view import figure_json
 
 NAMES = [(f"Step {n}", f"loss {n}.0") for n in range(8)]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.pages.conftest import COMPARE, ROOT, STEP, check
+from tests.pages.conftest import COMPARE, PAGES, STEP, check
 from tests.pages.reading import keys_of, opened, sentences, told
 from transformer.errors import TokenizerError
 from transformer.lessons import lessons
@@ -16,11 +16,6 @@ STEPS = [
 OF_A_LIST = {"results", "trained_for"}  # drawn only where there is something to choose, and on another page
 
 
-def page_of(step):
-    (path,) = ROOT.glob(f"pages/*/{step.page}.py")
-    return path
-
-
 def covers(test):
     return sum(caption.value == "Covered until you have answered" for caption in test.caption)
 
@@ -28,7 +23,7 @@ def covers(test):
 @pytest.mark.parametrize(("name", "number", "step"), STEPS, ids=[f"{name}.{number}" for name, number, _ in STEPS])
 def test_what_is_covered_is_there_and_is_not_sent(open_page, name, number, step):
     model = step.on or "zh-en"
-    test = open_page(page_of(step), model=model, src=SENTENCES[model], lesson=f"{name}.{number}")
+    test = open_page(PAGES[step.page], model=model, src=SENTENCES[model], lesson=f"{name}.{number}")
     assert "link" not in sentences(test), "the step's link reads back without a note"
     before = keys_of(test)
     charts = set(step.cover) - {"*", "part"} - OF_A_LIST

@@ -5,7 +5,7 @@ from streamlit.runtime.forward_msg_queue import ForwardMsgQueue
 
 from tests.browser.lesson_numbers import covered, sent_of
 from tests.browser.lesson_walks import WALKS, answer_of
-from tests.pages.conftest import MAIN, ROOT, check
+from tests.pages.conftest import MAIN, PAGES, ROOT, check
 from tests.pages.test_lessons import answer, ways
 from transformer import load
 from transformer.lessons import Case, lessons, pose
@@ -31,7 +31,7 @@ def told(monkeypatch):
 
 def go(test, page, parameters):
     """Follow a link to a page."""
-    (script,) = ROOT.glob(f"pages/*/{page}.py")
+    script = PAGES[page]
     test.switch_page(str(script.relative_to(ROOT)))
     test.query_params.clear()
     for name, value in parameters.items():

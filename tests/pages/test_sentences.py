@@ -6,7 +6,7 @@ from threading import Event
 import pandas as pd
 import pytest
 
-from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.sentences.sentences_look import SentencesLook
 from tests.pages.conftest import ROOT, SENTENCES, STEP, check
 from tests.pages.reading import address, figure, numbers, sentences, told, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
@@ -104,7 +104,7 @@ def test_lines_are_chosen_and_ordered_and_the_address_says_so(open_model):
 def test_a_line_that_is_opened_leads_to_its_run(open_model):
     test = run(open_model(how="sampling", seed=3))
     test = open_model(how="sampling", seed=3, job=job_of(test).about.id, line=2)
-    assert view(test).of(CorpusLook).line == 1
+    assert view(test).of(SentencesLook).line == 1
     assert "**Line 2**" in said(test)
     assert "**Output:** ssalg" in said(test)
     assert rows(test)["open"][1] == "● 2"

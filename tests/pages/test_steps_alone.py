@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from tests.pages.conftest import ROOT
+from tests.pages.conftest import PAGES as SCRIPTS
 from tests.transformer.featured import featured
 from ui.runs import loading
 from ui.state.link import Link, write_link
@@ -74,7 +74,7 @@ def seen(element):
 )
 def test_nothing_but_pictures_changes_with_the_step(open_page, rotary, monkeypatch, page, part, side, model):
     monkeypatch.setenv(loading.ENVIRONMENT, rotary)
-    (script,) = ROOT.glob(f"pages/*/{page.path}.py")
+    script = SCRIPTS[page.path]
     view = View().but(side=side, **{page.panel: part.name} if part.name else {})
     links = [Link(model=model, source=MODELS[model], view=replace(view, step=step)) for step in (1, 2)]
     first, later = (at_rest(partial(open_page, script, **write_link(link))) for link in links)

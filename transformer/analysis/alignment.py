@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from transformer.analysis.words import Floats
 from transformer.errors import ClauseError
 
-Floats = NDArray[np.floating]
 Link = tuple[int, int]  # source word, target word, both from 0
 
 MAX_WORDS = 100_000  # a place beyond it is no word of a sentence
@@ -94,18 +94,6 @@ def piece_shares(pieces: Sequence[int], words: Sequence[int]) -> Floats:
     starts = np.maximum((piece_ends - pieces)[:, None], (word_ends - words)[None])
     common = np.maximum(ends - starts, 0)
     return common / np.maximum(np.asarray(pieces, dtype=np.int64), 1)[:, None]
-
-
-def merge_words(weights: Floats, src_shares: Floats, tgt_shares: Floats) -> Floats:
-    """Attention between pieces [..., T, S] to attention between words [..., J, I]; row t is target piece t.
-
-    The weights on the pieces of a source word are added up (a piece in several words is divided by its characters).
-    The rows of a target word's pieces are averaged by their shares in the word. The shares [S, I] and [T, J] are
-    those of `piece_shares`: a token outside every word (the end piece) has a row of zeros. A row of the result sums
-    to the weight that its pieces give to words, at most 1.
-    """
-    rows = tgt_shares / tgt_shares.sum(axis=0)  # [T, J]
-    return np.swapaxes(rows, 0, 1) @ (weights @ src_shares)
 
 
 def with_means(weights: Floats) -> Floats:

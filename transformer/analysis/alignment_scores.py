@@ -22,17 +22,16 @@ import torch
 
 from transformer.analysis.alignment import (
     Counts,
-    Floats,
     Links,
     best_sources,
     count_links,
     diagonal_sources,
-    merge_words,
     piece_shares,
     with_means,
 )
 from transformer.analysis.gold import GoldPair, GoldSet
 from transformer.analysis.spacing import SPACINGS, Spacing
+from transformer.analysis.words import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
 from transformer.model.anatomy import anatomy

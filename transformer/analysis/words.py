@@ -16,9 +16,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.analysis.alignment import Floats, merge_words
 from transformer.text.tokenizer import SPACE_MARK
 
+Floats = NDArray[np.floating]
 Span = tuple[int, int]  # first piece, end (not included)
 
 # Han, kana, bopomofo and their punctuation and full-width forms; Thai, Lao, Myanmar, Khmer.
@@ -68,6 +68,18 @@ def open_words(allowed: NDArray[np.bool_], queries: Sequence[Span], keys: Sequen
     """The mask between words: a word may attend to another if any of its pieces may attend to any of the other's."""
     rows = np.stack([allowed[slice(*span)].any(axis=0) for span in queries])  # [query word, key]
     return np.stack([rows[:, slice(*span)].any(axis=1) for span in keys], axis=1)
+
+
+def merge_words(weights: Floats, src_shares: Floats, tgt_shares: Floats) -> Floats:
+    """Attention between pieces [..., T, S] to attention between words [..., J, I]; row t is target piece t.
+
+    The weights on the pieces of a source word are added up (a piece in several words is divided by its characters).
+    The rows of a target word's pieces are averaged by their shares in the word. The shares [S, I] and [T, J] are
+    those of tokens in words: a token outside every word (the end piece) has a row of zeros. A row of the result sums
+    to the weight that its pieces give to words, at most 1.
+    """
+    rows = tgt_shares / tgt_shares.sum(axis=0)  # [T, J]
+    return np.swapaxes(rows, 0, 1) @ (weights @ src_shares)
 
 
 def _membership(spans: Sequence[Span], n_pieces: int) -> Floats:

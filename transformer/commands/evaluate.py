@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer.commands.device import add_device
-from transformer.commands.sentences import write_csv
 from transformer.errors import DataError
+from transformer.text.cells import write_csv
 
 if TYPE_CHECKING:
     from transformer.analysis.alignment_scores import AlignmentScores

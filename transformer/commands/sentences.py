@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from transformer.commands.device import add_device
 from transformer.errors import DataError
+from transformer.text.cells import write_csv
 
 if TYPE_CHECKING:
     from transformer.analysis.line_table import Summary
@@ -82,15 +83,6 @@ def _check_csv(options: argparse.Namespace) -> None:
         raise DataError("{file}: its folder does not exist; create it first.", file=str(options.csv))
     if options.csv and options.csv.exists() and not options.force:
         raise DataError("{file}: already exists; choose another file, or add --force.", file=str(options.csv))
-
-
-def write_csv(file: Path, text: str) -> None:
-    """Write a table for spreadsheets."""
-    try:
-        # With a mark at the start: without it spreadsheets take UTF-8 for something else.
-        file.write_text(text, encoding="utf-8-sig", errors="replace", newline="")
-    except OSError as error:
-        raise DataError("{file}: cannot be written ({reason}).", file=str(file), reason=error.strerror) from None
 
 
 def _print(results: list[LineResult]) -> None:

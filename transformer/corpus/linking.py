@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor
 
-from transformer.analysis.alignment import Floats, Links, best_sources, count_links, merge_words, piece_shares
+from transformer.analysis.alignment import Links, best_sources, count_links, piece_shares
 from transformer.analysis.gold import GoldPair
+from transformer.analysis.words import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.reading import Item, Pieces
 from transformer.corpus.tables import Line

@@ -25,9 +25,10 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from transformer.analysis.alignment import Floats, count_links, diagonal_sources
+from transformer.analysis.alignment import count_links, diagonal_sources
 from transformer.analysis.draws import interval
 from transformer.analysis.gold import GoldPair
+from transformer.analysis.words import Floats
 from transformer.corpus.folder import open_run
 from transformer.corpus.found import LINKS
 from transformer.errors import DataError

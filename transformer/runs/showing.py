@@ -2,34 +2,20 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 from transformer.errors import GlassformerError
-from transformer.runs.query import Query
+from transformer.runs.trace import Shown, Trace
 
 _DRAWS = "ui.notebook.runs"
 
 
-class OfQuery(Protocol):
-    """A `Trace`, which imports this module."""
-
-    @property
-    def query(self) -> Query:
-        """What was asked for."""
-
-
-class Shown(Protocol):
-    """What a notebook draws if it is the last line of a cell."""
-
-    def _repr_html_(self) -> str: ...
-
-
-def show(trace: OfQuery, picture: str, view: Mapping[str, object]) -> Shown:
+def show(trace: Trace, picture: str, view: Mapping[str, object]) -> Shown:
     """One run; see `Trace.show`."""
     return drawing().show(trace, picture, view)
 
 
-def compare(left: OfQuery, right: OfQuery, picture: str = "step", **view: object) -> Shown:
+def compare(left: Trace, right: Trace, picture: str = "step", **view: object) -> Shown:
     """Two runs side by side, for the last line of a notebook's cell; one stepper moves both.
 
     Args:

@@ -18,15 +18,15 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
 
 from transformer.errors import GlassformerError, QueryError
+from transformer.extensions import provided
 from transformer.model.anatomy import Kind as Kind
 from transformer.model.anatomy import StackName
-from transformer.runs import showing
 from transformer.runs.distribution import best, change, drawn_from, entropy
 from transformer.runs.query import Query
 from transformer.runs.results import Arrays
@@ -35,6 +35,12 @@ from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS, Candidate, Ranked, Ro
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class Shown(Protocol):
+    """What a notebook draws if it is the last line of a cell."""
+
+    def _repr_html_(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +97,7 @@ class Trace(Arrays):
         """A one-line summary, because the arrays would fill a screen."""
         return f"<Trace of {self.checkpoint}: {self.query.source!r} -> {self.output_text!r}, {self.n_steps} steps>"
 
-    def show(self, picture: str = "step", **view: object) -> showing.Shown:
+    def show(self, picture: str = "step", **view: object) -> Shown:
         """The run with its stepper and its pictures, for the last line of a notebook's cell.
 
         Args:
@@ -102,7 +108,14 @@ class Trace(Arrays):
             GlassformerError: The picture or what to look at does not exist, the checkpoint is no longer open, or the
                 app is not installed.
         """
-        return showing.show(self, picture, view)
+        for show in provided("shows"):
+            shown: Shown = show(self, picture, view)
+            return shown
+        raise GlassformerError(
+            "pictures of a run are drawn by the app, but its module {name} is missing; install Glassformer from "
+            "its repository with `pip install -e .`.",
+            name="glassformer",
+        )
 
     def _repr_html_(self) -> str:
         """What a notebook shows for a run in the last line of a cell; a sentence if it cannot show the run."""

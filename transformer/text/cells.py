@@ -1,9 +1,13 @@
-"""Texts in the cells of a table that somebody opens in a spreadsheet.
+"""Tables that somebody opens in a spreadsheet, and texts in their cells.
 
 A spreadsheet computes what looks like a formula, so that a text from anywhere could run there. Full-width signs
 count: some read them as the plain ones. Source: OWASP, "CSV Injection"
 (https://owasp.org/www-community/attacks/CSV_Injection).
 """
+
+from pathlib import Path
+
+from transformer.errors import DataError
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
@@ -11,3 +15,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 def cell(text: str) -> str:
     """The text; one that a spreadsheet would take for a formula begins with an apostrophe."""
     return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def write_csv(file: Path, text: str) -> None:
+    """Write a table for spreadsheets."""
+    try:
+        # With a mark at the start: without it spreadsheets take UTF-8 for something else.
+        file.write_text(text, encoding="utf-8-sig", errors="replace", newline="")
+    except OSError as error:
+        raise DataError("{file}: cannot be written ({reason}).", file=str(file), reason=error.strerror) from None

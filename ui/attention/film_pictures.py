@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from charts.film import HOW_TO_READ, film_spec, moment_in_film
 from charts.grid import HOW_TO_READ_CLOSED
 from charts.packing import open_blocks
+from glassformer.extensions.training.charts.film import HOW_TO_READ, film_spec, moment_in_film
 from transformer.analysis.head_statistics import entropy_share
 from transformer.checkpoint.snapshots import Moment
 from transformer.model.anatomy import EVERY_PART

@@ -8,7 +8,7 @@ import pandas as pd
 
 from charts.theme import capitalised
 from transformer.analysis.head_statistics import NAMES, Measure, Name
-from ui.attention import AttentionLook, over_corpus
+from ui.attention import AttentionLook
 from ui.attention.head_table_pictures import (
     OTHERWISE,
     Heads,
@@ -28,6 +28,7 @@ from ui.runs.show import show
 from ui.runs.sides import KIND_NAMES
 from ui.shared import choices, drawing
 from ui.shared.door import here, st
+from ui.shared.page_blocks import page_blocks
 from ui.state import session
 from words import joined, say, say_n
 
@@ -66,7 +67,8 @@ def draw(run: AnyRun) -> None:
         partial(show, one_head, measured),
         widths=(2, 3) if measured.means.shape[1] <= 4 else (1, 1),  # more numbers need more room
     )
-    over_corpus.draw(measured)
+    for blocks in page_blocks():
+        blocks.about(measured)
     _table(measured)
     st.caption(_scope(measured))
     st.caption(A_WEIGHT_IS_NO_CAUSE)

@@ -13,9 +13,8 @@ from typing import Any, cast
 
 import numpy as np
 
-import charts
 from charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
-from charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS
+from charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS, head_measure_spec, row_measure_spec
 from charts.theme import capitalised
 from transformer.analysis.head_norms import norm_share, output_projections, site
 from transformer.analysis.head_statistics import Measure, Name, measure_by_layer, measure_maps
@@ -147,7 +146,7 @@ def head_name(layer: int, head: int) -> str:
 def all_heads(found: Heads) -> Plot:
     """One measure of all heads; a click opens a head."""
     kind, said, group = found.run.view.kind, found.spoken[found.name], size_of(found.run)
-    spec = charts.head_measure_spec(
+    spec = head_measure_spec(
         found.means,
         title=say("All heads: {measure}", measure=said.full_title),
         value_name=UNITS[said.unit],
@@ -193,7 +192,7 @@ def one_head(found: Heads) -> Plot:
     ]
     if not one.rows[: len(axes.queries)].all():
         read.append(say("Rows for which the measure is undefined have no bar."))
-    spec = charts.row_measure_spec(
+    spec = row_measure_spec(
         one.values[chosen][: len(axes.queries)],
         axes.queries,
         title=say("{head}: {measure}", head=head_name(*chosen), measure=said.full_title),

@@ -12,11 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
-import charts
 from charts.following import HOW_TO_READ as HOW_TO_READ_MARK
 from charts.following import follow_steps
 from charts.heatmap import HOW_TO_READ as HOW_TO_READ_GIVEN
-from charts.heatmap import HOW_TO_READ_CLOSED
+from charts.heatmap import HOW_TO_READ_CLOSED, heatmap_spec
 from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from charts.prompt import part_map
 from transformer.model.anatomy import Kind
@@ -111,7 +110,7 @@ def one_map(one: OneMap) -> Plot:
     run, drawn, view = one.run, one.drawn, one.run.view
     shared = "" if view.head is None or run.checkpoint is None else shared_by(view.head, run.checkpoint.config)
     largest = float(np.where(drawn.allowed, drawn.weights, 0.0).max()) or 1.0
-    figure = charts.heatmap_spec(
+    figure = heatmap_spec(
         drawn.weights,
         queries=drawn.queries,
         keys=drawn.keys,

@@ -14,9 +14,10 @@ from typing import Final
 
 import numpy as np
 
-import charts
 from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
-from charts.signed import frame
+from charts.heatmap import heatmap_spec
+from charts.one_weight import head_norms_spec, key_row_spec, query_times_key_spec
+from charts.signed import frame, signed_rows_spec
 from transformer.analysis.one_weight import Walk, place, sites, walk
 from transformer.analysis.worth_seeing import Tops, worth_seeing
 from transformer.model.anatomy import EVERY_PART, anatomy
@@ -154,7 +155,7 @@ def head_map(o: OpenWeight) -> Plot | None:
     w, n_rows, n_columns = o.walk, len(o.axes.queries), len(o.axes.keys)
     if max(n_rows, n_columns) > MOST_ON_MAP:
         return None
-    figure = charts.heatmap_spec(
+    figure = heatmap_spec(
         o.run.looking.heads(w.kind, w.layer)[w.head, :n_rows, :n_columns],
         queries=o.axes.queries,
         keys=o.axes.keys,
@@ -188,9 +189,7 @@ def head_map(o: OpenWeight) -> Plot | None:
 def products(o: OpenWeight) -> Plot:
     """q, k and their products."""
     w = o.walk
-    spec = charts.query_times_key_spec(
-        w.q, w.keys[w.key], title=say("q, k and their products"), query=o.query, key=o.key
-    )
+    spec = query_times_key_spec(w.q, w.keys[w.key], title=say("q, k and their products"), query=o.query, key=o.key)
     alt = say(
         "The vectors q of {query} and k of {key}, {n} numbers each, and their products.",
         query=o.query,
@@ -217,7 +216,7 @@ def _key_row(
     limits: tuple[float, float] | None = None,
 ) -> Plot:
     """A number of every key; a click follows that key."""
-    figure = charts.key_row_spec(
+    figure = key_row_spec(
         values,
         o.axes.keys,
         title=title,
@@ -317,7 +316,7 @@ def values(o: OpenWeight) -> Plot:
     labels.append(say("sum: o"))
     closed = [o.reasons[place] for place in shown] + [""] * (len(labels) - len(shown))
     return Plot(
-        spec=charts.signed_rows_spec(
+        spec=signed_rows_spec(
             np.concatenate([*parts, w.head_out[None]]),
             labels,
             title=say("Weighted values and their sum"),
@@ -346,7 +345,7 @@ def share(o: OpenWeight) -> Plot:
     """What the head adds to the sub-layer's output."""
     w = o.walk
     others = np.delete(w.shares, w.head, axis=0).sum(axis=0)
-    spec = charts.signed_rows_spec(
+    spec = signed_rows_spec(
         np.stack([w.shares[w.head], others, w.bias, w.output]),
         [say("head {head}: y", head=w.head + 1), say("other heads"), say("bias"), say("sum")],
         title=say("From heads to the sub-layer's output"),
@@ -370,7 +369,7 @@ def lengths(o: OpenWeight) -> Plot:
     """The lengths of all heads' shares; a click looks at that head."""
     w = o.walk
     taken = {"layer": w.layer} | ({} if o.own_row is None else {"query": w.query})  # a head alone is nothing
-    spec = charts.head_norms_spec(w.norms, title=say("Length of each head's contribution"), chosen=w.head)
+    spec = head_norms_spec(w.norms, title=say("Length of each head's contribution"), chosen=w.head)
     alt = say(
         "Length of each head's contribution; for head {head} of {all}, it is {length:.3g}.",
         all=len(w.norms),
@@ -401,7 +400,7 @@ def _vectors(o: OpenWeight, *, name: str) -> Plot:
                     all=len(labels))  # fmt: skip
 
     return Plot(
-        spec=charts.signed_rows_spec(
+        spec=signed_rows_spec(
             vectors[first:last],
             labels[first:last],
             title=title,

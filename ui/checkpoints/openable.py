@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from transformer.maps.own_maps import GivenAttention, GivenMaps
+from transformer.runs.labelled_maps import LabelledAttention, LabelledMaps
 from ui.checkpoints.checkpoint_panels import table
 from ui.checkpoints.code_to_copy import EXAMPLE
 from ui.runs.open_run import address
@@ -24,7 +24,7 @@ ARRAYS: Final[dict[str, str]] = {
 }
 
 
-def card(maps: GivenMaps, name: str) -> None:
+def card(maps: LabelledMaps, name: str) -> None:
     """Draw what a file of maps holds."""
     st.subheader(drawing.plain(name))
     rows: dict[str, str] = {
@@ -39,7 +39,7 @@ def card(maps: GivenMaps, name: str) -> None:
     menu.link("attention", say("Look at these maps"), address(maps, session.asked()), icon=":material/visibility:")
 
 
-def _in_short(one: GivenAttention) -> str:
+def _in_short(one: LabelledAttention) -> str:
     n_layers, n_heads, n_queries, n_keys = one.weights.shape
     sizes = say("{layers} layers × {heads} heads, {queries} queries × {keys} keys", layers=n_layers, heads=n_heads,
                 queries=n_queries, keys=n_keys)  # fmt: skip

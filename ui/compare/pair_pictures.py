@@ -12,10 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-import charts
 from charts.aligned import HOW_TO_READ as HOW_TO_READ_ALIGNED
 from charts.aligned import HOW_TO_READ_CROSSED, aligned_outputs_spec
-from charts.candidates import HOW_TO_READ
+from charts.candidates import HOW_TO_READ, candidates_spec
 from transformer.analysis.compare import first_difference
 from transformer.model.config import ModelConfig
 from transformer.runs.distribution import best
@@ -125,7 +124,7 @@ def _list(pair: Pair[Seen], listed: Listed, run: Seen, name: Sentence, said: Sai
     """One list; it is behind what `run` had written."""
     ids, vocabulary, clicks = listed.ids(), listed.trace.vocabulary, pair.compared == "branches"
     return Plot(
-        spec=charts.candidates_spec(
+        spec=candidates_spec(
             [vocabulary[i] for i in ids],
             [listed.probability(i) for i in ids],
             ids=ids,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-import charts
+from charts.heatmap import heatmap_spec
 from transformer.analysis.hidden_pieces import Hidden
 from transformer.analysis.stream import cosine
 from transformer.model.anatomy import anatomy
@@ -68,7 +68,7 @@ def alike(pair: Pair[OpenRun]) -> np.ndarray:
 def _vectors(pair: Pair[OpenRun]) -> None:
     values = alike(pair)
     depths = [say("embedding"), *(say("layer {n}", n=n) for n in range(1, len(values)))]
-    figure = charts.heatmap_spec(
+    figure = heatmap_spec(
         values,
         queries=depths,
         keys=list(pair.left.trace.src_pieces),

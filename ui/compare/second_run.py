@@ -173,7 +173,7 @@ def _sentence(main: OpenRun) -> Checkpoint | None:
 
 def _checkpoint(main: OpenRun) -> Checkpoint | None:
     """Draw the choice of a second checkpoint; returns it, None where there is none yet."""
-    there = {name: entry for name, entry in loading.choosable().items() if entry.holds != "maps"}
+    there = {name: entry for name, entry in loading.choosable().items() if sources.has_model(entry)}
     asked, own = differs_in().get("model", ""), main.link.model
     if (folder := sources.folder(asked)) is not None:
         there[folder.name] = folder

@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 import plotly
 
 from charts.theme import DARK_COLORS
+from transformer.extensions import extensions
 
 FOLDER = Path(__file__).resolve().parent
 STATIC = FOLDER.parents[1] / "static"
@@ -31,16 +32,12 @@ COMPONENTS = {
     "plotly_view": "plotly/view.js",
     "stepper": "stepper/view.js",
     "rest": "stepper/rest.js",
-    "moments": "moments/view.js",
     "flow_view": "flow/view.js",
-    "presenter": "present/view.js",
     "glossary_marks": "glossary/marks.js",
     "glossary_list": "glossary/list.js",
-    "lesson_memory": "lessons/view.js",
-    "room_bar": "room/view.js",
-    "room_counts": "room/wall.js",
-}
-"""The module that is each component."""
+} | {name: module for one in extensions() for name, module in one.components.items()}
+"""The module that is each component, by its path in this folder, or in `components` of an extension's."""
+FOLDERS = (FOLDER, *(Path(folder) / "components" for one in extensions() for folder in one.package().__path__))
 
 _LOADER = "common/loader.js"
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";$', re.MULTILINE)
@@ -49,18 +46,19 @@ _COMMENT = re.compile(r"^ *(?://|/\*\*).*\n+", re.MULTILINE)
 
 
 def read_asset(name: str) -> str:
-    """The text of a file that lies next to this one."""
-    return (FOLDER / name).read_text(encoding="utf-8")
+    """The text of a file of one of the folders, by its path there."""
+    return next(path for folder in FOLDERS if (path := folder / name).exists()).read_text(encoding="utf-8")
 
 
 @cache
 def modules() -> dict[str, str]:
     """Every module by its name: those in the repository, and one of values."""
-    names = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js"))
+    names = sorted(path.relative_to(folder).as_posix() for folder in FOLDERS for path in folder.rglob("*.js"))
+    sheets = sorted(sheet for folder in FOLDERS for sheet in folder.glob("*/*.css"))
     values = {
         "DARK_COLORS": DARK_COLORS,
         "PLOTLY_FILE": PLOTLY_FILE,
-        "STYLES": {sheet.parent.name: sheet.read_text(encoding="utf-8") for sheet in sorted(FOLDER.glob("*/*.css"))},
+        "STYLES": {sheet.parent.name: sheet.read_text(encoding="utf-8") for sheet in sheets},
     }
     served = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())
     return {name: read_asset(name) for name in names if name != _LOADER} | {"common/served.js": served}

@@ -6,7 +6,7 @@ from typing import Final
 
 import pandas as pd
 
-from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.sentences.sentences_look import SentencesLook
 from transformer.checkpoint.snapshots import at_step, split
 from transformer.corpus import database
 from transformer.corpus.folder import Run, summaries
@@ -219,7 +219,7 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
 
 def _both(first: OpenCorpus, second: OpenCorpus) -> None:
     """Draw the line that is looked at as it is in either run, and the way to Compare."""
-    if first.scene.view.of(CorpusLook).line is None:
+    if first.scene.view.of(SentencesLook).line is None:
         return
     drawing.beside(
         lambda: card(first, at_head=True, name=name_of(first.run)),

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-import charts
-from charts.corpus_beside import HOW_TO_READ, Differences
+from charts.corpus_beside import HOW_TO_READ, Differences, head_differences_spec
 from charts.theme import capitalised
 from transformer.corpus.paired import CHANCE, Difference, Head
 from transformer.model.anatomy import Kind
@@ -72,7 +71,7 @@ def _differences(of: Beside) -> Plot:
     kind, layer, head = of.scene.kind, *of.scene.head
     chosen = (of.kinds.index(kind), layer, head) if (kind, layer + 1, head + 1) in shown else None
     first, second = of.names
-    spec = charts.head_differences_spec(
+    spec = head_differences_spec(
         blocks,
         title=say("{measure}: {second} − {first}", measure=capitalised(words.full_title), first=first, second=second),
         value_name=UNITS[words.unit],

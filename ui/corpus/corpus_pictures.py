@@ -13,15 +13,15 @@ from typing import Any, Final
 
 import numpy as np
 
-import charts
-from charts.corpus import HOW_TO_READ_SPREAD
-from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at
+from charts.corpus import HOW_TO_READ_SPREAD, measure_spread_spec
+from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
 from charts.theme import capitalised
 from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.corpus.measure_words import corpus_words
 from transformer.corpus.rollups import Key, Summaries, Summary
 from transformer.corpus.tables import Name
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
-from ui.runs.head_measures import UNITS, Words, corpus_words
+from ui.runs.head_measures import UNITS, Words
 from ui.runs.picture import Page, Part, Picture, Plot
 from ui.runs.sides import KIND_NAMES
 from ui.state.click import Click, cell_of
@@ -130,7 +130,7 @@ def _all_heads(scene: Scene) -> Plot:
     if len(kinds) < len(scene.kinds):
         read.append(say("The other kinds of attention have this measure in another unit."))
     return Plot(
-        spec=charts.head_effects_spec(
+        spec=head_effects_spec(
             blocks,
             title=say("All heads: {measure}", measure=words.full_title),
             value_name=UNITS[words.unit],
@@ -181,7 +181,7 @@ def _spread(scene: Scene) -> Plot | None:
     edges, counts = _drawn(found)
     name = head_name(scene.kind, *scene.head)
     outside = int(found.counts[0] + found.counts[-1])
-    spec = charts.measure_spread_spec(
+    spec = measure_spread_spec(
         edges,
         counts,
         mean=found.mean,

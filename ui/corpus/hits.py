@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.sentences.sentences_look import SentencesLook
 from transformer.corpus.folder import Run
 from transformer.corpus.queries import Hit, Place
 from transformer.model.anatomy import Kind
@@ -70,7 +70,7 @@ def of_heads(
 
 def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) -> None:
     """Draw lines; `values` are the headings of what was looked at, one for each number of a line."""
-    numbers, chosen = [one.line for one in hits], session.view().of(CorpusLook).line
+    numbers, chosen = [one.line for one in hits], session.view().of(SentencesLook).line
     opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
     press = f"{key}_open"
     button = drawing.opening(press, say("Line"), numbers, look_at, type="tertiary", width=_OPEN_WIDTH)

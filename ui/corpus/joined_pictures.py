@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-import charts
-from charts.corpus_joined import HOW_TO_READ, HOW_TO_READ_HEADS, Cloud, Group
+from charts.corpus_joined import HOW_TO_READ, HOW_TO_READ_HEADS, Cloud, Group, joined_heads_spec, joined_spec
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from transformer.corpus.joined import Joined, Tokens, nearest
 from transformer.model.anatomy import Kind
@@ -142,7 +141,7 @@ def _points(scene: Layer) -> Plot:
     count = say_n("{n:,} token", "{n:,} tokens", n)
     lines = say_n("{n:,} line", "{n:,} lines", n_lines)
     selected = [say("{n:,} selected", n=int(scene.lit.sum()))] if scene.lit is not None else []
-    spec = charts.joined_spec(
+    spec = joined_spec(
         scene.cloud(scene.head),
         shares=own.plane.shares,
         title=say("{head}: queries and keys", head=head_name(scene.kind, scene.layer, scene.head)),
@@ -206,7 +205,7 @@ def _heads(scene: Layer) -> Plot | None:
     if len(scene.heads) < 2:
         return None
     return Plot(
-        spec=charts.joined_heads_spec(
+        spec=joined_heads_spec(
             {head: scene.cloud(head) for head in scene.heads},
             chosen=scene.head,
             title=say("All heads of layer {layer}: the same tokens", layer=scene.layer + 1),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from glassformer.extensions.corpus.corpus_look import MAX_LINE, CorpusLook
+from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesLook
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus import database
 from transformer.corpus.folder import Run
@@ -48,7 +48,7 @@ class OpenCorpus:
     @cached_property
     def line(self) -> Whole | None:
         """The line that is looked at; None if there is none, or it is not there. Errors as of `queries.search`."""
-        number = self.scene.view.of(CorpusLook).line
+        number = self.scene.view.of(SentencesLook).line
         return None if number is None or not database.is_installed() else asking.line(self.run, number + 1)
 
     @property
@@ -79,7 +79,7 @@ def choose_line(corpus: OpenCorpus) -> None:
     """Draw a box for the number of a line, as a table needs a mouse to be pressed; says if the line is not there."""
     kept, help = choices.field(MAIN, "line", key="corpus_line_number"), say("A line's number in the file, from 1.")
     choices.number(kept, say("Open line"), MAX_LINE, placeholder=say("Open line"), help=help, width=150, bare=True)
-    number = corpus.scene.view.of(CorpusLook).line
+    number = corpus.scene.view.of(SentencesLook).line
     if number is not None and attempt(lambda: corpus.line) is None:
         st.info(say("This corpus run has no line {n:,}.", n=number + 1), icon=":material/info:")
 

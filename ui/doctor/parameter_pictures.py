@@ -11,8 +11,14 @@ from typing import Final
 import numpy as np
 import torch
 
-import charts
-from charts.parameters import HOW_TO_READ_ROWS, HOW_TO_READ_SINGULAR, HOW_TO_READ_SPREAD
+from charts.parameters import (
+    HOW_TO_READ_ROWS,
+    HOW_TO_READ_SINGULAR,
+    HOW_TO_READ_SPREAD,
+    number_spread_spec,
+    row_lengths_spec,
+    singular_values_spec,
+)
 from glassformer.extensions.doctor.doctor_look import DoctorLook
 from transformer.analysis import neighbours, spectra
 from transformer.analysis.parameters import Histogram, Parameter, Statistics, histogram, measured
@@ -164,7 +170,7 @@ def singular(scene: OneParameter) -> Plot | None:
     found = scene.one.spectrum
     if found is None:
         return None
-    spec = charts.singular_values_spec(
+    spec = singular_values_spec(
         found.values, effective_rank=found.effective_rank, title=say("Singular values of {name}", name=scene.name)
     )
     alt = say(
@@ -188,7 +194,7 @@ def rows(scene: OneParameter) -> Plot | None:
     shown = _ends_of(lengths, N_ROWS).tolist()
     names = [pieces.piece(i) for i in shown]
     title = say("Shortest and longest rows of {name}", name=scene.name)
-    spec = charts.row_lengths_spec(
+    spec = row_lengths_spec(
         names, shown, lengths[shown].tolist(), special=[pieces.is_special(i) for i in shown], title=title
     )
     alt = say(
@@ -251,7 +257,7 @@ def _histogram(
     if not len(found.counts):
         return None
     most = found.counts.argmax()
-    spec = charts.number_spread_spec(
+    spec = number_spread_spec(
         found.edges, found.counts, title=title, value_name=value_name, counted=counted, log_counts=scene.log_counts
     )
     alt = say(

@@ -13,13 +13,17 @@ from functools import partial
 
 import numpy as np
 
-import charts
 from charts.bands import place_in_bands
 from charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
+from charts.candidates import candidates_spec
 from charts.perplexity import HOW_TO_READ as HOW_TO_READ_PERPLEXITY
+from charts.perplexity import perplexity_spec
 from charts.piece_losses import HOW_TO_READ as HOW_TO_READ_LOSSES
+from charts.piece_losses import piece_losses_spec
 from charts.shift import HOW_TO_READ as HOW_TO_READ_SHIFT
+from charts.shift import shift_spec
 from charts.two_texts import HOW_TO_READ as HOW_TO_READ_TEXTS
+from charts.two_texts import two_texts_spec
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Greedy, Query
 from transformer.runs.teacher_forcing import Score, judge
@@ -107,7 +111,7 @@ JUDGED = FORCING.part("", FORCING.title, scene)
 def shift(scene: Forced) -> Plot:
     """The right pieces as they are read, above the same as they are to be predicted; a click means a place."""
     score, n = scene.score, len(scene.score)
-    figure = charts.shift_spec(
+    figure = shift_spec(
         score.reads,
         score.pieces,
         score.losses.tolist(),
@@ -133,7 +137,7 @@ def texts(scene: Forced) -> Plot | None:
     score, trace = scene.score, scene.run.trace
     if score.parting is None:
         return None
-    figure = charts.two_texts_spec(
+    figure = two_texts_spec(
         (say("reference"), say("own output")),
         (score.pieces, trace.tgt_pieces),
         (score.probabilities.tolist(), scene.own.tolist()),
@@ -166,7 +170,7 @@ def candidates(scene: Forced) -> Plot:
         ids = [*ids, score.ids[place]]
         probabilities = [*probabilities, float(score.probabilities[place])]
         ranks = [*ranks, int(score.ranks[place])]
-    spec = charts.candidates_spec(
+    spec = candidates_spec(
         [score.vocabulary[i] for i in ids],
         probabilities,
         ids=ids,
@@ -217,7 +221,7 @@ def _sees(scene: Forced) -> Iterator[str]:
 def losses(scene: Forced) -> Plot:
     """The loss of each right piece; a click means a place."""
     score = scene.score
-    spec = charts.piece_losses_spec(
+    spec = piece_losses_spec(
         score.pieces,
         score.losses.tolist(),
         places=range(len(score)),
@@ -238,7 +242,7 @@ def losses(scene: Forced) -> Plot:
 def perplexity(scene: Forced) -> Plot:
     """The perplexity of each right piece, and of all up to each; a click means a place."""
     score = scene.score
-    spec = charts.perplexity_spec(
+    spec = perplexity_spec(
         score.pieces,
         score.perplexities.tolist(),
         score.running_perplexity.tolist(),

@@ -5,10 +5,10 @@ from typing import Final, NoReturn
 
 from transformer.checkpoint.listing import Entry
 from ui.frame.source_box import head
+from ui.runs.open_run import publish_unopened
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import session
-from ui.state.link import Link
 from words import say, say_n
 
 PAGE: Final = "open"
@@ -27,16 +27,5 @@ def ask(entry: Entry, title: str, asked: int) -> NoReturn:
     )
     st.info(drawing.plain(said), icon=MORE)
     menu.link(PAGE, say("Answer the questions"), replace(session.asked(), revision=""), icon=MORE)
-    publish()
+    publish_unopened()
     st.stop()
-
-
-def publish() -> None:
-    """Write the address of a page that has opened nothing, and have the menu lead on with what is chosen."""
-    link = replace(session.asked(), revision="")
-    own, bare = session.left_out()
-    plain = replace(link, model="")
-    if link.model == bare and not link.answers and (own == bare or plain == Link()):
-        link = plain
-    session.publish(link)
-    menu.carry(link)

@@ -56,7 +56,7 @@ def checkpoint_or_maps(
 ) -> Checkpoint | LabelledMaps:
     """`sidebar` for a page that can draw given maps, too."""
     entry = chosen_entry(title)
-    if entry.holds == "maps":
+    if not sources.has_model(entry):
         return _open_maps(entry.name, title)
     checkpoint = _open(entry, title)
     for blocks in page_blocks():

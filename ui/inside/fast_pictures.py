@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-import charts
-from charts.tiles import BlockRow
+from charts.tiles import BlockRow, cache_blocks_spec, cache_places_spec, tile_output_spec, tile_scores_spec
 from transformer.analysis import paged
 from transformer.analysis.one_weight import Walk, place, sites, walk
 from transformer.analysis.paged import Block
@@ -120,7 +119,7 @@ FAST = INSIDE.part("fast", say("Speed-ups"), open_fast)
 def scores(o: Fast) -> Plot:
     """The scores of the row in tiles, with the largest one so far."""
     w, tile, n = o.walk, o.tiles[o.at], len(o.tiles)
-    spec = charts.tile_scores_spec(
+    spec = tile_scores_spec(
         w.masked,
         o.axes.keys,
         [(one.end, one.peak) for one in o.tiles[: o.at + 1]],
@@ -189,7 +188,7 @@ def _apart(one: np.ndarray, other: np.ndarray) -> float:
 def output(o: Fast) -> Plot:
     """The head's output after the tile, and as it is in the end."""
     tile = o.tiles[o.at]
-    spec = charts.tile_output_spec(
+    spec = tile_output_spec(
         tile.output,
         o.walk.head_out,
         title=say("The head's output after tile {tile} of {n}", tile=o.at + 1, n=len(o.tiles)),
@@ -224,7 +223,7 @@ def blocks(o: Fast) -> Plot | None:
         here = newest - one.first
         rows.append(BlockRow(_name(number, one, len(o.texts)), one.first, [trace.vocabulary[i] for i in one.ids],
                              here if 0 <= here < len(one.ids) else None))  # fmt: skip
-    spec = charts.cache_blocks_spec(rows, size, title=say("Blocks of the KV cache at step {step}", step=step + 1))
+    spec = cache_blocks_spec(rows, size, title=say("Blocks of the KV cache at step {step}", step=step + 1))
     alt = say_n("{n} block of the KV cache, with the tokens that it holds at step {step}.",
                 "{n} blocks of the KV cache, with the tokens that they hold at step {step}.", len(o.blocks),
                 step=step + 1)  # fmt: skip
@@ -264,7 +263,7 @@ def places(o: Fast) -> Plot | None:
     filled, each = sum(len(one.ids) for one in o.blocks), sum(map(len, o.texts))
     names = [say("Blocks of {n}", n=size), say("Room for {n:,}", n=config.max_len)]
     empty = [paged.empty_places(o.blocks, size=size), len(o.texts) * config.max_len - each]
-    spec = charts.cache_places_spec(
+    spec = cache_places_spec(
         names,
         [filled, each],
         empty,

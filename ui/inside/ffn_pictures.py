@@ -10,8 +10,17 @@ from typing import Final
 
 import numpy as np
 
-import charts
-from charts.neurons import HOW_TO_READ_ACTIVE, HOW_TO_READ_HISTOGRAM, HOW_TO_READ_SHARES
+from charts.neurons import (
+    HOW_TO_READ_ACTIVE,
+    HOW_TO_READ_HISTOGRAM,
+    HOW_TO_READ_SHARES,
+    active_neurons_spec,
+    logit_effect_spec,
+    neuron_map_spec,
+    neuron_tokens_spec,
+    pre_activations_spec,
+    silent_shares_spec,
+)
 from transformer.analysis import neurons
 from transformer.analysis.neurons import Effect
 from transformer.model.anatomy import StackName, anatomy
@@ -115,7 +124,7 @@ def shares(o: OpenLayer) -> Plot:
     counted = say("share of activations within {near:g} of 0", near=neurons.NEAR_ZERO)
     if o.kind == "relu":
         counted = say("share of zeros")
-    spec = charts.silent_shares_spec(
+    spec = silent_shares_spec(
         o.shares,
         o.pieces,
         marked=(o.layer, o.token),
@@ -159,7 +168,7 @@ def histogram(o: OpenLayer) -> Plot:
     found = neurons.histogram(o.before, o.token)
     x = np.union1d(np.linspace(found.edges[0], found.edges[-1], POINTS), [-1e-6, 0.0, 1e-6])  # a ReLU's slope jumps
     values, slopes = neurons.curve(o.kind, x)
-    spec = charts.pre_activations_spec(
+    spec = pre_activations_spec(
         found.edges,
         found.everywhere,
         found.here,
@@ -184,7 +193,7 @@ def active(o: OpenLayer) -> Plot:
     """The most active neurons at the chosen token; a click means one."""
     listed = neurons.most_active(o.after[o.token], MOST_LISTED)
     activation = o.after[o.token, listed]
-    spec = charts.active_neurons_spec(
+    spec = active_neurons_spec(
         listed.tolist(), activation, o.before[o.token, listed], np.abs(activation) * o.written[listed],
         chosen=o.neuron, title=say("Most active neurons at {token}", token=o.whose), colour=o.side,
     )  # fmt: skip
@@ -198,7 +207,7 @@ def active(o: OpenLayer) -> Plot:
 def by_token(o: OpenLayer) -> Plot:
     """The chosen neuron at each token; a click means a token."""
     n, neuron = len(o.pieces), o.neuron
-    spec = charts.neuron_tokens_spec(
+    spec = neuron_tokens_spec(
         o.after[:, neuron], o.before[:, neuron], o.pieces, chosen=o.token, colour=o.side, token_axis=AXES[o.side],
         title=say("What drives neuron {neuron} of layer {layer}", neuron=neuron + 1, layer=o.layer + 1),
     )  # fmt: skip
@@ -239,7 +248,7 @@ def _writes(o: OpenLayer) -> Iterator[str]:
 def neuron_map(o: OpenLayer) -> Plot:
     """Neurons at each token; a click means a token and a neuron."""
     listed, n, layer = neurons.most_active_anywhere(o.after, MOST_MAPPED).tolist(), len(o.pieces), o.layer + 1
-    spec = charts.neuron_map_spec(
+    spec = neuron_map_spec(
         o.after[:, listed], listed, o.pieces, token_axis=AXES[o.side], colour=o.side,
         marked=(o.token, listed.index(o.neuron) if o.neuron in listed else None),
         title=say("The {n} most active neurons of layer {layer} anywhere in this sentence", n=len(listed),
@@ -262,7 +271,7 @@ def effect(o: OpenLayer) -> Plot | None:
         return None
     (found, own), vocabulary, neuron = o.effect, o.run.trace.vocabulary, o.neuron + 1
     ids = [*found.raised.tolist(), *found.lowered.tolist()[::-1]]
-    spec = charts.logit_effect_spec(
+    spec = logit_effect_spec(
         [vocabulary[i] for i in ids],
         [*found.raised_by.tolist(), *found.lowered_by.tolist()[::-1]],
         ids,

@@ -6,8 +6,7 @@ Knows nothing of Streamlit.
 from dataclasses import dataclass
 from typing import Final
 
-import charts
-from charts.lens import Depth
+from charts.lens import Depth, lens_curves_spec, lens_map_spec, lens_table_spec
 from transformer.analysis.logit_lens import Lens, logit_lens, paths
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
@@ -78,7 +77,7 @@ def table(o: OpenLens) -> Plot | None:
     ids = lens.top_ids[:, step]  # [depth, place]
     n_depths, n = ids.shape
     reads = trace.row_label(trace.row_of(step)).reads
-    spec = charts.lens_table_spec(
+    spec = lens_table_spec(
         depths_of(lens),
         [[trace.vocabulary[i] for i in row] for row in ids.tolist()],
         lens.top_probs[:, step],
@@ -97,7 +96,7 @@ def curves(o: OpenLens) -> Plot | None:
     if o.run.looking.covered or not o.run.trace.n_steps:
         return None
     piece = o.run.trace.tgt_pieces[step]
-    spec = charts.lens_curves_spec(
+    spec = lens_curves_spec(
         depths_of(lens),
         probability=lens.prob[:, step],
         rank=lens.rank[:, step],
@@ -151,7 +150,7 @@ def lens_map(o: OpenLens) -> Plot | None:
         return None
     depths, found, lens = depths_of(o.lens), paths(o.lens.rank), o.lens
     measure = COLOUR_NAMES[o.run.view.of(InsideLook).lens_colour]
-    spec = charts.lens_map_spec(
+    spec = lens_map_spec(
         depths,
         o.run.looking.row_labels()[first_row : first_row + n_steps],
         probability=lens.prob[:, :n_steps],

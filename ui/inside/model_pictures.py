@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from typing import Final
 
-import charts
-from charts.diagram import Stack
+from charts.costs import cost_curves_spec, cost_shares_spec
+from charts.diagram import Stack, model_diagram_spec, with_links
 from charts.theme import Spec
 from transformer.analysis import costs
 from transformer.analysis.costs import Holding, Part
@@ -137,7 +137,7 @@ def diagram(o: OpenModel) -> Plot:
     """The diagram of the model; a click means a block."""
     parts, name = anatomy(o.config), o.run.checkpoint.name
     figure = _figure(o.one, one_layer if o.run.view.of(InsideLook).fold else few_layers, name)
-    spec = charts.with_links(figure, o.links)
+    spec = with_links(figure, o.links)
     return Plot(spec=spec, alt=_in_a_sentence(name, parts), clicked=partial(_block_of, places=frozenset(o.blocks)))
 
 
@@ -149,7 +149,7 @@ def _stacks(one: Sized, grouping: Grouping) -> tuple[Stack, ...]:
 @lru_cache(maxsize=KEPT)
 def _figure(one: Sized, grouping: Grouping, name: str) -> Spec:
     """The diagram without links."""
-    return charts.model_diagram_spec(*_stacks(one, grouping), title=say("The loaded model: {name}", name=name))
+    return model_diagram_spec(*_stacks(one, grouping), title=say("The loaded model: {name}", name=name))
 
 
 def _block_of(click: Click, places: frozenset[str]) -> str | None:
@@ -179,7 +179,7 @@ def shares(o: OpenModel) -> Plot:
     """Each component's share of parameters, and of multiply-adds at the chosen length."""
     held, done, n = o.held, o.at_n, o.n
     parts = [part for part in costs.PARTS if held[part].parameters or done[part]]
-    spec = charts.cost_shares_spec(
+    spec = cost_shares_spec(
         [named(part, o.config)[0] for part in parts],
         [held[part].parameters for part in parts],
         [done[part] for part in parts],
@@ -197,7 +197,7 @@ def curves(o: OpenModel) -> Plot:
     config, last, crossing = o.config, furthest(o.config), costs.overtakes(o.config)
     counted = sorted({round(2 ** (step / 4)) for step in range(61) if 2 ** (step / 4) < last} | {o.n, last})
     counts = [_at_length(config, one) for one in counted]
-    spec = charts.cost_curves_spec(
+    spec = cost_curves_spec(
         counted,
         {name: [count[group] for count in counts] for group, name in _GROUPS.items()},
         quadratic=[count["maps"] for count in counts],

@@ -9,8 +9,7 @@ from typing import Final
 
 import numpy as np
 
-import charts
-from charts.neighbours import KIND_NAMES, MapPoint
+from charts.neighbours import KIND_NAMES, MapPoint, neighbour_bars_spec, piece_map_spec
 from charts.neighbours import Kind as Origin
 from charts.theme import Colour
 from transformer.analysis import neighbours
@@ -173,7 +172,7 @@ def bars(o: Chosen) -> Plot | None:
     if not len(found.ids):
         return None
     pieces = [name(i) for i in found.ids.tolist()]
-    spec = charts.neighbour_bars_spec(
+    spec = neighbour_bars_spec(
         pieces, found.ids.tolist(), found.cosine, found.distance, by=o.by, colour=o.book.colour,
         title=say("Nearest to {piece}", piece=o.piece),
     )  # fmt: skip
@@ -247,7 +246,7 @@ def piece_map(o: Chosen) -> Plot:
     note = ""
     if len(kinds) > len(shown):
         note = say("{n} of the sentence's {count} different pieces", n=len(shown), count=len(kinds))
-    spec = charts.piece_map_spec(points, shares=found.plane.shares, chosen=o.id, note=note, title=piece_map.title)
+    spec = piece_map_spec(points, shares=found.plane.shares, chosen=o.id, note=note, title=piece_map.title)
     counts = [
         say("{n} {where}", n=sum(point.kind == kind for point in points), where=where)
         for kind, where in KIND_NAMES.items()

@@ -8,10 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-import charts
 from charts.embedding import embedding_rows_spec
 from charts.lens import Depth
-from charts.stream import HOW_TO_READ_KEPT, HOW_TO_READ_NORMS, HOW_TO_READ_SIZE
+from charts.stream import (
+    HOW_TO_READ_KEPT,
+    HOW_TO_READ_NORMS,
+    HOW_TO_READ_SIZE,
+    norm_effect_spec,
+    stream_added_spec,
+    stream_lines_spec,
+)
 from transformer.analysis import stream
 from transformer.analysis.stream import Normed, Place, Stream
 from transformer.model.anatomy import StackName
@@ -81,7 +87,7 @@ def size(o: OpenStream) -> Plot:
     """How large the stream is at each depth."""
     alt = say("Root mean square of the vectors of {n} tokens, by depth in the {stack}; {token} is chosen.",
               n=len(o.pieces), stack=STACK_NAMES[o.stack], token=o.whose)  # fmt: skip
-    spec = charts.stream_lines_spec(
+    spec = stream_lines_spec(
         depths(o.measured.places), o.measured.size, o.pieces, chosen=o.chosen, title=size.title,
         value_name=say("root mean square"), limits=None, colour=o.side,
     )  # fmt: skip
@@ -95,7 +101,7 @@ def kept(o: OpenStream) -> Plot:
               "by depth in the {stack}; {token} is chosen.", n=len(o.pieces), stack=STACK_NAMES[o.stack],
               token=o.whose)  # fmt: skip
     least = min(0.0, float(np.nan_to_num(o.measured.kept).min()) - 0.05)
-    spec = charts.stream_lines_spec(
+    spec = stream_lines_spec(
         depths(o.measured.places), o.measured.kept, o.pieces, chosen=o.chosen, title=kept.title,
         value_name=say("cosine"), limits=(least, 1.05), colour=o.side,
     )  # fmt: skip
@@ -106,7 +112,7 @@ def kept(o: OpenStream) -> Plot:
 def added(o: OpenStream) -> Plot:
     """What each sub-layer adds to the stream of the chosen token."""
     measured = o.measured
-    spec = charts.stream_added_spec(
+    spec = stream_added_spec(
         depths(measured.sublayers),
         measured.before[:, o.chosen],
         measured.added[:, o.chosen],
@@ -128,7 +134,7 @@ def norm(o: OpenStream) -> Plot | None:
     if not o.norms:
         return None
     found = o.normed
-    spec = charts.norm_effect_spec(
+    spec = norm_effect_spec(
         o.pieces,
         means=(found.mean_before, found.mean_after),
         deviations=(found.deviation_before, found.deviation_after),

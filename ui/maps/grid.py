@@ -9,9 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-import charts
 from charts.following import HOW_TO_READ as HOW_TO_READ_MARK
-from charts.grid import HOW_TO_READ, HOW_TO_READ_CLOSED, follow_in_tiles, tile_at
+from charts.grid import HOW_TO_READ, HOW_TO_READ_CLOSED, follow_in_tiles, grid_spec, tile_at
 from charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from charts.packing import Blocks, block_size, open_blocks, pooled
 from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
@@ -122,7 +121,7 @@ def _figure(run: Drawn, kind: Kind, of: Sides, *, large: bool) -> Spec:
     maps, allowed = _maps(run, kind, of, most_cells=size["most_cells"])
     name, (n_layers, n_heads) = KIND_NAMES[kind], run.looking.trace.maps(kind).shape[:2]
     sized = say("{attention}: {layers} layers × {heads} heads", attention=name, layers=n_layers, heads=n_heads)
-    return charts.grid_spec(
+    return grid_spec(
         maps,
         queries=of.queries,
         keys=of.keys,

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import charts
 from charts.following import follow_steps
-from charts.heatmap import HOW_TO_READ_CLOSED
+from charts.heatmap import HOW_TO_READ_CLOSED, heatmap_spec
 from charts.prompt import part_map
 from charts.tables import CLOSED
 from charts.theme import Spec
@@ -47,7 +46,7 @@ class SeenMap:
         rows_sum_to_one: bool = True,
     ) -> Spec:
         """The figure."""
-        return charts.heatmap_spec(
+        return heatmap_spec(
             self.weights,
             queries=self.sides.queries,
             keys=self.sides.keys,

@@ -10,9 +10,8 @@ from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 
-import charts
-from charts.contributions import HOW_TO_READ_BARS, HOW_TO_READ_MAP, Bar
-from charts.credit import Column
+from charts.contributions import HOW_TO_READ_BARS, HOW_TO_READ_MAP, Bar, contribution_bars_spec, contribution_map_spec
+from charts.credit import Column, piece_credit_spec
 from transformer.analysis.attribution.asked import Asked, ask
 from transformer.analysis.attribution.gradients import Integrated, input_times_gradient
 from transformer.analysis.attribution.hiding import Hiding
@@ -103,7 +102,7 @@ def pieces(scene: Owed) -> Plot:
     names, step, columns = pieces_of(run), run.view.step + 1, _columns(scene)
     target = run.trace.tgt_pieces[run.view.step]
     title = say("Step {step}: contribution of each piece to {piece}", step=step, piece=target)
-    spec = charts.piece_credit_spec(names, columns, title=title, piece_axis=say("Piece"))
+    spec = piece_credit_spec(names, columns, title=title, piece_axis=say("Piece"))
     alt = say(
         "For each of {n} pieces, {m} measures of its contribution to step {step}. The table has the same numbers.",
         n=len(names),
@@ -175,7 +174,7 @@ LOGIT = MATTERS.part("logit", say("Logit"), open_logit, asks=True)
 def parts(scene: Logit) -> Plot:
     """The parts by layer and component; a click looks at a head."""
     run, grid = scene.run, scene.grid
-    spec = charts.contribution_map_spec(
+    spec = contribution_map_spec(
         grid.values,
         rows=grid.rows,
         columns=grid.columns,
@@ -218,7 +217,7 @@ def bars(scene: Logit) -> Plot:
     if rest:
         others = say_n("{n} other", "{n} others", len(rest))
         bars.append(Bar(others, others, float(values[rest].sum())))
-    figure = charts.contribution_bars_spec(bars, title=say("The largest parts"), every=every)
+    figure = contribution_bars_spec(bars, title=say("The largest parts"), every=every)
     alt = say("The {n} parts that raise or lower the logit most, starting with {part}.",
               n=min(MOST_BARS, len(order)), part=bars[0].name)  # fmt: skip
     return Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS, clicked=partial(_head_at, place_of, heads))

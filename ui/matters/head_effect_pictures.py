@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-import charts
 from charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
-from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at
+from charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
+from charts.statistics import row_measure_spec
 from charts.theme import capitalised
 from glassformer.extensions.effects.effects_look import EffectsLook
 from transformer.analysis.head_effects import HeadEffects, head_effects
@@ -83,7 +83,7 @@ def effects(scene: Measured) -> Plot | None:
     signed, group = measure in SIGNED, size_of(run)
     read = [HOW_TO_READ, words.meaning, *[HOW_TO_READ_SIGNED] * signed, *[HOW_TO_READ_GROUPS] * (group > 1)]
     return Plot(
-        spec=charts.head_effects_spec(
+        spec=head_effects_spec(
             blocks, title=words.title, value_name=words.unit, signed=signed, chosen=chosen, group=group
         ),
         alt=say(
@@ -128,7 +128,7 @@ def steps(scene: Measured) -> Plot | None:
         axis, now = say("Reads → predicts"), run.view.step
     words = WORDS[measure, measure != "vectors"]
     name = name_of(run.view.kind, layer, head)
-    spec = charts.row_measure_spec(
+    spec = row_measure_spec(
         numbers[: len(labels)],
         labels,
         title=say("Change at each step without {head}", head=head_name(layer, head))

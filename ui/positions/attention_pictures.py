@@ -8,9 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-import charts
-from charts.by_distance import Curve
-from charts.rotations import Turns
+from charts.by_distance import Curve, distance_curves_spec, distance_map_spec
+from charts.rotations import Turns, rotation_map_spec, turning_circle_spec, turning_waves_spec
 from transformer.analysis.distance_bias import DistanceBias, distance_bias
 from transformer.analysis.rotations import Turning, even_product, turnings
 from transformer.checkpoint.load import Checkpoint
@@ -129,7 +128,7 @@ def rotations(shown: Shown) -> Plot | None:
     step = -(-shown.count * turning.n_pairs // MOST_CELLS)
     pairs = list(range(0, turning.n_pairs, step))
     fewer = say("{n} of {all:,} pairs, evenly spread", n=len(pairs), all=turning.n_pairs) if step > 1 else ""
-    spec = charts.rotation_map_spec(
+    spec = rotation_map_spec(
         turning.angles(shown.count)[:, pairs],
         n_pairs=turning.n_pairs,
         pair=shown.pair,
@@ -160,7 +159,7 @@ def waves(shown: Shown) -> Plot | None:
     rotary, limits = shown.config.rotary, [(say("longest text"), shown.config.max_len)]
     if turning.scaled and rotary is not None and rotary.original_len:
         limits.append((say("longest text before the scaling"), rotary.original_len))
-    spec = charts.turning_waves_spec(lines, limits=limits, pair=shown.pair, title=waves.title)
+    spec = turning_waves_spec(lines, limits=limits, pair=shown.pair, title=waves.title)
     alt = say("How many positions each pair needs for one full turn, on a logarithmic axis.")
     return Plot(spec=spec, alt=alt, fit=True, clicked=place_below(turning.n_pairs))
 
@@ -182,7 +181,7 @@ def circle(shown: Shown) -> Plot | None:
             last=count - 1,
             end=shown.config.max_len - 1,
         )
-    spec = charts.turning_circle_spec(
+    spec = turning_circle_spec(
         float(turning.speeds[pair]), count, title=say("How each position turns pair {pair}", pair=pair), note=note
     )
     alt = say("Points on a circle: where each position turns the first unit vector of pair {pair}.", pair=pair)
@@ -196,7 +195,7 @@ def product(shown: Shown) -> Plot | None:
     if turning is None:
         return None
     values = np.cos(shown.distances * float(turning.speeds[pair]))
-    spec = charts.distance_curves_spec(
+    spec = distance_curves_spec(
         shown.distances,
         [Curve(say("pair {pair}", pair=pair), values)],
         title=say("Pair {pair}: dot product by distance", pair=pair),
@@ -213,7 +212,7 @@ def even(shown: Shown) -> Plot | None:
     turning, distances = shown.turns, shown.distances
     if turning is None:
         return None
-    spec = charts.distance_curves_spec(
+    spec = distance_curves_spec(
         distances,
         [Curve(say("all pairs weighted equally"), even_product(turning.speeds, distances))],
         title=say("Dot product of equal vectors by distance: {whose}", whose=shown.whose),
@@ -232,7 +231,7 @@ def bias_curves(shown: Shown) -> Plot | None:
     if shown.turning is not None:
         return None
     found, head = shown.bias, shown.head
-    spec = charts.distance_curves_spec(
+    spec = distance_curves_spec(
         found.distances,
         [
             Curve(say("head {number}", number=one + 1), values, strong=one == head, place=one)
@@ -255,7 +254,7 @@ def bias_map(shown: Shown) -> Plot | None:
     if shown.turning is not None:
         return None
     found = shown.bias
-    spec = charts.distance_map_spec(
+    spec = distance_map_spec(
         found.bias,
         found.distances,
         title=say("Bias of all heads: {whose}", whose=shown.whose),

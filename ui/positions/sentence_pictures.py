@@ -8,9 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-import charts
-from charts.by_distance import Curve
-from charts.embedding import HOW_TO_READ_ROWS, Strengths
+from charts.by_distance import Curve, distance_curves_spec, spreads_spec
+from charts.embedding import HOW_TO_READ_ROWS, Strengths, embedding_rows_spec, embedding_strengths_spec
 from transformer.analysis.distance_bias import Spreads, spreads
 from transformer.analysis.rotations import Turning, product_by_distance
 from transformer.analysis.stream import rms
@@ -176,7 +175,7 @@ def strengths(o: Start | InScores) -> Plot | None:
     """How large embedding, position and sum of each token are; a click means a token."""
     if not isinstance(o, Start):
         return None
-    spec = charts.embedding_strengths_spec(
+    spec = embedding_strengths_spec(
         o.pieces,
         [
             *(Strengths(name, rms(vectors)) for name, vectors in o.embeddings),
@@ -201,7 +200,7 @@ def rows(o: Start | InScores) -> Plot | None:
         return None
     position, piece = say("position, p = {p}", p=o.chosen), o.pieces[o.chosen]
     vectors = [*o.embeddings, (position, o.positions), (say("sum"), o.total)]
-    spec = charts.embedding_rows_spec(
+    spec = embedding_rows_spec(
         np.stack([values[o.chosen] for _, values in vectors]),
         [name for name, _ in vectors],
         title=say("Initial vector of token {n}, {piece}", piece=piece, n=o.chosen + 1),
@@ -219,7 +218,7 @@ def scores(o: Start | InScores) -> Plot | None:
     if not isinstance(o, InScores) or o.turning is None or o.score is None:
         return None
     distances, found, _ = o.score
-    spec = charts.distance_curves_spec(
+    spec = distance_curves_spec(
         distances,
         [Curve(say("same query, same key"), found)],
         title=say("Layer {layer}, head {head}: score by distance", layer=o.layer + 1, head=o.head + 1),
@@ -264,7 +263,7 @@ def bias_spreads(o: Start | InScores) -> Plot | None:
     if not isinstance(o, InScores) or o.turning is not None:
         return None
     found, layer = o.spreads, o.layer
-    spec = charts.spreads_spec(
+    spec = spreads_spec(
         found.content[layer],
         found.bias[layer],
         head=o.shown.view.head,

@@ -8,8 +8,16 @@ from functools import cached_property
 
 import numpy as np
 
-import charts
-from charts.positions import ErrorLine
+from charts.positions import (
+    ErrorLine,
+    position_curves_spec,
+    position_similarity_spec,
+    position_table_spec,
+    shift_errors_spec,
+    shift_points_spec,
+    similarity_by_distance_spec,
+    wavelengths_spec,
+)
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
 from transformer.checkpoint.load import Checkpoint
@@ -185,7 +193,7 @@ def whole(table: Table) -> Plot:
     fewer = ""
     if len(dims) < table.d_model:
         fewer = say("{n} of {all:,} dimensions, in evenly spread pairs", n=len(dims), all=table.d_model)
-    spec = charts.position_table_spec(
+    spec = position_table_spec(
         table.values[: table.count, dims],
         positions=range(table.count),
         dimensions=dims.tolist(),
@@ -218,7 +226,7 @@ def left_out(n: int, count: int, fewer: str) -> str:
 def curves(table: Table) -> Plot:
     """Some dimensions beside the formula's."""
     dims, lengths = list(table.dims), study.wavelengths(table.d_model)
-    spec = charts.position_curves_spec(
+    spec = position_curves_spec(
         table.values[: table.count, dims],
         study.formula(table.count, table.d_model)[:, dims],
         dimensions=dims,
@@ -244,7 +252,7 @@ def waves(table: Table) -> Plot | None:
     if found is None:
         return None
     n = min(len(table.values), MOST_MEASURED)
-    spec = charts.wavelengths_spec(
+    spec = wavelengths_spec(
         study.wavelengths(table.d_model), found.period, found.share, n_positions=n, title=waves.title
     )
     alt = say(
@@ -262,7 +270,7 @@ def waves(table: Table) -> Plot | None:
 def similarity(table: Table) -> Plot:
     """How much each position resembles each other."""
     step = -(-table.count // int(MOST_CELLS**0.5))
-    spec = charts.position_similarity_spec(
+    spec = position_similarity_spec(
         table.similar[::step, ::step],
         positions=range(0, table.count, step),
         title=say("Similarity of positions: {whose}", whose=table.whose),
@@ -278,7 +286,7 @@ def similarity(table: Table) -> Plot:
 def distance(table: Table) -> Plot:
     """The same by the distance of two positions."""
     found = table.by_distance
-    spec = charts.similarity_by_distance_spec(
+    spec = similarity_by_distance_spec(
         found.mean, found.low, found.high, title=distance.title, value_name=table.measure
     )
     alt = say(
@@ -308,7 +316,7 @@ def points(table: Table) -> Plot | None:
             "Only positions p from 0 to {last} are drawn, out of 0 to {end}.", last=MOST_DRAWN - 1, end=len(made) - 1
         )
     if table.follows:
-        spec = charts.shift_points_spec(
+        spec = shift_points_spec(
             after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title, angle=angle(table), note=note
         )
         alt = say(
@@ -319,7 +327,7 @@ def points(table: Table) -> Plot | None:
             shift=shift,
         )
         return Plot(spec=spec, alt=alt, fit=True)
-    spec = charts.shift_points_spec(
+    spec = shift_points_spec(
         after, made[:MOST_DRAWN, columns], pair=pair, shift=shift, title=title,
         held_out=table.fit.held_out[:MOST_DRAWN], unpaired=True, note=note,
     )  # fmt: skip
@@ -352,7 +360,7 @@ def errors(table: Table) -> Plot | None:
         work,
         nbytes=lambda lines: 8 * len(lines) * len(shifts),
     )
-    spec = charts.shift_errors_spec(
+    spec = shift_errors_spec(
         shifts, lines, shift=shift, log=turns, title=errors.title,
         y_title=say("Largest difference (log)") if turns else say("Relative error"),
     )  # fmt: skip

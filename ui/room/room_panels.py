@@ -15,7 +15,7 @@ from ui.server.registry import MOST_OF_CLIENT, OPENED_A_SECOND, ROOMS
 from ui.server.store import IDLE_SECONDS, MOST_ROOMS
 from ui.shared import drawing
 from ui.shared.door import st
-from ui.state import in_room, lesson, session
+from ui.state import apart, in_room, session
 from words import say
 
 TYPED = "room_typed"
@@ -127,7 +127,7 @@ def bar(page: str) -> None:
     if page == in_room.PROJECTOR:
         room_bar(code, key=BAR, role="viewer")
     elif taught is None:
-        at, in_lesson = f"{page}?{urlencode(st.query_params.to_dict())}", lesson.place() is not None
+        at, in_lesson = f"{page}?{urlencode(st.query_params.to_dict())}", apart.guidance().is_set
         line = partial(room_bar, code, key=BAR, role="student", on_teacher=_know_again, on_left=in_room.leave)
         line(vote=in_room.vote_given(), at=at, lesson=in_lesson)
     else:

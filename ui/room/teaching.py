@@ -12,7 +12,7 @@ from ui.server.registry import ROOMS
 from ui.server.room import Room
 from ui.shared.door import st
 from ui.shared.saving import Origin, saved
-from ui.state import in_room, language
+from ui.state import apart, in_room, language
 from words import say
 
 OWN, CHOICES, FEW, LOCKED, ENDED = "room_own", "room_choices", "room_few", "room_locked", "room_ended"
@@ -38,15 +38,13 @@ def draw(taught: Opened, public: Public) -> None:
     _voting(taught, public)
     with st.container(horizontal=True, gap="small"):
         wall = f"{in_room.PROJECTOR}?{in_room.PARAMETER}={taught.code}&{language.PRESENT}=1"
-        st.link_button(
-            say("Open the projector view"), f"{joining.base()}/{wall}", icon=":material/cast_for_education:"
-        )
+        st.link_button(say("Open the projector view"), f"{apart.base()}/{wall}", icon=":material/cast_for_education:")
         with st.popover(say("My own link"), icon=":material/key:"):
             st.markdown(
                 say("Anyone who opens this link can teach in this room. Do not share it or show it on the projector.")
             )
             own = f"{in_room.PAGE}?{in_room.PARAMETER}={taught.code}&{in_room.SECRET}={taught.secret}"
-            st.code(f"{joining.base()}/{own}", language=None)
+            st.code(f"{apart.base()}/{own}", language=None)
         save(ROOMS.record(taught), taught.code)
         st.button(say("End the room"), key="room_end", on_click=_end, icon=":material/close:")
 

@@ -25,8 +25,6 @@ from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.listing import Entry, Seen, Signature, listing, signature
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError, shown
-from transformer.files.files import FolderFiles
-from transformer.maps.npzfile import read_maps
 from transformer.model.anatomy import Kind
 from transformer.runs.by_layer import each_layer
 from transformer.runs.labelled_maps import LabelledMaps
@@ -150,24 +148,12 @@ def _moments(folder: str, root: str, sign: Signature) -> tuple[tuple[snapshots.M
     return snapshots.moments(Path(folder), inside=Path(root))
 
 
-def maps_there() -> dict[str, Entry]:
-    """The files of maps that can be opened, by name."""
-    return {entry.name: entry for entry in entries() if entry.error is None and entry.holds == "maps"}
-
-
 def open_maps(name: str) -> LabelledMaps:
-    """The maps of a file; read once, and again when it changes. Raises GlassformerError if none can be shown."""
-    entry = maps_there().get(name)
-    if entry is None:
-        raise QueryError("{name} is no longer a file of attention maps.", name=shown(name))
-    return _open_maps(str(entry.folder), str(entry.root), signature(entry.folder))
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _open_maps(file: str, root: str, sign: Signature) -> LabelledMaps:
-    path = Path(file)
-    with FolderFiles(Path(root), inside=Path(root)).open(path.name) as (content, size):
-        return read_maps(content, size, label=path.name)
+    """The maps of that name. Raises GlassformerError if none can be shown."""
+    for entry in entries():
+        if entry.name == name and entry.error is None and not sources.has_model(entry):
+            return sources.maps(entry)
+    raise QueryError("{name} is no longer a file of attention maps.", name=shown(name))
 
 
 def open_checkpoint(entry: Entry) -> Checkpoint:

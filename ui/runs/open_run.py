@@ -100,6 +100,17 @@ def publish(checkpoint: Checkpoint | LabelledMaps, link: Link | None = None, *, 
     menu.carry(link, shows_run=shows_run)
 
 
+def publish_unopened() -> None:
+    """Write the address of a page that has opened nothing, and have the menu lead on with what is chosen."""
+    link = replace(session.asked(), revision="")
+    own, bare = session.left_out()
+    plain = replace(link, model="")
+    if link.model == bare and not link.answers and (own == bare or plain == _PLAIN):
+        link = plain
+    session.publish(link)
+    menu.carry(link)
+
+
 def open_run(
     checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = MAIN, link: Link | None = None
 ) -> OpenRun | None:

@@ -11,6 +11,7 @@ from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import UnansweredError
 from transformer.extensions import provided
+from transformer.runs.labelled_maps import LabelledMaps
 from ui.state.link import Link
 from ui.state.view import Slot
 from words import Sentence
@@ -22,6 +23,7 @@ class Source:
     """One more place where models come from; each method does here what a source does that has nothing to say."""
 
     holds: str = ""  # `Entry.holds` of what it opens of the folders of checkpoints
+    has_models: bool = True  # False if what it opens are maps without a model
 
     def own(self) -> dict[str, Entry]:
         """What this session brought here and is still there, by name."""
@@ -42,6 +44,13 @@ class Source:
     def open(self, entry: Entry) -> Checkpoint:
         """Open it. Raises `UnansweredError` where something has to be answered first."""
         raise NotImplementedError
+
+    def maps(self, entry: Entry) -> LabelledMaps:
+        """Open one that holds no model; read once, and again when the file changes."""
+        raise NotImplementedError
+
+    def card(self, maps: LabelledMaps, name: str) -> None:
+        """Draw what is told of maps of its on the page of checkpoints."""
 
     def ask(self, entry: Entry, title: str, error: UnansweredError) -> NoReturn:
         """Say on a page what has to be answered first, and stop it; a title is not drawn yet."""
@@ -92,6 +101,19 @@ def at(name: str) -> Entry | None:
 def opens(entry: Entry) -> Source | None:
     """Who opens an entry; None for a checkpoint folder."""
     return next((one for one in sources() if one.opens(entry)), None)
+
+
+def has_model(entry: Entry) -> bool:
+    """Whether it is a model; False for maps alone."""
+    source = opens(entry)
+    return source is None or source.has_models
+
+
+def maps(entry: Entry) -> LabelledMaps:
+    """The maps of an entry that holds no model."""
+    source = opens(entry)
+    assert source is not None
+    return source.maps(entry)
 
 
 def opened(content_hash: str) -> Checkpoint | None:

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import charts
 from charts.hover import bold, on_lines
-from charts.piece_rows import MOST, Fate, PieceCell
+from charts.piece_rows import MOST, Fate, PieceCell, piece_rows_spec
 from charts.theme import literal, shortened
 from glassformer.extensions.drafts.drafts_look import DraftsLook
 from transformer.analysis.drafts import Drafted, How, Place, Round, draft_and_check, layers_there
@@ -115,7 +114,7 @@ def rounds(scene: Checked) -> Plot | None:
         return None
     rows = [(say("Round {n}", n=n + 1), _cells(scene, n, one)[first:end]) for n, one in here]
     return Plot(
-        spec=charts.piece_rows_spec(
+        spec=piece_rows_spec(
             rows,
             names=NAMES,
             columns=[
@@ -264,7 +263,7 @@ def few_bits(scene: Checked) -> Plot | None:
         return None
     width = min(MOST, len(own.ids) + _FURTHER, max(len(one.ids) for one in found))
     same = [one.bits for one in found[1:] if one.ids == own.ids]
-    spec = charts.piece_rows_spec(
+    spec = piece_rows_spec(
         [(bits_named(one.bits), _rounded_cells(one, pieces, width)) for one in found],
         names={"good": SAME, "replaced": OTHER},
         columns=[say("bits"), say("place"), say("piece"), say("probability"), say("verdict")],

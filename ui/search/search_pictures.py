@@ -9,13 +9,13 @@ from typing import Final
 
 import numpy as np
 
-import charts
 from charts.draws import HOW_TO_READ as HOW_TO_READ_DRAWS
-from charts.draws import Drawn
+from charts.draws import Drawn, draws_spec
 from charts.reshaped import HOW_TO_READ as HOW_TO_READ_RESHAPED
-from charts.reshaped import Shares, others_named
+from charts.reshaped import Shares, others_named, reshaped_spec
 from charts.search_marks import Leaf, Twig
 from charts.search_tree import HOW_TO_READ as HOW_TO_READ_TREE
+from charts.search_tree import search_tree_spec
 from transformer.analysis.draws import Draw, Outcome, draws, outcomes
 from transformer.analysis.reshaping import Reshaped, reshaped
 from transformer.analysis.search_tree import Node, SearchTree, search_tree
@@ -100,7 +100,7 @@ def tree(scene: Searched) -> Plot | None:
     beam, decode = isinstance(run.trace.query.decoding, Beam), run.checkpoint.tgt_tokenizer.decode
     up_to_step = run.view.of(SearchLook).rounds == "step" and not run.view.guess
     best_text = [decode(found.ids(place)) for place in found.standing(known)[:1]]
-    spec = charts.search_tree_spec(
+    spec = search_tree_spec(
         _twigs(scene),
         _leaves(scene),
         title=say_n(
@@ -217,7 +217,7 @@ def shares(scene: BeforeDraw) -> Plot:
     kept, whole = sum(found.cut[i] > 0 for i in ids), int((found.cut > 0).sum())
     rest = len(found.raw) - len(ids)
     return Plot(
-        spec=charts.reshaped_spec(
+        spec=reshaped_spec(
             [_row(scene, i) for i in ids],
             others=(rest, _others(found, ids, rest)),
             border=kept if whole == kept < len(ids) else None,
@@ -329,7 +329,7 @@ def drawn(scene: Outputs) -> Plot:
     ]
     several = len(scene.every) > MOST_BARS
     chosen = scene.chosen if scene.chosen in range(len(rows)) else None
-    spec = charts.draws_spec(
+    spec = draws_spec(
         rows,
         title=say("The most frequent outputs in {n} draws", n=scene.n)
         if several

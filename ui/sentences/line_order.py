@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from glassformer.extensions.corpus.corpus_look import LineOrder, Listed
+from glassformer.extensions.sentences.sentences_look import LineOrder, Listed
 from transformer.analysis.many import LineResult
 from words import say
 

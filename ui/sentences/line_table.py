@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from glassformer.extensions.corpus.corpus_look import CorpusLook, Listed
+from glassformer.extensions.sentences.sentences_look import Listed, SentencesLook
 from transformer.analysis.line_table import columns
 from transformer.analysis.many import LineResult
 from ui.runs.open_run import REVISION_LENGTH
@@ -93,7 +93,7 @@ def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]
 def _rows(found: Sequence[LineResult]) -> None:
     numbers = [one.line.number for one in found]
 
-    chosen = session.view().of(CorpusLook).line
+    chosen = session.view().of(SentencesLook).line
     opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
     cells = columns(found, ordered=False)
     button = drawing.opening(OPEN, say("Line"), numbers, open_line, type="tertiary", width=_OPEN_WIDTH)
@@ -150,7 +150,7 @@ _WITH_REFERENCE: Final = "forcing"  # what there is to see needs one
 
 def opened(file: SentenceFile, results: Sequence[LineResult]) -> None:
     """Draw the line that the view names, if it is there."""
-    line = session.view().of(CorpusLook).line
+    line = session.view().of(SentencesLook).line
     one = None if line is None else next((one for one in results if one.line.number == line + 1), None)
     if one is None:
         return

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import charts
-from charts.sentences import HOW_TO_READ_POINTS, HOW_TO_READ_SPREAD
-from glassformer.extensions.corpus.corpus_look import CorpusLook
+from charts.sentences import HOW_TO_READ_POINTS, HOW_TO_READ_SPREAD, line_points_spec, line_spread_spec
+from glassformer.extensions.sentences.sentences_look import SentencesLook
 from transformer.analysis.line_table import Summary, summary
 from transformer.analysis.many import LineResult
 from ui.shared import drawing, page_style
@@ -99,9 +98,9 @@ def _points(results: Sequence[LineResult], against: _Measure) -> None:
     both = [
         (x, y, one) for one in results if (x := _LOG_PROB.of(one)) is not None and (y := against.of(one)) is not None
     ]
-    line = session.view().of(CorpusLook).line
+    line = session.view().of(SentencesLook).line
     drawing.chart(
-        charts.line_points_spec(
+        line_points_spec(
             np.array([x for x, _, _ in both]),
             np.array([y for _, y, _ in both]),
             [one.line.source for *_, one in both],
@@ -128,7 +127,7 @@ def open_line(number: int) -> None:
 def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
     values = np.array([value for one in results if (value := measure.of(one)) is not None])
     drawing.chart(
-        charts.line_spread_spec(values, name=measure.name, title=measure.spread),
+        line_spread_spec(values, name=measure.name, title=measure.spread),
         key=SPREAD,
         alt=say(
             "{title}: {n:,} lines, from {low:.2f} to {high:.2f}, half of them below {middle:.2f}.",

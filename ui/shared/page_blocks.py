@@ -77,7 +77,7 @@ class PageBlocks:
         """Below an `OpenRun` on its `Page` of `ui.runs.picture`."""
 
     def about(self, subject: object) -> None:
-        """Below what a page shows of a thing of an extension, such as a training; told apart by its class."""
+        """Below what a page shows of a thing, such as measures of heads or a training; told apart by its class."""
 
 
 @cache

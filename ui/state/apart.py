@@ -3,7 +3,7 @@
 An extension's `address` names an `AddressPart`.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
@@ -55,51 +55,35 @@ class AddressPart:
 OF_LANGUAGE: Final = frozenset(language.NAMES)
 
 
-def _parts() -> Iterator[AddressPart]:
-    yield from provided("address")
+def parts() -> tuple[AddressPart, ...]:
+    """Those of all extensions."""
+    return provided("address")
 
 
 def begin() -> None:
     """Take it from the address; call it when a run begins."""
     language.begin()
-    for part in _parts():
+    for part in parts():
         part.begin()
 
 
 def beside(parameters: Mapping[str, str]) -> dict[str, str]:
     """A whole address: parameters of a link or of a step of a lesson, and what stands beside them."""
     whole = dict(parameters) | language.in_address()
-    for part in _parts():
+    for part in parts():
         whole |= part.beside(parameters)
     return whole
 
 
 def without(parameters: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     """The parameters of an address that are a link's."""
-    apart = OF_LANGUAGE.union(*(part.names for part in _parts()))
+    apart = OF_LANGUAGE.union(*(part.names for part in parts()))
     return {name: values for name, values in parameters.items() if name not in apart}
-
-
-def take_notes() -> tuple[str, ...]:
-    """What there is to say of the address, once."""
-    return tuple(note for part in _parts() for note in part.take_notes())
-
-
-def gave(parameters: Mapping[str, tuple[str, ...]]) -> None:
-    """Say that the session was set from a link."""
-    for part in _parts():
-        part.gave(parameters)
-
-
-def published(page: str, written: Mapping[str, str]) -> None:
-    """Say which link a page has drawn."""
-    for part in _parts():
-        part.published(page, written)
 
 
 def guidance() -> Guidance:
     """Who else says what the session looks at, by any extension."""
-    found = [part.guidance() for part in _parts()]
+    found = [part.guidance() for part in parts()]
     return Guidance(
         follows=any(one.follows for one in found),
         leads=any(one.leads for one in found),

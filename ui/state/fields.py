@@ -287,9 +287,9 @@ def declared(record: type) -> tuple[Declared, ...]:
 
 
 def read_fields(fields: Iterable[Declared], reader: Reader) -> dict[str, Any]:
-    """The fields that an address says, by name; what is wrong is put right and noted in the reader."""
-    found = {one.name: one.spelling.read(reader, one.spelling.name, one.words) for one in fields}
-    return {name: value for name, value in found.items() if value is not None}
+    """The fields that an address says, but for defaults; what is wrong is put right and noted in the reader."""
+    found = [(one, one.spelling.read(reader, one.spelling.name, one.words)) for one in fields]
+    return {one.name: value for one, value in found if value is not None and value != one.default}
 
 
 def write_fields(values: Iterable[tuple[Declared, Any]]) -> dict[str, object]:

@@ -131,8 +131,9 @@ def begin(page: str) -> None:
     """Take over the address if it changed from outside; call it once, before any widget of the page."""
     apart.begin()
     _take_over(page, apart.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params}))
-    for note in apart.take_notes():
-        add_note(note)
+    for part in apart.parts():
+        for note in part.take_notes():
+            add_note(note)
 
 
 def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
@@ -160,7 +161,8 @@ def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
     apply(link)
     tried = tuple(dict.fromkeys((*link.tried, *known[1])))[-branches.MOST :]
     stand(MAIN, branches=(known[0], tried), notes=notes)
-    apart.gave(parameters)
+    for part in apart.parts():
+        part.gave(parameters)
     state[URL_OPENED] = True
     _wrote(parameters)
 
@@ -169,7 +171,8 @@ def publish(link: Link) -> None:
     """Write the address, if it says something else; call it at the end of a run that went well."""
     state = st.session_state
     written = write_link(link)
-    apart.published(state.get(URL_PAGE, ""), written)
+    for part in apart.parts():
+        part.published(state.get(URL_PAGE, ""), written)
     state[WHEN_WRITTEN] = _asked()
     if state.pop(PASSING, False):
         return

@@ -5,8 +5,9 @@ from functools import partial
 
 import numpy as np
 
-import charts
+from charts.candidates import candidates_spec
 from charts.piece_losses import HOW_TO_READ_HIDDEN as HOW_TO_READ_TURNS
+from charts.piece_losses import hidden_pieces_spec
 from transformer.model.anatomy import anatomy
 from ui.frame.sentence_stepper import Chosen
 from ui.runs.attempt import attempt
@@ -92,7 +93,7 @@ def _gap(run: OpenRun, gap: int, place: int) -> None:
         ids, ranks = [*ids, original], [*ranks, int(found.ranks[0])]
     probabilities = np.exp(found.log_probs[0, ids]).tolist()
     piece = run.trace.src_pieces[place]
-    figure = charts.candidates_spec(
+    figure = candidates_spec(
         [tokenizer.piece(i) for i in ids],
         probabilities,
         ids=ids,
@@ -128,7 +129,7 @@ def _turns(run: OpenRun, gap: int, place: int) -> None:
     if found is None:
         return
     tokenizer, key = run.checkpoint.src_tokenizer, run.key(TURNS)
-    figure = charts.hidden_pieces_spec(
+    figure = hidden_pieces_spec(
         [run.trace.src_pieces[one] for one in places],
         found.losses.tolist(),
         places=places,

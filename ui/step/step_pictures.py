@@ -12,11 +12,12 @@ from typing import Final
 
 import numpy as np
 
-import charts
 from charts.bars import HOW_TO_READ as HOW_TO_READ_ATTENTION
+from charts.bars import attention_bar_spec
 from charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
-from charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES
+from charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES, candidates_spec
 from charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
+from charts.curves import entropy_spec
 from charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
@@ -43,7 +44,7 @@ def candidates(run: Seen) -> Plot | None:
     listed = candidate_list(run.looking)
     how_to_read = HOW_TO_READ_CANDIDATES if listed.drawn_from is None else HOW_TO_READ_DRAWN
     return Plot(
-        spec=charts.candidates_spec(
+        spec=candidates_spec(
             listed.pieces,
             listed.probabilities,
             ids=listed.ids,
@@ -71,7 +72,7 @@ def candidates(run: Seen) -> Plot | None:
 def entropy(run: Seen) -> Plot:
     """How unsure the model was at each step, by the measure that is chosen; a click means a step."""
     n_steps, measure = run.looking.n_steps - int(run.looking.covered), MEASURES[run.view.of(StepLook).unsure]
-    spec = charts.entropy_spec(
+    spec = entropy_spec(
         _values(run.trace, run.view.of(StepLook).unsure)[:n_steps].tolist(),
         run.looking.row_labels()[run.trace.first_row :][:n_steps],
         step=run.view.step if run.view.step < n_steps else None,
@@ -89,7 +90,7 @@ def cross_row(run: Seen) -> Plot:
     drawn = seen_map(run, looking.kind)
     reads_source = looking.kind == "cross"
     return Plot(
-        spec=charts.attention_bar_spec(
+        spec=attention_bar_spec(
             drawn.weights[looking.row],
             drawn.sides.keys,
             title=say("Step {n} looks at the source: {whose}", n=n, whose=whose)

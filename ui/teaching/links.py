@@ -10,11 +10,11 @@ from typing import Final
 from urllib.parse import parse_qsl, urlsplit
 
 from transformer.checkpoint.load import Checkpoint
-from ui.room.joining import base
 from ui.shared import drawing, menu
 from ui.shared.cover import ALL, PART
 from ui.shared.door import st
 from ui.state import apart, covering, in_room, lesson, session
+from ui.state.apart import base
 from ui.state.lesson import Place
 from ui.state.link import Link, read_link, write_link
 from ui.state.view import View

@@ -6,10 +6,10 @@ from typing import Final
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.lessons import Lesson
-from ui.room.joining import base
 from ui.shared import drawing
 from ui.shared.door import st
 from ui.state import lesson, own_lessons, session
+from ui.state.apart import base
 from ui.state.language import current
 from ui.teaching import lesson_reference, links, planning
 from ui.teaching.sheets import written

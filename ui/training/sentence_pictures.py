@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-import charts
+from charts.heatmap import heatmap_spec
 from transformer.model.anatomy import EVERY_PART
 from ui.runs.grown import Growth, growth, hides
 from ui.runs.picture import Plot
@@ -44,7 +44,7 @@ def entropies(found: Growth) -> Plot | None:
         return None
     heads = [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
     steps = [moment.step for moment, _ in known]
-    spec = charts.heatmap_spec(
+    spec = heatmap_spec(
         shares.reshape(-1, count).astype(np.float32),
         queries=[say("{layer}.{head}", layer=layer + 1, head=head + 1) for layer, head in heads],
         keys=[f"{step:,}" for step in steps],

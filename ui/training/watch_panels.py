@@ -25,7 +25,7 @@ from ui.shared import choices, cover, drawing
 from ui.shared.choices import KEEP
 from ui.shared.door import here, st
 from ui.shared.effort import time_of
-from ui.state import in_room, session
+from ui.state import apart, session
 from ui.state.view import MAIN
 from ui.training import watch_choices, watch_keep, watch_pictures, watch_room
 from ui.training.training_pictures import TRAINING
@@ -274,7 +274,7 @@ def _follow(name: str, was_under_way: bool) -> None:
         st.rerun()  # the page once more, which then looks no longer
     now = training.progress()
     _where(training, seen, now)
-    if not in_room.current() or in_room.taught() is not None:  # in a room only its teacher may stop it
+    if not apart.guidance().follows:  # in a room only its teacher may stop it
         _steer(training, seen, name)
     watch_room.draw(training, is_under_way=seen.is_under_way)
     scene = watch_pictures.growing(training)

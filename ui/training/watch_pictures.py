@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import charts
+from charts.growing import growing_losses_spec
 from charts.theme import Spec
 from transformer.checkpoint.curve import load_curve
 from transformer.checkpoint.snapshots import Moment
@@ -62,7 +62,7 @@ WATCH: Final[Part[Any]] = TRAINING.part("watch", say("Watch it learn"), lambda r
 
 def losses(scene: Growing) -> Spec:
     """The loss in training and on the dev pairs, and how many outputs are right."""
-    return charts.growing_losses_spec(
+    return growing_losses_spec(
         scene.training, scene.dev, steps=scene.steps, exact=scene.exact, title=say("Loss so far")
     )
 

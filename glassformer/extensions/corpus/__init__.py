@@ -4,14 +4,16 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="corpus",
+    needs=("what_if", "sentences"),
+    charts={
+        "head_differences_spec": "charts.corpus_beside:head_differences_spec",
+        "joined_heads_spec": "charts.corpus_joined:joined_heads_spec",
+        "joined_spec": "charts.corpus_joined:joined_spec",
+        "measure_spread_spec": "charts.corpus:measure_spread_spec",
+    },
     pages="glassformer.extensions.corpus.pages:PAGES",
+    blocks="glassformer.extensions.corpus.blocks:BLOCKS",
     commands=(
-        Command(
-            50,
-            "sentences",
-            "run a file of sentences: output, log-probability, entropy, repetition, chrF of each",
-            "transformer.commands.sentences:add",
-        ),
         Command(
             80,
             "corpus",

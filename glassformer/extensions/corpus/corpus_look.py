@@ -1,4 +1,4 @@
-"""The own fields of the view of files of sentences and of corpus runs."""
+"""The own fields of the view of corpus runs; which line is looked at is `SentencesLook`'s."""
 
 from typing import Literal
 
@@ -8,18 +8,11 @@ Sought = Literal["any", "punctuation", "piece", "measure", "attends", "owes"]
 TextIn = Literal["source", "target", "output"]
 Lit = Literal["piece", "line", "near", "token"]
 PointsBy = Literal["side", "place", "group"]
-Listed = Literal["all", "unknown", "cut", "problem"]
-LineOrder = Literal["file", "chrf", "log_prob", "entropy", "ratio", "repeated", "unknown"]
-MAX_LINE = 10**9
 
 
 class CorpusLook(Look):
-    """What is looked at of files of sentences and of corpus runs."""
+    """What is looked at of corpus runs."""
 
-    line: int | None = place("line", MAX_LINE)  # A line of a file of sentences, from 0; None for none
-    listed: Listed = choice("listed", "all")  # which lines of it are listed
-    line_order: LineOrder = choice("order", "file")  # the worst first, where it is not that of the file
-    holding: str = text("holding", most=LONGEST_NAME)  # words that lines have
     corpus_panel: Literal["heads", "head", "search", "joined", "beside"] = choice(
         "corpus", "heads"
     )  # which part of the page

@@ -4,6 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="doctor",
+    needs=("importers", "what_if"),
     names={"examine": "transformer.doctor.examination:examine"},
     pages="glassformer.extensions.doctor.pages:PAGES",
     commands=(

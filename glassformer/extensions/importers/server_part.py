@@ -10,20 +10,15 @@ from ui.server.gate import Gate
 from ui.server.parts import ServerPart
 
 
-class ImportersServer(ServerPart):
-    """See the module."""
-
+class _ImportersServer(ServerPart):
     def inner(self, base: str) -> Sequence[Middleware]:
-        """What bounds uploads."""
         return [Middleware(Gate, base=base)]
 
     def start(self) -> None:
-        """Keep processes ready that look into files."""
         foreign_models.begin()
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Keep what is handed in."""
         return handed_in.kept()
 
 
-SERVER = ImportersServer()
+SERVER = _ImportersServer()

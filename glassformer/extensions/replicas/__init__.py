@@ -4,7 +4,7 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="replicas",
-    needs=("classroom",),
+    needs=("rooms",),
     stores="glassformer.extensions.replicas.room_store:chosen",
     server="glassformer.extensions.replicas.server_part:SERVER",
 )

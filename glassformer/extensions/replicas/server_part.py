@@ -13,27 +13,21 @@ from ui.server.parts import ServerPart
 from ui.server.registry import ROOMS
 
 
-class ReplicasServer(ServerPart):
-    """See the module."""
-
+class _ReplicasServer(ServerPart):
     def __init__(self) -> None:
         self._health, self._drain = Health(lambda: not ROOMS.away), 0.0
 
     def check(self) -> None:
-        """Begin the log; the seconds to wait in the end must be some."""
         logs.begin()
         self._drain = drain_seconds()
 
     def routes(self, base: str, origins: Callable[[], Collection[str]]) -> Sequence[BaseRoute]:
-        """Health, readiness and metrics."""
         return [*self._health.routes(base), *metrics.routes(base)]
 
     def outer(self, base: str) -> Sequence[Middleware]:
-        """What counts requests, those that are refused, too."""
         return [Middleware(metrics.Counting)]
 
     def start(self) -> None:
-        """Begin the log again, which the server has configured, and have Prometheus told what it is to know."""
         logs.begin()
         meter = metrics.meter()
         if meter is not None:
@@ -48,4 +42,4 @@ class ReplicasServer(ServerPart):
             yield
 
 
-SERVER = ReplicasServer()
+SERVER = _ReplicasServer()

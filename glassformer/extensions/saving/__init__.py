@@ -5,6 +5,8 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="saving",
     names={"compare": "transformer.runs.showing:compare"},
+    blocks="glassformer.extensions.saving.blocks:BLOCKS",
+    shows="transformer.runs.showing:show",
     commands=(
         Command(
             60,

@@ -4,7 +4,14 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="training",
-    names={"Curve": "transformer.checkpoint.curve:Curve", "load_curve": "transformer.checkpoint.curve:load_curve"},
+    needs=("what_if", "rooms", "doctor"),
+    charts={
+        "dev_scores_spec": "charts.training:dev_scores_spec",
+        "film": "glassformer.extensions.training.charts.film:film",
+        "film_spec": "glassformer.extensions.training.charts.film:film_spec",
+        "learning_rates_spec": "charts.training:learning_rates_spec",
+        "losses_spec": "charts.training:losses_spec",
+    },
     pages="glassformer.extensions.training.pages:PAGES",
     commands=(
         Command(
@@ -30,6 +37,7 @@ EXTENSION = Extension(
     sources="glassformer.extensions.training.source:SOURCE",
     parts="ui.attention.film:PART",
     blocks="glassformer.extensions.training.blocks:BLOCKS",
+    components={"moments": "moments/view.js"},
     server="glassformer.extensions.training.server_part:SERVER",
     looks="glassformer.extensions.training.training_look:TrainingLook",
 )

@@ -6,12 +6,9 @@ from ui.runs import own_trainings
 from ui.server.parts import ServerPart
 
 
-class TrainingServer(ServerPart):
-    """See the module."""
-
+class _TrainingServer(ServerPart):
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Keep the trainings."""
         return own_trainings.kept()
 
 
-SERVER = TrainingServer()
+SERVER = _TrainingServer()

@@ -17,7 +17,6 @@ from transformer.analysis.alignment import (
     best_sources,
     count_links,
     diagonal_sources,
-    merge_words,
     parse_links,
     piece_shares,
     with_means,
@@ -25,6 +24,7 @@ from transformer.analysis.alignment import (
 from transformer.analysis.alignment_scores import ROWS, score_alignment
 from transformer.analysis.gold import GoldPair, GoldSet, read_gold
 from transformer.analysis.spacing import SPACINGS, attached, attached_french, joined, usual_spacing
+from transformer.analysis.words import merge_words
 from transformer.errors import DataError
 
 REVERSE = Path(__file__).resolve().parents[3] / "checkpoints" / "reverse"

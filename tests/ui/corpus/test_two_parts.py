@@ -9,6 +9,7 @@ import pytest
 
 from charts.theme import figure_in
 from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.sentences.sentences_look import SentencesLook
 from tests.measured_corpus import measure
 from tests.pages.conftest import PAGES
 from tests.pages.conftest import open_page as open_page
@@ -176,7 +177,7 @@ def test_a_token_that_was_clicked_leads_to_its_row(page):
     assert f"[{rows['piece'][0]}]" in rows["around"][0]
     test.button(key="corpus_tokens_clear").click()
     test = test.run()
-    assert (view(test).of(CorpusLook).spot, view(test).of(CorpusLook).line) == ("", None)
+    assert (view(test).of(CorpusLook).spot, view(test).of(SentencesLook).line) == ("", None)
     assert not test.dataframe
 
 

@@ -1,6 +1,7 @@
 """What stands in an address beside a link takes no name that a link has."""
 
-from ui.state import covering, in_room, language, lesson
+from ui.state import apart, covering, in_room, language, lesson
+from ui.state.apart import AddressPart, Guidance
 from ui.state.link import Link, read_link, write_link
 from ui.state.view import parameters
 
@@ -19,3 +20,28 @@ def test_a_link_does_not_see_what_stands_beside_it():
     link, notes = read_link(dict.fromkeys(BESIDE, ("one",)))
     assert write_link(link) == write_link(Link())
     assert not notes
+
+
+class Part(AddressPart):
+    def __init__(self, name, **guidance):
+        self.names, self._guidance = (name,), Guidance(**guidance)
+
+    def beside(self, parameters):
+        return dict.fromkeys(self.names, "1")
+
+    def guidance(self):
+        return self._guidance
+
+
+def test_each_part_may_say_who_leads(monkeypatch):
+    parts = (Part("one", leads=True, bare={"model": "a"}), Part("two", is_set=True, types=False))
+    monkeypatch.setattr(apart, "provided", lambda _: parts)
+    expected = Guidance(leads=True, is_set=True, types=False, bare={"model": "a"})
+    assert apart.guidance() == expected
+    assert apart.without(dict.fromkeys(("one", "two", "src"), ("x",))) == {"src": ("x",)}
+
+
+def test_without_extensions_nobody_leads_and_nothing_is_beside(monkeypatch):
+    monkeypatch.setattr(apart, "provided", lambda _: ())
+    assert apart.guidance() == Guidance()
+    assert apart.beside({"src": "a"}) == {"src": "a"}

@@ -1,5 +1,5 @@
 // @ts-check
-// Lays out the tiles of a film (`charts/film.py`) for the room there is: as many in a row as it holds, in rows of like
+// Lays out the tiles of a film (`film.py` of the charts of trainings) for the room there is: as many in a row as it holds, in rows of like
 // length. What Python sends is laid out for a sheet of paper.
 
 import { decoded } from "./numbers.js";

@@ -1,9 +1,9 @@
 """A model of another program: what was understood of it, what is asked, a sentence to try, and the way on."""
 
-from ui.frame.foreign_page import publish
 from ui.frame.sidebar import chosen_entry
 from ui.frame.source_box import head
 from ui.open import file_choice, handing_in, kept_import, questions, report, trying
+from ui.runs.open_run import publish_unopened
 from ui.shared.door import st
 from ui.state import session
 from words import say
@@ -21,7 +21,7 @@ top = st.container()
 entry = file_choice.source(chosen_entry())
 with top:
     handing_in.offer(entry)
-publish()
+publish_unopened()
 if entry is None:
     file_choice.how_to_bring_one()
     st.stop()

@@ -1,4 +1,4 @@
-"""What the classroom adds to the server: the routes of rooms, and their begin and end."""
+"""What rooms add to the server: their routes, their begin and their end."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -10,11 +10,8 @@ from ui.server.parts import ServerPart
 from ui.server.routes import routes
 
 
-class ClassroomServer(ServerPart):
-    """See the module."""
-
+class _RoomsServer(ServerPart):
     def routes(self, base: str, origins: Callable[[], Collection[str]]) -> Sequence[BaseRoute]:
-        """What students' browsers ask a room for."""
         return routes(base, origins=origins)
 
     @asynccontextmanager
@@ -24,4 +21,4 @@ class ClassroomServer(ServerPart):
             yield
 
 
-SERVER = ClassroomServer()
+SERVER = _RoomsServer()

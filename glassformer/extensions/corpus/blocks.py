@@ -1,0 +1,17 @@
+"""What stands on other pages of a corpus run: what a head does over it, under the head's table."""
+
+from ui.attention import over_corpus
+from ui.attention.head_table_pictures import Heads
+from ui.shared.page_blocks import PageBlocks
+
+
+class CorpusBlocks(PageBlocks):
+    """One line."""
+
+    def about(self, subject: object) -> None:
+        """Of the measures of heads."""
+        if isinstance(subject, Heads):
+            over_corpus.draw(subject)
+
+
+BLOCKS = CorpusBlocks()

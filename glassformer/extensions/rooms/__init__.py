@@ -1,0 +1,12 @@
+"""Rooms: a class follows its teacher through the app and votes; the presentation."""
+
+from transformer.extensions import Extension
+
+EXTENSION = Extension(
+    name="rooms",
+    pages="glassformer.extensions.rooms.pages:PAGES",
+    address="glassformer.extensions.rooms.address:ADDRESS",
+    components={"presenter": "present/view.js", "room_bar": "room/view.js", "room_counts": "room/wall.js"},
+    blocks="glassformer.extensions.rooms.blocks:BLOCKS",
+    server="glassformer.extensions.rooms.server_part:SERVER",
+)

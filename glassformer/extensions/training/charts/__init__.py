@@ -1,0 +1,1 @@
+"""Charts of trainings: plain figures, as those of `charts`."""

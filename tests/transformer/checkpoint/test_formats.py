@@ -1,0 +1,75 @@
+"""Other formats than a checkpoint folder's: what is listed and loaded without any, and that each is asked."""
+
+import pytest
+
+from transformer.checkpoint import listing, opening
+from transformer.checkpoint import load as native
+from transformer.checkpoint.listing import Entry, Format
+from transformer.errors import CheckpointError
+
+
+class NotesFormat(Format):
+    """Files that end in .notes; those called so but empty are at fault."""
+
+    def lists(self, file, inside):
+        return file.suffix == ".notes"
+
+    def look(self, place, name, root):
+        error = None if place.stat().st_size else "is empty"
+        return Entry(name, place, error, name, root, holds="notes") if place.suffix == ".notes" else None
+
+    def reads(self, source, *, inside):
+        return source.suffix == ".notes"
+
+    def load(self, source, *, answers, given, inside, progress, device):
+        return native.load(source.with_suffix(""), inside=inside, progress=progress, device=device)
+
+
+@pytest.fixture
+def formats(monkeypatch):
+    """Have only these formats."""
+
+    def have(*found):
+        for module in (listing, opening):
+            monkeypatch.setattr(module, "provided", lambda name: found)
+
+    return have
+
+
+def entries(root):
+    return [(entry.name, entry.holds, entry.error is None) for entry in listing.listing([root])]
+
+
+def test_without_other_formats_only_checkpoint_folders_are_listed_and_loaded(formats, tmp_path, checkpoint_folder):
+    formats()
+    (tmp_path / "weights.pt").write_bytes(b"PK\x03\x04")
+    (tmp_path / "maps.npz").write_bytes(b"PK\x03\x04")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "config.json").write_text('{"model_type": "gpt2"}')
+    assert entries(tmp_path) == [("theirs", "model", False)]
+    assert opening.load(checkpoint_folder) == native.load(checkpoint_folder)
+    assert opening.load(checkpoint_folder / "model.safetensors") == native.load(checkpoint_folder)
+    with pytest.raises(CheckpointError, match="expected a folder, found a file"):
+        opening.load(tmp_path / "weights.pt")
+
+
+def test_a_format_is_asked_for_what_is_no_checkpoint_folder(formats, tmp_path, checkpoint_folder):
+    formats(Format(), NotesFormat())
+    (tmp_path / "a.notes").write_text("a")
+    (tmp_path / "b.notes").touch()
+    (tmp_path / "c.txt").touch()
+    assert entries(tmp_path) == [("a.notes", "notes", True), ("b.notes", "notes", False)]
+    asked = checkpoint_folder.with_suffix(".notes")
+    assert opening.load(asked, answers={"n": 1}) == native.load(checkpoint_folder)
+    with pytest.raises(CheckpointError, match="so there are no questions"):
+        opening.load(checkpoint_folder, answers={"n": 1})
+
+
+def test_of_several_formats_the_one_that_finds_no_fault_has_the_entry(formats, tmp_path):
+    class Other(NotesFormat):
+        def look(self, place, name, root):
+            return Entry(name, place, None, name, root, holds="other")
+
+    (tmp_path / "b.notes").touch()
+    formats(NotesFormat(), Other())
+    assert entries(tmp_path) == [("b.notes", "other", True)]
