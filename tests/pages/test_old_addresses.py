@@ -53,6 +53,8 @@ def plain(record):
         elif value != (own if field.default is dataclasses.MISSING else field.default):
             record_in_it = dataclasses.is_dataclass(value)
             said[field.name] = {"is": type(value).__name__, **plain(value)} if record_in_it else value
+    for look in said.pop("looks", ()):  # a page's own fields, which stood among the others then
+        said |= plain(look)
     return said
 
 
