@@ -5,21 +5,18 @@ and the default checkpoint, so that nobody waits for them, and tell browsers not
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import streamlit as st
 from starlette.middleware import Middleware
-from streamlit import net_util
-from streamlit.runtime.pages_manager import PagesManager
 
 from transformer.errors import GlassformerError
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
 from ui.runs import foreign_models, frames, handed_in, own_trainings
 from ui.runs.loading import runner, warm_up
-from ui.server import descriptors, logs, metrics, replicas, reruns, switch
+from ui.server import descriptors, logs, metrics, replicas, streamlit_private, switch
 from ui.server.events import closed_in_time
 from ui.server.gate import Gate
 from ui.server.headers import MoreHeaders
@@ -29,12 +26,9 @@ from ui.server.routes import routes
 from ui.shared.entrance import Entrance
 from ui.shared.first_sight import FirstSight
 
-# Streamlit would ask a server of Amazon's what this machine is called, for each visitor from an origin that it does
-# not know, while all others wait. What it prints at the start asks too, unless browser.serverAddress is set.
-net_util.get_external_ip = lambda: None
 logs.begin()
 descriptors.limit(raised=True)
-reruns.begin()
+streamlit_private.begin()
 _HEALTH = Health(lambda: not ROOMS.away)
 try:
     replicas.check()
@@ -47,10 +41,6 @@ except GlassformerError as error:
 @asynccontextmanager
 async def _lifespan(_: st.App) -> AsyncIterator[None]:
     logs.begin()
-    # The folder pages/ makes Streamlit look for pages by itself until a first visitor has run st.navigation.
-    PagesManager.uses_pages_directory = False
-    # Caches are filled before there is a visitor, which Streamlit remarks on.
-    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
     await asyncio.to_thread(ensure_static)
     foreign_models.begin()
     await asyncio.to_thread(warm_up)

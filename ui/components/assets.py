@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 import plotly
 
 from charts.theme import DARK_COLORS
+from ui.components.streamlit_page import SELECTORS
 
 FOLDER = Path(__file__).resolve().parent
 STATIC = FOLDER.parents[1] / "static"
@@ -60,6 +61,7 @@ def modules() -> dict[str, str]:
     values = {
         "DARK_COLORS": DARK_COLORS,
         "PLOTLY_FILE": PLOTLY_FILE,
+        "SELECTORS": SELECTORS,
         "STYLES": {sheet.parent.name: sheet.read_text(encoding="utf-8") for sheet in sorted(FOLDER.glob("*/*.css"))},
     }
     served = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())
