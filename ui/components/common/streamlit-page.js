@@ -28,9 +28,9 @@ export function isPage(...states) {
 /**
  * Have what is said to Python reach it by itself, ahead of what the reader does next. Streamlit sends what is said in
  * one turn of the browser together, when a timer is up, and runs what the first asked for alone: so here it is up at once.
- * @param {() => void} say
+ * @param {() => void} tell
  */
-export function atOnce(say) {
+export function atOnce(tell) {
   const later = window.setTimeout;
   let sent = !isPage("known");
   window.setTimeout = /** @type {any} */ ((/** @type {() => void} */ act, /** @type {number} */ ms) => {
@@ -39,7 +39,7 @@ export function atOnce(say) {
     return act();
   });
   try {
-    say();
+    tell();
   } finally {
     window.setTimeout = later;
   }
