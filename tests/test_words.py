@@ -14,8 +14,8 @@ from tools.catalogues import ERRORS, TABLES, said_in_table
 
 # Files and folders whose sentences all go through `say`.
 CONVERTED = ("main.py", "pages/", "ui/", "charts/", "transformer/")
-# Hold code for the browser, for DuckDB or Arrow, or for readers to copy, as text, names of other programs, or lines of
-# the log, and no bare word for people.
+# Hold code for the browser, for DuckDB or Arrow, or for readers to copy, as text, names of Streamlit's, or lines
+# of the log, and no bare word for people.
 CODE = (
     "transformer/corpus/conditions.py",
     "transformer/corpus/database.py",

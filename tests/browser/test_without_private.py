@@ -1,4 +1,4 @@
-"""The app without any private part of Streamlit: pages open, steps and clicks arrive, and the log says what is lost."""
+"""The app without any private part of Streamlit: pages open, steps and clicks arrive, the log says what is lost."""
 
 import pytest
 from playwright.sync_api import expect

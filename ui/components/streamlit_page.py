@@ -1,7 +1,7 @@
 """What Streamlit calls the parts of its page, which any version may change: the one place where our style finds them.
 
 Rules of style name a part as CSS names a custom selector, `:--main`, and `styled` puts Streamlit's name in its place;
-the browser has the same names as `SELECTORS` (`common/streamlit-page.js`). Keys of ours, `st-key-…`, are public.
+the browser has the same names as `PAGE` (`common/streamlit-page.js`). Keys of ours, `st-key-…`, are public.
 Knows nothing of Streamlit but its names.
 """
 
@@ -10,64 +10,30 @@ from typing import Final
 
 from ui.server.streamlit_private import PAGE, is_on
 
-
-def _named(test_id: str) -> str:
-    return f'[data-testid="{test_id}"]'
-
-
-_PARTS: Final = {
-    "app": ".stApp",
-    "skeleton": _named("stAppSkeleton"),  # of the whole page, before anything has come
-    "skip": _named("stSkipToContent"),
-    "header": _named("stHeader"),
-    "main-menu": _named("stMainMenu"),
-    "unfold": _named("stExpandSidebarButton"),
-    "sidebar": _named("stSidebar"),
-    "sidebar-content": _named("stSidebarContent"),
-    "fold": _named("stSidebarCollapseButton"),
-    "main": _named("stMain"),
-    "main-block": _named("stMainBlockContainer"),
-    "dialog": _named("stDialog"),
+_TEST_IDS: Final = {
+    "skeleton": "AppSkeleton", "skip": "SkipToContent", "header": "Header", "main-menu": "MainMenu",
+    "unfold": "ExpandSidebarButton", "sidebar": "Sidebar", "sidebar-content": "SidebarContent",
+    "fold": "SidebarCollapseButton", "main": "Main", "main-block": "MainBlockContainer", "dialog": "Dialog",
+    "layout": "LayoutWrapper", "vertical": "VerticalBlock", "horizontal": "HorizontalBlock", "column": "Column",
+    "element": "ElementContainer", "waiting": "Skeleton", "alert": "Alert", "exception": "Exception",
+    "expander": "Expander", "markdown": "MarkdownContainer", "caption": "CaptionContainer", "code": "Code",
+    "icon": "IconMaterial", "hint": "TooltipIcon", "table": "DataFrame", "metric": "MetricValue",
+    "metric-label": "MetricLabel", "label": "WidgetLabel", "primary": "BaseButton-primary",
+    "primary-submit": "BaseButton-primaryFormSubmit", "popover-button": "PopoverButton", "checkbox": "Checkbox",
+    "radio": "Radio", "select": "Selectbox", "tags": "MultiSelectTagsContainer", "slider": "Slider",
+    "slider-value": "SliderThumbValue",
+}  # fmt: skip
+_PARTS: Final = {name: f'[data-testid="st{test_id}"]' for name, test_id in _TEST_IDS.items()} | {
+    "sized": '[data-testid="stElementContainer"][width$="px"]',
     "list": '[role="listbox"][data-testid]',
-    "layout": _named("stLayoutWrapper"),
-    "vertical": _named("stVerticalBlock"),
-    "horizontal": _named("stHorizontalBlock"),
-    "column": _named("stColumn"),
-    "element": _named("stElementContainer"),
-    "sized": _named("stElementContainer") + '[width$="px"]',
-    "component": ".stBidiComponent",
-    "waiting": _named("stSkeleton"),
-    "alert": _named("stAlert"),
-    "exception": _named("stException"),
-    "expander": _named("stExpander"),
-    "markdown": _named("stMarkdownContainer"),
-    "caption": _named("stCaptionContainer"),
-    "badge": ".stMarkdownBadge",
-    "code": _named("stCode"),
-    "icon": _named("stIconMaterial"),
-    "hint": _named("stTooltipIcon"),
-    "table": _named("stDataFrame"),
-    "metric": _named("stMetricValue"),
-    "metric-label": _named("stMetricLabel"),
-    "label": _named("stWidgetLabel"),
-    "primary": _named("stBaseButton-primary"),
-    "primary-submit": _named("stBaseButton-primaryFormSubmit"),
-    "popover-button": _named("stPopoverButton"),
-    "checkbox": _named("stCheckbox"),
-    "radio": _named("stRadio"),
-    "select": _named("stSelectbox"),
-    "tags": _named("stMultiSelectTagsContainer"),
-    "number": ".stNumberInput",
-    "text": ".stTextInput",
-    "slider": _named("stSlider"),
-    "slider-value": _named("stSliderThumbValue"),
-    "folded": '[data-collapsed="true"]',  # of the sidebar
-    "unfolded": '[data-collapsed="false"]',
+    "app": ".stApp", "component": ".stBidiComponent", "badge": ".stMarkdownBadge",
+    "number": ".stNumberInput", "text": ".stTextInput",
+    # of the sidebar, and of the app
+    "folded": '[data-collapsed="true"]', "unfolded": '[data-collapsed="false"]',
     "known": "[data-test-script-state][data-test-connection-state]",
-    "runs": '[data-test-script-state="running"]',  # of the app
-    "rests": '[data-test-script-state="notRunning"]',
+    "runs": '[data-test-script-state="running"]', "rests": '[data-test-script-state="notRunning"]',
     "connected": '[data-test-connection-state="CONNECTED"]',
-}
+}  # fmt: skip
 SELECTORS: Final = {name: part if is_on(PAGE) else ":not(*)" for name, part in _PARTS.items()}
 
 

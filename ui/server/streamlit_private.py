@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -33,43 +33,28 @@ class Use:
     """A use of something private."""
 
     lost: str  # what is lost without it, for the log
-    relies: tuple[str, ...]  # "module:attribute" or "module:function(parameters)"
+    relies: tuple[str, ...]  # "module:attribute", "module:function(parameters)", or a word that the page's script has
 
 
 _CONTEXT = "streamlit.runtime.scriptrunner:get_script_run_ctx"
-_OF_CONTEXT = "streamlit.runtime.scriptrunner:ScriptRunContext"
+_SCRIPT = "streamlit.runtime.scriptrunner:ScriptRunContext"
 _FILES = "streamlit.runtime.memory_uploaded_file_manager:MemoryUploadedFileManager"
 _RUNTIME = "streamlit.runtime:Runtime"
-_SESSION = "streamlit.runtime.app_session:asyncio"
-_PRESENTER = "streamlit.components.v2.bidi_component.main:make_bidi_component_presenter"
 _STATE = "streamlit.runtime.state.session_state"
-_ADDRESS = "streamlit.net_util:get_external_ip"
-_PAGES = "streamlit.runtime.pages_manager:PagesManager.uses_pages_directory"
-_REMARKS = "streamlit.runtime.scriptrunner_utils.script_run_context:_LOGGER"
-
-SCRIPT: Final = Use(
-    "the menu blinks when another page opens, and a lesson's panel may be one run behind",
-    (
-        f"{_CONTEXT}(suppress_warning)",
-        *(f"{_OF_CONTEXT}.{name}" for name in ("session_id", "session_state", "fragment_ids_this_run")),
-        f"{_OF_CONTEXT}.run_with_active_hash(self, page_hash)",
-        "streamlit.runtime.pages_manager:PagesManager.main_script_hash",
-    ),
-)
-UPLOADS: Final = Use(
-    "the server takes no uploads, as their memory cannot be bounded",
-    (
-        f"{_FILES}.remove_file(self, session_id, file_id)",
-        f"{_FILES}.file_storage",
-        f"{_RUNTIME}.is_active_session(self, session_id)",
-        f"{_RUNTIME}.uploaded_file_mgr",
-        f"{_RUNTIME}.instance()",
-    ),
-)
-PAGE: Final = Use(
-    "pages look plain and say nothing while they load, steps and links ask the server",
-    ("the page: data-test-script-state", "the page: stMainBlockContainer", "the page: BACKEND_BASE_URL"),
-)
+# fmt: off
+SCRIPT: Final = Use("the menu blinks when another page opens, and a lesson's panel may be one run behind", (
+    f"{_CONTEXT}(suppress_warning)", f"{_SCRIPT}.session_id", f"{_SCRIPT}.session_state",
+    f"{_SCRIPT}.fragment_ids_this_run", f"{_SCRIPT}.run_with_active_hash(self, page_hash)",
+    f"{_SCRIPT}.pages_manager", "streamlit.runtime.pages_manager:PagesManager.main_script_hash",
+))
+UPLOADS: Final = Use("the server takes no uploads, as their memory cannot be bounded", (
+    f"{_FILES}.remove_file(self, session_id, file_id)", f"{_FILES}.file_storage", f"{_RUNTIME}.instance()",
+    f"{_RUNTIME}.is_active_session(self, session_id)", f"{_RUNTIME}.uploaded_file_mgr",
+))
+PAGE: Final = Use("pages look plain and say nothing while they load, steps and links ask the server", (
+    "data-test-script-state", "stMainBlockContainer", "BACKEND_BASE_URL",
+))
+# fmt: on
 
 
 def _no_address(_: Any) -> Callable[[], None]:
@@ -96,11 +81,7 @@ def briefly(make: Callable[..., Callable[[Any, Any], Any]]) -> Callable[..., Cal
 
     def made(aggregator: str, *of: Any, **more: Any) -> Callable[[Any, Any], Any]:
         whole = make(aggregator, *of, **more)
-
-        def present(value: Any, state: Any) -> Any:
-            return whole(value, state) if aggregator in state._new_widget_state.states else value
-
-        return present
+        return lambda is_, state: whole(is_, state) if aggregator in state._new_widget_state.states else is_
 
     return made
 
@@ -131,16 +112,23 @@ def _late(module: Any) -> Any:
 
 
 REPLACED: Final[dict[Use, Callable[[Any], Any]]] = {
-    Use("the server asks the internet for its address at its start and for visitors it does not know, who wait",
-        (f"{_ADDRESS}()",)): _no_address,
-    Use("the first visitor may be told that a page was not found", (_PAGES,)): _no_pages,
-    Use("the log has remarks on caches that are filled before anybody comes", (_REMARKS,)): _quiet,
+    Use("the server asks the internet for its address at its start and for visitors it does not know, who wait", (
+        "streamlit.net_util:get_external_ip()",
+    )): _no_address,
+    Use("the first visitor may be told that a page was not found", (
+        "streamlit.runtime.pages_manager:PagesManager.uses_pages_directory",
+    )): _no_pages,
+    Use("the log has remarks on caches that are filled before anybody comes", (
+        "streamlit.runtime.scriptrunner_utils.script_run_context:_LOGGER",
+    )): _quiet,
     Use("a redraw takes about 5 % longer", (
-        f"{_PRESENTER}(aggregator_id, component_id, allowed_state_keys)",
+        "streamlit.components.v2.bidi_component.main:make_bidi_component_presenter"
+        "(aggregator_id, component_id, allowed_state_keys)",
         f"{_STATE}:SessionState._new_widget_state", f"{_STATE}:WStates.states",
     )): briefly,
     Use("each visitor has three more files open", (
-        _SESSION, *(f"asyncio:SelectorEventLoop._{name}_self_pipe(self)" for name in ("make", "close")),
+        "streamlit.runtime.app_session:asyncio",
+        *(f"asyncio:SelectorEventLoop._{name}_self_pipe(self)" for name in ("make", "close")),
     )): _late,
 }  # fmt: skip
 
@@ -149,8 +137,7 @@ def begin() -> None:
     """Replace what is replaced, and have the log say what is off; to be called once, before there is a visitor."""
     for use, make in REPLACED.items():
         if is_on(use):
-            module, path = _place(use.relies[0])
-            setattr(_owner(module, path), path[-1], make(found(use.relies[0])))
+            setattr(*_at(use.relies[0]), make(found(use.relies[0])))
     for use in (SCRIPT, UPLOADS, PAGE):
         is_on(use)
 
@@ -158,8 +145,7 @@ def begin() -> None:
 @cache
 def is_on(use: Use) -> bool:
     """Whether something private may be used; the log says why not, once."""
-    why = problem(use)
-    if why:
+    if why := problem(use):
         _LOG.warning("A private part of Streamlit is not used (%s): %s.", why, use.lost)
     return not why
 
@@ -174,13 +160,12 @@ def problem(use: Use) -> str:
 
 
 def _is_there(name: str) -> bool:
-    if name.startswith("the page: "):
-        return name.removeprefix("the page: ").encode() in _of_page()
+    if ":" not in name:
+        return name.encode() in _script_of_page()
     try:
-        module, path = _place(name)
-        owner, last = _owner(module, path), path[-1]
+        owner, last = _at(name)
         if "(" in name:
-            return f"({', '.join(signature(getattr(owner, last)).parameters)})" == name[name.index("(") :]
+            return name.endswith(f"({', '.join(signature(getattr(owner, last)).parameters)})")
         if hasattr(owner, last) or last in getattr(owner, "__annotations__", {}):
             return True
         return last in owner.__init__.__code__.co_names  # an attribute of each object
@@ -188,28 +173,21 @@ def _is_there(name: str) -> bool:
         return False
 
 
-def _place(name: str) -> tuple[str, list[str]]:
+def _at(name: str) -> tuple[Any, str]:
+    """What something private is an attribute of, and what it is called there."""
     module, _, path = name.partition("(")[0].partition(":")
-    return module, path.split(".")
-
-
-def _owner(module: str, path: list[str]) -> Any:
-    owner: Any = import_module(module)
-    for name in path[:-1]:
-        owner = getattr(owner, name)
-    return owner
+    *above, last = path.split(".")
+    return reduce(getattr, above, import_module(module)), last
 
 
 @cache
 def found(name: str) -> Any:
     """Something private by its name."""
-    module, path = _place(name)
-    return getattr(_owner(module, path), path[-1])
+    return getattr(*_at(name))
 
 
 @cache
-def _of_page() -> bytes:
-    """The script that draws Streamlit's page."""
+def _script_of_page() -> bytes:
     return b"".join(path.read_bytes() for path in Path(st.__file__).parent.glob("static/static/js/index.*.js"))
 
 
@@ -222,19 +200,17 @@ def session_id() -> str | None:
     """Whose script this thread runs: a session, which is a tab; None outside of scripts."""
     if not is_on(SCRIPT):
         return st.session_state.setdefault("visitor", uuid.uuid4().hex)
-    return None if (script := _script()) is None else script.session_id
+    return getattr(_script(), "session_id", None)
 
 
 def session_state() -> Any:
     """What the session keeps, three times as fast as st.session_state; None outside of scripts."""
-    if not is_on(SCRIPT):
-        return st.session_state
-    return None if (script := _script()) is None else script.session_state
+    return getattr(_script(), "session_state", None) if is_on(SCRIPT) else st.session_state
 
 
 def in_fragment() -> bool:
     """Whether a part of the page is drawn alone, without what stands around it."""
-    return (script := _script()) is not None and bool(script.fragment_ids_this_run)
+    return bool(getattr(_script(), "fragment_ids_this_run", None))
 
 
 def as_for_all_pages() -> AbstractContextManager[None]:
@@ -250,12 +226,11 @@ def runs(session: str) -> bool:
 
 def uploaded() -> list[tuple[str, Any]]:
     """The files that Streamlit has in memory, each with its session."""
-    keeper = found(_RUNTIME).instance().uploaded_file_mgr
-    storage = keeper.file_storage if isinstance(keeper, found(_FILES)) else {}
+    storage = getattr(found(_RUNTIME).instance().uploaded_file_mgr, "file_storage", {})
     return [(session, record) for session, records in list(storage.items()) for record in list(records.values())]
 
 
 def forget_upload(session: str, file_id: str) -> None:
     """Have Streamlit let go of a file."""
-    if is_on(UPLOADS) and isinstance(keeper := found(_RUNTIME).instance().uploaded_file_mgr, found(_FILES)):
-        keeper.remove_file(session, file_id)
+    if is_on(UPLOADS):
+        found(_RUNTIME).instance().uploaded_file_mgr.remove_file(session, file_id)

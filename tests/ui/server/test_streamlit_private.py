@@ -15,7 +15,7 @@ from streamlit.runtime.state.session_state import SessionState, Value
 from tests.source_code import ROOT, imports, sources
 from ui.server import streamlit_private, switch
 from ui.server.descriptors import n_open
-from ui.server.streamlit_private import PAGE, REPLACED, SCRIPT, UPLOADS, LateLoop, _late, briefly, is_on, problem
+from ui.server.streamlit_private import PAGE, REPLACED, SCRIPT, UPLOADS, LateLoop, _at, _late, briefly, is_on, problem
 
 USES = [*REPLACED, SCRIPT, UPLOADS, PAGE]
 
@@ -55,18 +55,16 @@ CASES = [(use, number) for use in USES for number in range(len(use.relies))]
 @pytest.mark.parametrize(("use", "number"), CASES, ids=lambda one: str(one)[-30:])
 def test_each_guard_stays_off_when_what_it_relies_on_has_gone_or_takes_something_else(use, number, monkeypatch):
     name = use.relies[number]
-    if name.startswith("the page: "):
+    if ":" not in name:
         monkeypatch.setattr(
-            streamlit_private, "_of_page", lambda: "; ".join(one for one in use.relies if one != name).encode()
+            streamlit_private, "_script_of_page", lambda: "; ".join(one for one in use.relies if one != name).encode()
         )
     elif "(" in name:
-        module, path = streamlit_private._place(name)
-        monkeypatch.setattr(streamlit_private._owner(module, path), path[-1], lambda something_else: None)
+        monkeypatch.setattr(*_at(name), lambda something_else: None)
     else:
-        module, path = streamlit_private._place(name)
-        owner = streamlit_private._owner(module, path)
-        monkeypatch.delattr(owner, path[-1], raising=False)
-        others = {one: is_ for one, is_ in getattr(owner, "__annotations__", {}).items() if one != path[-1]}
+        owner, last = _at(name)
+        monkeypatch.delattr(owner, last, raising=False)
+        others = {one: is_ for one, is_ in getattr(owner, "__annotations__", {}).items() if one != last}
         monkeypatch.setattr(owner, "__annotations__", others, raising=False)
         if isinstance(owner, type):
             monkeypatch.setattr(owner, "__init__", lambda self: None)
@@ -84,9 +82,7 @@ def test_what_is_off_is_left_as_it_is(monkeypatch, asked_anew):
 
 def test_what_is_on_is_replaced(monkeypatch):
     for use in REPLACED:
-        module, path = streamlit_private._place(use.relies[0])
-        owner = streamlit_private._owner(module, path)
-        monkeypatch.setattr(owner, path[-1], getattr(owner, path[-1]))  # and put back
+        monkeypatch.setattr(*_at(use.relies[0]), getattr(*_at(use.relies[0])))  # and put back
     monkeypatch.setattr(PagesManager, "uses_pages_directory", True)
     streamlit_private.begin()
     assert net_util.get_external_ip() is None

@@ -1,18 +1,17 @@
 // @ts-check
-// All that touches private parts of Streamlit's page, but for rules of style: what its parts are called, what state it
-// is in, how it takes something at once, and how it goes to an address. Its names are in `ui/components/streamlit_page.py`;
-// without them, and in a saved run, nothing is known of it: then steps ask the server, and links load whole pages.
+// All that touches private parts of Streamlit's page: what its parts are called (`ui/components/streamlit_page.py`), what
+// state it is in, and how it takes something at once. Turned off, and in a saved run, nothing is known of it: then steps
+// ask the server, and links load whole pages.
 
 import { SELECTORS } from "./served.js";
 
 export const PAGE = SELECTORS;
-const OFF = ":not(*)";
-let told = false;
+let warned = false;
 
 /** @param {string} lost */
 function warn(lost) {
-  if (!told) console.warn(`Streamlit's page is not as it was: ${lost}.`);
-  told = true;
+  if (!warned) console.warn(`Streamlit's page is not as it was: ${lost}.`);
+  warned = true;
 }
 
 /**
@@ -21,23 +20,20 @@ function warn(lost) {
  */
 export function isPage(...states) {
   const app = document.querySelector(PAGE.app);
-  if (app && !app.matches(PAGE.known)) warn("steps ask the server");
+  if (app && !app.matches(PAGE.known)) warn("each step asks the server");
   return app !== null && states.every((state) => app.matches(PAGE[state]));
 }
 
 /**
- * Have what is said to Python reach it by itself, ahead of what the reader does next. Streamlit sends what is said in
- * one turn of the browser together, when a timer is up, and runs what the first asked for alone: so here it is up at once.
+ * Have what is told to Python reach it by itself, ahead of what the reader does next. Streamlit sends what is told in
+ * one turn of the browser together, by a timer, and runs what the first asked for alone: so here the timer is up at once.
  * @param {() => void} tell
  */
 export function atOnce(tell) {
   const later = window.setTimeout;
   let sent = !isPage("known");
-  window.setTimeout = /** @type {any} */ ((/** @type {() => void} */ act, /** @type {number} */ ms) => {
-    if (ms || !isPage("known")) return later(act, ms);
-    sent = true;
-    return act();
-  });
+  const send = (/** @type {() => void} */ act, /** @type {number} */ ms) => (ms ? later(act, ms) : (sent = true, act()));
+  if (!sent) window.setTimeout = /** @type {any} */ (send);
   try {
     tell();
   } finally {
@@ -47,11 +43,11 @@ export function atOnce(tell) {
 }
 
 /**
- * Go to an address of the app without loading the page anew: Streamlit takes it as it takes what the Back button leads to.
+ * Go to an address of the app in place: Streamlit takes it as it takes what the Back button leads to.
  * @param {string} href
  */
 export function goTo(href) {
-  if (PAGE.app === OFF) return location.assign(href);
+  if (PAGE.app === ":not(*)") return location.assign(href);
   if (href !== location.href) history.pushState({}, "", href);
   dispatchEvent(new PopStateEvent("popstate", { state: {} }));
 }
