@@ -22,9 +22,11 @@ USES = [*REPLACED, SCRIPT, UPLOADS, PAGE]
 
 @pytest.fixture
 def asked_anew():
-    is_on.cache_clear()
+    for kept in (is_on, streamlit_private._context):
+        kept.cache_clear()
     yield
-    is_on.cache_clear()
+    for kept in (is_on, streamlit_private._context):
+        kept.cache_clear()
 
 
 @pytest.mark.parametrize("use", USES, ids=lambda use: use.relies[0])
@@ -78,6 +80,7 @@ def test_what_is_off_is_left_as_it_is(monkeypatch, asked_anew):
     assert before == (net_util.get_external_ip, PagesManager.uses_pages_directory, app_session.asyncio)
     assert switch.mode(["--uploads", "on"]) == "off"
     assert not streamlit_private.in_fragment()
+    assert streamlit_private.session_id()  # a name of our own
 
 
 def test_what_is_on_is_replaced(monkeypatch):
