@@ -28,8 +28,8 @@ from benchmarks.doctor_models import RECIPES
 from tests.transformer.doctor.healthy import NAMES, OWN, healthy, texts
 from tests.transformer.doctor.planted import FAULTS
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.opening import load
 from transformer.doctor.examination import examine
-from transformer.importers.opening import load
 from transformer.trying.samples import Samples
 
 MOST_SECONDS = 60.0

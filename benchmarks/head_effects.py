@@ -23,11 +23,11 @@ import numpy as np
 import torch
 
 import transformer
+from glassformer.extensions.what_if.interventions import ZeroHead
 from transformer.analysis.head_effects import HeadEffects, head_effects, together
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.changing import tap_for
-from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Query
 from transformer.runs.running import run
 from transformer.runs.trace import Trace

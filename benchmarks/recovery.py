@@ -25,8 +25,9 @@ from torch.nn import functional
 
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.load import load as native
+from transformer.checkpoint.opening import load
 from transformer.importers.candidates import best_answers, scored
-from transformer.importers.opening import load, preview
+from transformer.importers.opening import preview
 from transformer.importers.report import Choice, Field, ImportReport
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer

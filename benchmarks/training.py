@@ -36,8 +36,9 @@ from benchmarks.plain_loop import PlainTrainer, PlainTransformer, copy_parameter
 from benchmarks.training_side import RATE, SEED, SIDES, Timing
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from transformer.runs.pairs import read_pairs
 from transformer.text.tokenizer import Tokenizer
-from transformer.training.data import Batches, Example, encode_pairs, make_batch, read_pairs
+from transformer.training.data import Batches, Example, encode_pairs, make_batch
 from transformer.training.loop import Trainer
 from transformer.training.settings import TrainSettings
 from transformer.training.vocabulary import learn_vocabulary

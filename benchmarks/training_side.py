@@ -20,12 +20,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.plain_loop import PlainTrainer, PlainTransformer, drop_only_sums
+from transformer.checkpoint.room import keep_freed_memory
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.training import data, learner, loop
-from transformer.training.arithmetic import keep_freed_memory
 from transformer.training.data import Batch, Batches, Example, make_batch
 from transformer.training.loop import Trainer
 from transformer.training.settings import TrainSettings

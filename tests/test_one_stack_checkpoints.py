@@ -8,7 +8,7 @@ import torch
 
 import transformer
 from transformer.doctor.examination import examine
-from transformer.training.data import read_pairs
+from transformer.runs.pairs import read_pairs
 from transformer.training.evaluation import read_held_out, score_gaps
 from transformer.training.tasks import write_task
 from transformer.trying.samples import Samples

@@ -12,9 +12,10 @@ import torch
 import transformer
 from transformer.doctor import foresight
 from transformer.doctor.patient import Patient
+from transformer.model.leaking import without_causal_mask
+from transformer.runs.pairs import read_pairs
 from transformer.training import data
-from transformer.training.data import encode_pairs, read_pairs
-from transformer.training.leaking import without_causal_mask
+from transformer.training.data import encode_pairs
 from transformer.training.scoring import held_out_loss
 from transformer.training.tasks import LONGEST, SHORTEST, write_reverse
 

@@ -29,7 +29,7 @@ from babel.messages.pofile import read_po, write_po
 
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUES = ROOT / "words" / "catalogues"
-PYTHON = ("*.py", "pages/**/*.py", "ui/**/*.py", "charts/**/*.py", "transformer/**/*.py")
+PYTHON = ("*.py", "pages/**/*.py", "ui/**/*.py", "charts/**/*.py", "transformer/**/*.py", "glassformer/**/*.py")
 TABLES = "ui/**/*.toml"  # those that say which of their texts are sentences: `words.tables`
 SCRIPTS = "ui/components"
 TEMPLATE, TRANSLATED, COMPILED, BROWSER = "messages.pot", "messages.po", "messages.mo", "browser.json"

@@ -10,6 +10,42 @@ To understand the model, read config, anatomy, masks, positions, attention, laye
 `transformer/model/`, in that order.
 """
 
-import lazy_loader
+from typing import Any
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from transformer.extensions import extensions, imported
+from transformer.module_aliases import install
+
+# Where the library's own names are; extensions have more. `__init__.pyi` has the types of all.
+_OWN = {
+    "checkpoint.load": ("Checkpoint",),
+    "checkpoint.opening": ("load",),
+    "errors": ("GlassformerError",),
+    "model.config": ("ModelConfig",),
+    "model.transformer": ("Transformer",),
+    "runs.query": ("Beam", "Greedy", "Query", "Sampling"),
+    "runs.running": ("run", "run_batch"),
+    "runs.step": ("RowLabel", "Step"),
+    "runs.teacher_forcing": ("Score", "score"),
+    "runs.trace": ("Trace",),
+}
+_NAMES = {name: f"{__name__}.{module}:{name}" for module, names in _OWN.items() for name in names}
+install()
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported when it is asked for."""
+    if name == "__all__":
+        return __dir__()
+    known = _NAMES if name in _NAMES or name.startswith("_") else _all()
+    if name not in known:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return imported(known[name])
+
+
+def __dir__() -> list[str]:
+    return sorted(_all())
+
+
+def _all() -> dict[str, str]:
+    """Where each public name is."""
+    return {name: where for one in extensions() for name, where in one.names.items()} | _NAMES

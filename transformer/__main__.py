@@ -1,27 +1,16 @@
-"""The command line: `python -m transformer COMMAND`; each command is a module of `transformer.commands`."""
+"""The command line: `python -m transformer COMMAND`; the module of a command is imported when it is called."""
 
 import argparse
 import logging
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 
 from transformer.errors import GlassformerError
+from transformer.extensions import Command, extensions, imported
 
 INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
-# Word -> what it is for. The module of `transformer.commands` that does it is imported when it is called.
-COMMANDS = {
-    "prepare": "clean and split public text into the files that train reads",
-    "train": "learn a vocabulary and a model from files of sentence pairs",
-    "task": "write the files of a made-up task",
-    "translate": "translate lines of text",
-    "sentences": "run a file of sentences: output, log-probability, entropy, repetition, chrF of each",
-    "picture": "draw a picture of a run: SVG or PNG for print, or HTML that steps",
-    "evaluate": "score a checkpoint: BLEU and chrF on sentence pairs, alignment error rate on gold links",
-    "corpus": "measure a model and its heads over a file of sentences: tables for the page Over a corpus",
-    "import": "make a checkpoint folder of a model that another program saved",
-    "doctor": "examine a checkpoint: masks, cache, settings, heads, tokenizers; says what is wrong, and why",
-}
+# Those of the library itself; extensions have more.
+COMMANDS = (Command(40, "translate", "translate lines of text", "transformer.commands.translate:add"),)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,11 +20,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     asked = sys.argv[1:] if arguments is None else arguments
-    for name, about in COMMANDS.items():
-        command = commands.add_parser(name, help=about, description=about)
-        if name in asked[:1]:
-            module = "import_model" if name == "import" else name
-            import_module(f"transformer.commands.{module}").add(command)
+    for one in sorted(COMMANDS + tuple(more for extension in extensions() for more in extension.commands)):
+        command = commands.add_parser(one.word, help=one.about, description=one.about)
+        if one.word in asked[:1]:
+            imported(one.add)(command)
     options = parser.parse_args(asked)
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     try:

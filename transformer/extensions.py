@@ -18,21 +18,36 @@ from typing import Any, Final
 LISTED: Final = "glassformer.extensions"
 
 
+@dataclass(frozen=True, order=True)
+class Command:
+    """A word of the command line."""
+
+    place: int  # among all commands
+    word: str
+    about: str  # what it is for
+    add: str  # "package.module:add", which declares its options; imported when it is called
+
+
 @dataclass(frozen=True, kw_only=True)
 class Extension:
     """What one extension adds; each field but `name` and `needs` may be left out."""
 
     name: str  # of its folder
     needs: tuple[str, ...] = ()  # names of the extensions that it imports
+    names: Mapping[str, str] = field(default_factory=dict)  # of `import transformer`: each with what it names
+    modules: Mapping[str, str] = field(default_factory=dict)  # other names of its modules (`module_aliases`)
     pages: str = ""  # its pages and their places in the menu
-    commands: Mapping[str, str] = field(default_factory=dict)  # words of the command line: each with its module
-    sources: str = ""  # where models come from
+    commands: tuple[Command, ...] = ()  # words of the command line
+    formats: str = ""  # models in other formats than a checkpoint folder's
+    sources: str = ""  # where models come from, for the app
     changes: str = ""  # kinds of change inside the model
     address: str = ""  # query parameters of the whole app, beside those of a link
     hides: str = ""  # whether a picture or a part is covered
     blocks: str = ""  # what is above, below or beside a page
+    parts: str = ""  # a part of one of the kernel's pages
     looks: str = ""  # fields of the view that are its own
     drafts: str = ""  # what proposes an output before the model checks it
+    stores: str = ""  # where rooms of all servers are kept, if not in the memory of one
     server: str = ""  # HTTP routes, middlewares, and what starts and stops with the server
 
 
@@ -54,6 +69,6 @@ def provided(name: str) -> tuple[Any, ...]:
 
 
 def imported(where: str) -> Any:
-    """The thing that "package.module:name" names."""
+    """The thing that "package.module:name" names, or the module that "package.module" does."""
     module, _, name = where.partition(":")
-    return getattr(import_module(module), name)
+    return getattr(import_module(module), name) if name else import_module(module)

@@ -1,5 +1,5 @@
 """The list of extensions: each is a folder here, and goes when its folder is deleted (`transformer.extensions`)."""
 
 NAMES = (
-    "maps", "what_if", "drafts", "importers", "training", "doctor", "corpus", "saving", "replicas", "classroom",
+    "what_if", "drafts", "importers", "maps", "training", "doctor", "corpus", "saving", "classroom", "replicas",
 )  # fmt: skip

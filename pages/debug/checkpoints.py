@@ -1,9 +1,10 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
-from transformer.maps.own_maps import GivenMaps
+from transformer.runs.labelled_maps import LabelledMaps
 from ui.checkpoints import checkpoint_panels, openable, scores
 from ui.frame.sidebar import checkpoint_or_maps
 from ui.frame.source_box import head
+from ui.runs import sources
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing
 from ui.shared.door import st
@@ -15,12 +16,13 @@ head(say("Checkpoints"))
 checkpoint_panels.broken()
 chosen = st.container()
 checkpoint_panels.folders()  # first: if the chosen one cannot be opened, the page stops there
-openable.what_opens()
+for source in sources.sources():
+    source.explain()
 openable.how_to_make_one()
 with chosen:
     found = checkpoint_or_maps()
     drawing.notes(session.take_notes())
-    if isinstance(found, GivenMaps):
+    if isinstance(found, LabelledMaps):
         openable.card(found, st.session_state[session.MODEL])
     else:
         checkpoint_panels.card(found)

@@ -9,13 +9,13 @@ from streamlit import config
 
 from tests.deploy.by_hand import PROXY, configuration, needed
 from tools.serve import ROOT
-from ui.server import health, logs, metrics, replicas, store, switch
+from ui.server import health, logs, metrics, replicas, switch
 
 COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))
 CONTAINER = (ROOT / "Containerfile").read_text(encoding="utf-8")
 CONFIG = (ROOT / PROXY).read_text(encoding="utf-8")
 OURS = {
-    health.DRAIN, logs.ENVIRONMENT, metrics.ENVIRONMENT, replicas.SHARED, store.ENVIRONMENT, switch.ENVIRONMENT,
+    health.DRAIN, logs.ENVIRONMENT, metrics.ENVIRONMENT, replicas.SHARED, replicas.STORE, switch.ENVIRONMENT,
     switch.TRAINING[0],
 }  # fmt: skip
 
@@ -44,7 +44,7 @@ def test_the_services_of_compose_fit_together():
     source, target, how = proxy["volumes"][0].split(":")
     assert (ROOT / "deploy" / source == ROOT / PROXY, how) == (True, "ro")
     assert target == "/usr/local/etc/haproxy/haproxy.cfg"  # where the image looks for it
-    assert app["environment"][store.ENVIRONMENT] == "redis://store:6379/0"
+    assert app["environment"][replicas.STORE] == "redis://store:6379/0"
     assert "--appendonly yes" in kept["command"]
     for service in services.values():
         assert set(service.get("depends_on", ())) <= set(services)

@@ -16,6 +16,7 @@ import pytest
 
 from benchmarks.handing_in import Visitor
 from benchmarks.raw_client import RawClient
+from glassformer.extensions.replicas.room_store import chosen
 from tests.deploy.by_hand import configuration, needed
 from tests.ui.server.redis_server import RedisServer
 from tests.ui.waiting import until
@@ -23,7 +24,6 @@ from tools.serve import HOST, ROOT, free_port, serve
 from ui.server.public import Question
 from ui.server.registry import Registry
 from ui.server.room import Room
-from ui.server.store import chosen
 
 DRAIN_SECONDS = 5.0
 SENTENCE = "gfedcba"

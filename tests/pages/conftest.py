@@ -16,25 +16,29 @@ from ui.runs import loading
 ROOT = Path(__file__).parents[2]
 ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|\u2060")  # as `ui.shared.drawing.plain` makes it
 MAIN = ROOT / "main.py"
-PAGES = ROOT / "pages"
-ATTENTION = PAGES / "explore" / "attention.py"
-FORCING = PAGES / "explore" / "forcing.py"
-GLOSSARY = PAGES / "explore" / "glossary.py"
-INSIDE = PAGES / "explore" / "inside.py"
-MASKS = PAGES / "explore" / "masks.py"
-POSITIONS = PAGES / "explore" / "positions.py"
-SEARCH = PAGES / "explore" / "search.py"
-STEP = PAGES / "explore" / "step.py"
-COMPARE = PAGES / "whatif" / "compare.py"
-MATTERS = PAGES / "whatif" / "matters.py"
-WRONG = PAGES / "whatif" / "wrong.py"
-LESSONS = PAGES / "learn" / "lessons.py"
-PROJECTOR = PAGES / "learn" / "projector.py"
-CHECKPOINTS = PAGES / "debug" / "checkpoints.py"
-DOCTOR = PAGES / "debug" / "doctor.py"
-OPEN = PAGES / "debug" / "open.py"
-TRAINING = PAGES / "debug" / "training.py"
-SENTENCES = PAGES / "debug" / "sentences.py"
+PAGES = {
+    path.stem: path
+    for path in (*ROOT.glob("pages/*/*.py"), *ROOT.glob("glassformer/extensions/*/pages/*.py"))
+    if path.stem != "__init__"
+}
+ATTENTION = PAGES["attention"]
+FORCING = PAGES["forcing"]
+GLOSSARY = PAGES["glossary"]
+INSIDE = PAGES["inside"]
+MASKS = PAGES["masks"]
+POSITIONS = PAGES["positions"]
+SEARCH = PAGES["search"]
+STEP = PAGES["step"]
+COMPARE = PAGES["compare"]
+MATTERS = PAGES["matters"]
+WRONG = PAGES["wrong"]
+LESSONS = PAGES["lessons"]
+PROJECTOR = PAGES["projector"]
+CHECKPOINTS = PAGES["checkpoints"]
+DOCTOR = PAGES["doctor"]
+OPEN = PAGES["open"]
+TRAINING = PAGES["training"]
+SENTENCES = PAGES["sentences"]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -294,7 +294,7 @@ def test_a_link_leads_to_the_view_and_keeps_the_model(open_page, examine_with):
     examine_with(named("broken", BROKEN))
     test = AppTest.from_file(str(MAIN), default_timeout=60)
     test.query_params["model"] = "reverse"
-    test.switch_page("pages/debug/doctor.py")
+    test.switch_page(str(DOCTOR))
     until_done(check(test.run()))
     link = next(one.proto for one in test.get("page_link") if one.proto.label == "See it in Masks")
     assert link.page == "masks"

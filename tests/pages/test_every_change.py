@@ -2,15 +2,16 @@
 
 import pytest
 
-from tests.pages.conftest import ROOT
+from glassformer.extensions.what_if.interventions import KINDS
+from tests.pages.conftest import COMPARE, MATTERS, ROOT
 from tests.pages.reading import opened
 from tests.transformer.runs.interventions.of_kinds import example
 from transformer.errors import GlassformerError
-from transformer.runs.interventions import KINDS, write
+from transformer.runs.interventions import write
 from ui.runs import loading
 from ui.runs.change_chips import CHANGES
 
-EXPLORE, WHAT_IF = ROOT / "pages" / "explore", ROOT / "pages" / "whatif"
+EXPLORE = ROOT / "pages" / "explore"
 PARTS = ("overview", "head", "flow", "walk", "table")
 OTHERS = (
     (EXPLORE / "step.py", {}),
@@ -20,9 +21,9 @@ OTHERS = (
     (EXPLORE / "positions.py", {"positions": "sentence"}),
     (EXPLORE / "search.py", {"how": "beam"}),
     (EXPLORE / "forcing.py", {"ref": "ssalg"}),
-    (WHAT_IF / "compare.py", {}),
-    (WHAT_IF / "matters.py", {"matters": "pieces"}),
-    (WHAT_IF / "matters.py", {"matters": "logit"}),
+    (COMPARE, {}),
+    (MATTERS, {"matters": "pieces"}),
+    (MATTERS, {"matters": "logit"}),
 )
 
 

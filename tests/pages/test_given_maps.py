@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.pages.conftest import ATTENTION, CHECKPOINTS, GLOSSARY, ROOT, STEP, check
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, GLOSSARY, ROOT, STEP, TRAINING, check
 from tests.pages.reading import address, everything, figure, go_back, numbers, payload, sentences, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
@@ -28,7 +28,7 @@ from ui.state.view import View
 
 OTHERS = [
     ROOT / "pages" / "explore" / f"{name}.py" for name in ("start", "step", "positions", "masks", "inside", "forcing")
-] + [ROOT / "pages" / "debug" / "training.py"]
+] + [TRAINING]
 
 
 @pytest.fixture
@@ -157,7 +157,8 @@ def test_maps_that_changed_since_the_link_was_made_are_said_to_have(maps, folder
 
 def test_a_file_that_is_gone_is_said_to_be(maps, folder, monkeypatch):
     test = maps()
-    monkeypatch.setattr(loading, "maps_there", dict)
+    left = tuple(entry for entry in loading.entries() if entry.name != "tiny.npz")
+    monkeypatch.setattr(loading, "entries", lambda: left)
     (folder / "tiny.npz").unlink()
     check(test.run())
     assert "The checkpoint “tiny.npz” does not exist" in sentences(test)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.pages.conftest import ROOT, check
+from tests.pages.conftest import MATTERS, check
 from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
 from transformer.analysis.attribution.asked import ask, ask_each
 from transformer.analysis.attribution.hiding import hiding
@@ -11,8 +11,6 @@ from transformer.analysis.attribution.logit import contributions
 from transformer.analysis.progress import whole
 from ui.runs import loading, measured
 from ui.state import session
-
-MATTERS = ROOT / "pages" / "whatif" / "matters.py"
 
 
 def run_of(test, source, **query):

@@ -5,12 +5,12 @@ import time
 import numpy as np
 import pytest
 
+from glassformer.extensions.what_if.interventions import ZeroHead
 from tests.pages.conftest import MATTERS, check
 from tests.pages.reading import figure, go_to, keys_of, numbers, payload, sentences, view
 from transformer import run
 from transformer.analysis.head_effects import head_effects
 from transformer.runs.changing import tap_for
-from transformer.runs.interventions import ZeroHead
 from transformer.runs.replay import replay
 from ui.matters import heads
 from ui.runs import loading, measuring

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
-from tests.pages.conftest import ROOT
+from tests.pages.conftest import PAGES
 from tests.pages.reading import keys_of
 from ui.state.link import read_link, write_link
 from ui.state.view import NAMES
@@ -126,9 +126,8 @@ def test_an_old_address_says_what_it_said(old):
 @pytest.mark.parametrize("old", OLD, ids=lambda old: f"{old['page']}?{old['address']}"[:60])
 def test_an_old_address_opens_what_it_opened(open_page, old):
     old = opened_now(old)
-    folder = "debug" if old["page"] == "checkpoints" else "explore"
     parameters = parse_qs(old["address"], keep_blank_values=True)
-    test = open_page(ROOT / "pages" / folder / f"{old['page']}.py", **{k: v[0] for k, v in parameters.items()})
+    test = open_page(PAGES[old["page"]], **{k: v[0] for k, v in parameters.items()})
     now = {key: value for key, value in shown(test).items() if key not in NEW or value != NEW[key]}
     assert now == old["shown"] | {key: RENUMBERED for key in old["shown"] if old["shown"][key] == "2: e"}
     assert [said.value for said in test.info if any(word in said.value for word in TOLD)] == old["told"]

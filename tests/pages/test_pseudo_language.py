@@ -21,6 +21,7 @@ from tests.pages.conftest import (
     SENTENCES,
     STEP,
     TRAINING,
+    WRONG,
     check,
 )
 from tests.pages.speaking import texts_of_page
@@ -40,7 +41,7 @@ from ui.wrong.mistake_panels import output
 from words import languages, name_of
 
 EXPLORE = ROOT / "pages" / "explore"
-WRONG, MISTAKES = ROOT / "pages" / "whatif" / "wrong.py", get_args(Mistake)
+MISTAKES = get_args(Mistake)
 MODEL, SOURCE = "reverse", "abcdef"
 PARTS_OF_PAGES = {
     "attention": ("panel", ["overview", "head", "flow", "walk", "table", "training"]),

@@ -3,7 +3,7 @@
 import pytest
 
 import charts
-from tests.pages.conftest import ROOT
+from tests.pages.conftest import ATTENTION, COMPARE
 from tests.pages.reading import figure, opened, payload, sentences
 from transformer.runs.interventions import parse
 from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS
@@ -35,17 +35,16 @@ def is_said(test, key):
 
 @pytest.mark.parametrize("change", [*CHANGES, *UNTOUCHED])
 def test_the_attention_page_says_it_of_the_decoders_rows(open_page, change):
-    page = ROOT / "pages" / "explore" / "attention.py"
     view = {"model": "reverse", "src": "abcdef", "panel": "head", "layer": 1, "head": 1, "do": change}
     for kind in ("decoder", "cross"):
-        assert is_said(open_page(page, kind=kind, **view), "head_map") is (change in CHANGES)
-    assert not under_the_title(open_page(page, kind="encoder", **view), "head_map")
+        assert is_said(open_page(ATTENTION, kind=kind, **view), "head_map") is (change in CHANGES)
+    assert not under_the_title(open_page(ATTENTION, kind="encoder", **view), "head_map")
 
 
 @pytest.mark.parametrize("change", [CHANGES[0], UNTOUCHED[1]])
 def test_the_second_run_of_a_comparison_says_it(open_page, change):
     test = open_page(
-        ROOT / "pages" / "whatif" / "compare.py",
+        COMPARE,
         model="reverse", src="abcdef", kind="decoder", layer=1, head=1, b=f"do={change}",
     )  # fmt: skip
     assert is_said(test, f"{SECOND}{map_difference.RIGHT_MAP}") is (change in CHANGES)

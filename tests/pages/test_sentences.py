@@ -6,7 +6,7 @@ from threading import Event
 import pandas as pd
 import pytest
 
-from tests.pages.conftest import ROOT, STEP, check
+from tests.pages.conftest import ROOT, SENTENCES, STEP, check
 from tests.pages.reading import address, figure, numbers, sentences, told, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
@@ -20,7 +20,7 @@ from ui.state import session
 
 said = partial(told, kinds=("markdown", "caption", "info", "error"))
 
-PAGE = ROOT / "pages" / "debug" / "sentences.py"
+PAGE = SENTENCES
 TEXT = "abc => cba\nglass => ssalg\n\n=xy\nabcdefghijkl\nab => b\nnm\n" + "z" * 30
 
 

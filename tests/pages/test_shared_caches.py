@@ -4,20 +4,20 @@ import ast
 
 import pytest
 
-from tests.pages.conftest import CHECKPOINTS, DOCTOR, ROOT, STEP
+from tests.pages.conftest import CHECKPOINTS, COMPARE, DOCTOR, ROOT, STEP, WRONG
 from tests.pages.speaking import texts_of_page
 from tests.source_code import ROOT as REPOSITORY
 from tests.source_code import Source, sources
 
-EXPLORE, WHATIF = ROOT / "pages" / "explore", ROOT / "pages" / "whatif"
+EXPLORE = ROOT / "pages" / "explore"
 # Each page with what of it is shared, in Chinese.
 SHARED = {
     "notes of a run": (STEP, {"model": "zh-en", "src": "我喜歡喝綠茶🍵。"}, "未知标记"),
     "an error of the queue": (STEP, {"model": "reverse", "src": "abcdefghij" * 30}, "最多"),
     "a changed run": (STEP, {"model": "reverse", "src": "poiuy", "do": "zero-cross.1.2"}, "什么都不写"),
     "a reference": (EXPLORE / "forcing.py", {"model": "reverse", "src": "asdfg", "ref": "gfdsaÖ"}, "未知标记"),
-    "two outputs": (WHATIF / "compare.py", {"model": "reverse", "src": "lkjhg", "b": "forced=7"}, "第 1 步"),
-    "a mistake": (WHATIF / "wrong.py", {"model": "reverse", "src": "zxcvb", "mistake": "scale"}, "权重"),
+    "two outputs": (COMPARE, {"model": "reverse", "src": "lkjhg", "b": "forced=7"}, "第 1 步"),
+    "a mistake": (WRONG, {"model": "reverse", "src": "zxcvb", "mistake": "scale"}, "权重"),
     "a card": (CHECKPOINTS, {"model": "reverse"}, "字母倒写"),
     "a report": (DOCTOR, {"model": "reverse"}, "检查"),
 }

@@ -1,6 +1,6 @@
 """Both ends of the short path: its words on the learner's sentence, and what was met."""
 
-from tests.pages.conftest import check
+from tests.pages.conftest import LESSONS, check
 from tests.pages.test_lessons import SENTENCE, covers, drawn, step_page, ways
 from transformer.lessons import lessons
 from ui.lessons import route
@@ -10,7 +10,7 @@ __all__ = ["step_page"]  # a fixture
 
 
 def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(step_page):
-    test = step_page("pages/learn/lessons.py", src=SENTENCE, model="zh-en")
+    test = step_page(str(LESSONS), src=SENTENCE, model="zh-en")
     _, parameters = ways(test)["Begin the 25-minute path"]
     test = step_page("pages/explore/attention.py", **parameters)
     text = " ".join(one.value for one in test.markdown).replace("\\", "")
@@ -33,7 +33,7 @@ def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
     given = {
         (place.name, "0" * 8): predictions.Prediction("x", n % 2 == 0, "0" * 8) for n, place in enumerate(path[:5])
     }
-    test = step_page("pages/learn/lessons.py", src=SENTENCE, lesson=path[-1].name, path="short")
+    test = step_page(str(LESSONS), src=SENTENCE, lesson=path[-1].name, path="short")
     test.session_state[predictions.KEPT] = given
     text = " ".join(one.value for one in check(test.run()).markdown)
     assert "What you have learnt" in text
@@ -43,5 +43,5 @@ def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
     assert "Where it looks, step 1" in there
     assert "Who may see whom, step 1" not in there
     assert not [one for one in test.radio if str(one.key).startswith("lesson_answer")]
-    elsewhere = step_page("pages/learn/lessons.py", src=SENTENCE, lesson=path[-1].name)
+    elsewhere = step_page(str(LESSONS), src=SENTENCE, lesson=path[-1].name)
     assert not [one for one in elsewhere.markdown if "What you have learnt" in one.value]

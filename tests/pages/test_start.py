@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
-from tests.pages.conftest import MAIN, ROOT, check
+from tests.pages.conftest import MAIN, PAGES, check
 from tests.pages.reading import address, opened, type_source, view
 from transformer.model.anatomy import anatomy
 from ui.frame.offer import OFFER, UNDO
@@ -20,8 +20,6 @@ from ui.state import in_room, session
 from ui.state.link import Link
 from ui.state.view import View
 from words.numbers import hundredths
-
-PAGES = {path.stem: path for path in (ROOT / "pages").glob("*/*.py")}
 
 
 def links(test):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.pages.conftest import ROOT, STEP, check
+from tests.pages.conftest import PAGES, STEP, check
 from tests.pages.reading import (
     address,
     everything,
@@ -164,11 +164,10 @@ def test_a_forged_link_gets_a_default_and_one_note(open_page, parameters, said):
 
 @pytest.mark.parametrize("name", ["checkpoints", "doctor", "sentences"])
 def test_a_page_without_a_run_says_what_is_wrong_in_a_link(open_page, name):
-    page = ROOT / "pages" / "debug" / f"{name}.py"
-    test = check(open_page(page, model="nope", step="9999x", doctor="parameters"))
+    test = check(open_page(PAGES[name], model="nope", step="9999x", doctor="parameters"))
     assert "The checkpoint “nope” does not exist or cannot be opened" in sentences(test)
     assert "9999x" in sentences(test)
-    assert not check(open_page(page, model="reverse", doctor="parameters")).info
+    assert not check(open_page(PAGES[name], model="reverse", doctor="parameters")).info
 
 
 def test_that_the_app_is_presented_is_nothing_that_a_link_asks_for(reverse):

@@ -4,7 +4,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from tests.pages.conftest import ROOT, STEP, check
+from tests.pages.conftest import PAGES as SCRIPTS
+from tests.pages.conftest import STEP, check
 from tests.pages.reading import keys_of
 from tests.pages.test_pseudo_language import MODEL, PARTS, SOURCE
 from ui.shared.cover import ALL, PART
@@ -14,7 +15,7 @@ from ui.teaching import links as panels
 from ui.teaching.teaching_panels import EXAMPLE
 from ui.teaching.teaching_places import PAGES
 
-TEACHERS = ROOT / "pages" / "learn" / "teachers.py"
+TEACHERS = SCRIPTS["teachers"]
 
 
 def built(test):

@@ -12,7 +12,7 @@ from ui.server.work import BusyError
 from ui.state import in_room
 from ui.training.watch_choices import PRESETS, plan
 
-TRAINING = PAGES / "debug" / "training.py"
+TRAINING = PAGES["training"]
 FAKE = "tests.ui.server.fake_training"
 
 

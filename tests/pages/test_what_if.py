@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from glassformer.extensions.what_if.interventions import KINDS
 from tests.pages.conftest import check
 from tests.pages.reading import address, opened
 from transformer.analysis.head_effects import head_effects
-from transformer.runs.interventions import KINDS, parse
+from transformer.runs.interventions import parse
 from ui.frame.whatif import FIELD, GROUPS
 from ui.runs import loading, measuring
 from ui.runs.change_chips import CHANGES

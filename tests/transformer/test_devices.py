@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.what_if.interventions import KINDS
 from tests.transformer.featured import FEATURED, featured, filling
 from tests.transformer.runs.interventions.of_kinds import example
 from tests.transformer.stand_in import DEVICE
@@ -39,7 +40,6 @@ from transformer.corpus.tables import Line, Options
 from transformer.doctor.examination import examine
 from transformer.errors import CheckpointError, QueryError
 from transformer.runs.by_layer import each_layer
-from transformer.runs.interventions import KINDS
 from transformer.runs.replay import replay
 from transformer.runs.running import run_batch
 from transformer.runs.teacher_forcing import score

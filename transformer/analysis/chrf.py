@@ -18,6 +18,8 @@ BETA = 2
 Counts = tuple[tuple[int, int, int], ...]
 """For each n from 1: n-grams of the output, of the reference, and those that both have."""
 
+# How sacrebleu finds words where a language has no spaces; its signature names it.
+_WORDS = {"zh": "zh", **dict.fromkeys(("ja", "th", "lo", "km", "my", "yue"), "char")}
 NOTHING: Counts = ((0, 0, 0),) * ORDER
 
 
@@ -56,3 +58,8 @@ def _n_grams(text: str, n: int) -> Counter[str]:
 def _counted(written: Counter[str], expected: Counter[str]) -> tuple[int, int, int]:
     # An output's n-grams count only where the reference has some: else a short reference would cost precision.
     return (written.total() if expected else 0, expected.total(), (written & expected).total())
+
+
+def usual_words(language: str) -> str:
+    """How sacrebleu finds words for BLEU in a language, by its code."""
+    return _WORDS.get(language.lower().split("-")[0], "13a")

@@ -35,6 +35,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from glassformer.extensions.what_if.interventions import RoundWeights
 from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
@@ -45,7 +46,6 @@ from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix, collect, greedy
 from transformer.runs.drafting.draft import Ids
 from transformer.runs.drafting.quick import Int8
-from transformer.runs.interventions import RoundWeights
 from transformer.runs.query import Greedy, Query
 from transformer.runs.reading import Pause, Reading, go_on, read
 from transformer.runs.rules import check_open

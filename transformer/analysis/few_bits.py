@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from glassformer.extensions.what_if.interventions import RoundWeights
 from transformer.analysis.compare import aligned
-from transformer.runs.interventions import RoundWeights
 from transformer.runs.interventions.rounding import WIDTHS
 from transformer.runs.query import Greedy, Query
 from transformer.runs.reading import Pause, go_on

@@ -1,32 +1,30 @@
 """List checkpoints without loading them: from each folder's config, header and card.
 
-Files of attention maps (`.npz`) next to the folders are listed, too, and so are models of other programs (see
-`transformer.checkpoint.foreign`), which are not opened.
+What extensions have formats for is listed, too, such as models of other programs; it is not opened.
 
 A broken folder is listed with its fault, and so is one that a killed save left under a hidden name. Left out are
 other hidden folders, the state of a running training (`*.training`), snapshots (`*.snapshots`), links that leave the
 root, and names that do not fit on one line.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.agreement import check_tensors, expected_shapes, most_bytes
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
-from transformer.checkpoint.foreign import is_foreign_file, is_foreign_folder, is_marians, why_unopened
-from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
+from transformer.checkpoint.device import CPU, Device
+from transformer.checkpoint.filling import Progress, silent
+from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, Checkpoint, read_config
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, tokenizer_files
-from transformer.errors import CheckpointError, GlassformerError
+from transformer.errors import CheckpointError
+from transformer.extensions import provided
 from transformer.files import hidden, tensorfile
-from transformer.files.files import FolderFiles, as_typed
-from transformer.files.kinds import UNPACK
-from transformer.maps.npzfile import SUFFIX, check_maps
+from transformer.files.files import FolderFiles
 from transformer.text.vocabularies import FILE_NAMES, VOCABULARY
-from words import say
 
 Signature = tuple[tuple[int, ...], ...]
 MOST_EXAMPLES = 4  # of each folder, as a list may have thousands
@@ -37,7 +35,7 @@ _LOOKED_AT = ("", CONFIG, WEIGHTS, CARD, *_OWN, VOCABULARY, *sorted(FILE_NAMES))
 
 @dataclass(frozen=True)
 class Entry:
-    """One checkpoint folder, one file of maps, or one file or folder of another program."""
+    """One checkpoint folder, or one file or folder of another format."""
 
     name: str  # unique in the list: the folder's name, with a number if that occurs twice
     folder: Path  # where it is; it may be a file
@@ -49,8 +47,39 @@ class Entry:
     examples: tuple[str, ...] = ()  # the first of its card's examples
     gloss: str = ""  # what the first of them means in English
     code: str = ""  # code of that language, such as "en"; empty if there is none
-    # A model, given maps, or a file of another program, which may or may not be a model.
-    holds: Literal["model", "maps", "foreign"] = "model"
+    holds: str = "model"  # a checkpoint folder's; of another format, that one's word
+
+
+class Format:
+    """Another format of files and folders than a checkpoint folder's; the field `formats` of an extension names one.
+
+    What the methods do here is what a format does that has nothing to say.
+    """
+
+    def lists(self, file: Path, inside: Path) -> bool:
+        """Whether a list has a file; asked of all in a folder of checkpoints, which is `inside`, a real path."""
+        return False
+
+    def look(self, place: Path, name: str, root: Path) -> Entry | None:
+        """The entry of a file or folder that is no checkpoint folder; None if it is not of this format."""
+        return None
+
+    def reads(self, source: Path, *, inside: Path | None) -> bool:
+        """Whether `load` opens it. Raises `CheckpointError` if that cannot be said."""
+        return False
+
+    def load(
+        self,
+        source: Path,
+        *,
+        answers: Mapping[str, Any],
+        given: Any,
+        inside: Path | None,
+        progress: Progress = silent,
+        device: Device = CPU,
+    ) -> Checkpoint:
+        """The model as a checkpoint; arguments and errors as of `transformer.checkpoint.opening.load`."""
+        raise NotImplementedError
 
 
 class Seen:
@@ -61,7 +90,7 @@ class Seen:
 
 
 def listing(folders: Sequence[Path], *, seen: Seen | None = None) -> list[Entry]:
-    """Look at every sub-folder of some folders, and at their files of maps and weights: an entry for each checkpoint.
+    """Look at every sub-folder of some folders, and at the files of other formats: an entry for each checkpoint.
 
     Folders that do not exist are skipped; the others keep their order, with entries sorted by name in each. `seen` is
     what earlier calls found, and is updated.
@@ -107,7 +136,7 @@ def _version(file: Path) -> tuple[int, ...]:
 
 
 def _candidates(root: Path) -> Iterator[tuple[Path, Path]]:
-    """The real path of the root with each folder of a checkpoint, then with each file called as maps or weights are.
+    """The real path of the root with each folder of a checkpoint, then with each file of another format.
 
     A checkpoint may be only there in a hidden copy.
     """
@@ -118,10 +147,8 @@ def _candidates(root: Path) -> Iterator[tuple[Path, Path]]:
     except (OSError, ValueError, RuntimeError):
         return
     yield from ((inside, folder) for folder in sorted({*there, *lost}) if _is_of_a_checkpoint(folder, inside, lost))
-    for file in there:
-        maps = file.suffix == SUFFIX and not file.name.startswith(".") and file.name.isprintable()
-        if (maps and not file.is_dir()) or _is_foreign(file, inside):
-            yield inside, file
+    formats = provided("formats")
+    yield from ((inside, file) for file in there if any(one.lists(file, inside) for one in formats))
 
 
 def _is_of_a_checkpoint(folder: Path, inside: Path, lost: Collection[Path]) -> bool:
@@ -134,36 +161,16 @@ def _is_of_a_checkpoint(folder: Path, inside: Path, lost: Collection[Path]) -> b
     return stays and not left_out and folder.name.isprintable()
 
 
-def _is_foreign(file: Path, inside: Path) -> bool:
-    """Whether a file is called as weights are, or is another model, and stays in its folder."""
-    try:
-        return (is_foreign_file(file) or why_unopened(file) not in (None, UNPACK)) and inside in file.resolve(
-            strict=True
-        ).parents
-    except (OSError, RuntimeError):
-        return False
+def _look(place: Path, name: str, root: Path) -> Entry:
+    """A checkpoint folder's entry; of what is none, that of the first format which finds no fault in it."""
+    own = _look_at_folder(place, name, root)
+    if own.error is None:
+        return own
+    others = [entry for one in provided("formats") if (entry := one.look(place, name, root)) is not None]
+    return min([*others, own], key=lambda entry: entry.error is not None)
 
 
-def _look_at_arrays(file: Path, name: str, root: Path) -> Entry:
-    try:
-        files = FolderFiles(root, inside=root)
-        with files.open(file.name) as (content, size):
-            if is_marians(content, size):
-                return Entry(name, file, None, name, root, holds="foreign")
-            title = check_maps(content, size, label=files.label(file.name))
-    except GlassformerError as error:
-        return Entry(name, file, error.sentence, name, root, holds="maps")
-    return Entry(name, file, None, title or name, root, holds="maps")
-
-
-def _look(folder: Path, name: str, root: Path) -> Entry:
-    if folder.suffix == SUFFIX and not folder.is_dir():
-        return _look_at_arrays(folder, name, root)
-    if not folder.is_dir() and is_foreign_file(folder):
-        return Entry(name, folder, None, name, root, holds="foreign")
-    if (problem := why_unopened(folder)) is not None:
-        said = say("{label}: {problem}", label=as_typed(folder, root), problem=problem)
-        return Entry(name, folder, said, name, root, holds="foreign")
+def _look_at_folder(folder: Path, name: str, root: Path) -> Entry:
     try:
         files = FolderFiles(folder, inside=root)
         card = card_of(files)
@@ -172,8 +179,6 @@ def _look(folder: Path, name: str, root: Path) -> Entry:
     try:
         _check(files)
     except CheckpointError as error:
-        if is_foreign_folder(files, folder):
-            return Entry(name, folder, None, name, root, holds="foreign")
         return Entry(name, folder, error.sentence, card.title or name, root)
     examples = tuple(example for example in card.tried() if len(example) <= LONGEST_EXAMPLE)[:MOST_EXAMPLES]
     language = card.source_language if card.source_code else ""

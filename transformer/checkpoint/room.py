@@ -7,6 +7,7 @@ Source: proc(5) for MemAvailable, the kernel's "Control Group v2" for memory.max
 nothing is refused.
 """
 
+import ctypes
 import shutil
 from pathlib import Path
 
@@ -93,3 +94,14 @@ def _lines(path: Path) -> list[str]:
         return path.read_text(encoding="ascii").splitlines()
     except (OSError, ValueError):
         return []
+
+
+def keep_freed_memory() -> None:
+    """Let glibc keep what it frees: every step allocates the same large tensors, and fresh pages cost time."""
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+    except OSError:
+        return  # not glibc
+    mmap_threshold, trim_threshold = -3, -1  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD of malloc.h
+    libc.mallopt(mmap_threshold, 1 << 30)
+    libc.mallopt(trim_threshold, (1 << 31) - 1)

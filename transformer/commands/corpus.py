@@ -63,8 +63,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     import torch
 
+    from transformer.checkpoint.opening import load
     from transformer.corpus.shards import claimed, plan
-    from transformer.importers.opening import load
 
     processes = _processes(options)
     wanted = _options(options)

@@ -52,10 +52,10 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     import torch
 
+    from transformer.checkpoint.opening import load
     from transformer.commands.import_model import answers_of, keep_answers
     from transformer.doctor.examination import examine
     from transformer.importers.handed_pieces import Given
-    from transformer.importers.opening import load
     from transformer.trying.samples import read_samples
 
     pairs = None if options.pairs is None else read_samples(options.pairs)

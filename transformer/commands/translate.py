@@ -54,8 +54,8 @@ def _text(line: bytes | str) -> str | None:
 
 def _refuse_seen(lines: Sequence[str], pairs: Path) -> None:
     """Punctuation, spaces and case do not make a sentence another one, as in `prepare`."""
-    from transformer.training.data import read_pairs
-    from transformer.training.splitting import sentence_key
+    from transformer.runs.pairs import read_pairs
+    from transformer.text.sentence_key import sentence_key
 
     seen = {sentence_key(source) for source, _ in read_pairs(pairs)}
     found = [line for line in lines if sentence_key(line) in seen]

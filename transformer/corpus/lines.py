@@ -14,7 +14,7 @@ from transformer.analysis.spacing import SPACINGS
 from transformer.checkpoint.save import file_sha256
 from transformer.corpus.tables import Line
 from transformer.errors import DataError
-from transformer.training.corpus import read_lines
+from transformer.text.line_files import read_lines
 from words import say_n
 
 

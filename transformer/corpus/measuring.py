@@ -19,7 +19,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
-from transformer.analysis.chrf import chrf_counts
+from transformer.analysis.chrf import chrf_counts, usual_words
 from transformer.analysis.gold import GoldPair
 from transformer.checkpoint.load import Checkpoint
 from transformer.corpus.found import Found, heads_table, sentences_table
@@ -99,9 +99,8 @@ class _Job:
     def _bleu(self) -> Any:
         from sacrebleu import BLEU  # only decoding needs it
 
-        from transformer.training.evaluation import usual_words
-
-        return BLEU(tokenize=usual_words(self.checkpoint.card), effective_order=True)  # else it warns; counts alike
+        words = usual_words(self.checkpoint.card.target_code)
+        return BLEU(tokenize=words, effective_order=True)  # else it warns; counts alike
 
     def measure(self, items: Sequence[Item]) -> dict[int, str]:
         """Measure a batch; the problems of lines whose numbers are not finite, by their places."""

@@ -24,10 +24,10 @@ from multiprocessing.process import BaseProcess
 import pyarrow as pa
 
 from transformer.checkpoint.load import in_memory
+from transformer.checkpoint.room import keep_freed_memory
 from transformer.corpus.lines import Shard
 from transformer.corpus.shards import Files, Job
 from transformer.errors import DataError, GlassformerError
-from transformer.training.arithmetic import keep_freed_memory
 
 MOST = 256  # processes
 _ATTEMPTS = 3  # at one shard: what ends a process each time will also end the next

@@ -31,12 +31,12 @@ import pyarrow.parquet as pq
 import torch
 
 from transformer.checkpoint.load import Checkpoint, in_memory
+from transformer.checkpoint.opening import load
 from transformer.corpus import lines, measuring, rollups
 from transformer.corpus.folder import ABOUT, FORMAT, NEEDED, damaged_files, file_name, sums_name
 from transformer.corpus.lines import Corpus, Shard
 from transformer.corpus.tables import SCHEMAS, TABLES, Options, Table
 from transformer.errors import CheckpointError, DataError
-from transformer.importers.opening import load
 from transformer.model.anatomy import Kind
 
 KINDS: Final = get_args(Kind)  # the order in which `heads` has them

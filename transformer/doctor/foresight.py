@@ -28,11 +28,11 @@ from torch.nn.functional import pad
 from transformer.doctor.findings import MOST_OF_CHANCE, Measured, NotTested, Shown, Verdict
 from transformer.doctor.patient import LEAK, Patient, Test
 from transformer.doctor.rereading import Texts, pairs_that_fit, random_texts, read
+from transformer.model.leaking import all_seen
 from transformer.model.masks import causal_mask
 from transformer.model.taps import Replacer, Tap, tap_of
 from transformer.runs.distribution import losses_of
 from transformer.runs.reading import padded, read_before
-from transformer.training.leaking import all_seen
 from transformer.trying.losses import Loss, Row
 from transformer.trying.verdicts import surely_better
 from words import Sentence, joined, say

@@ -25,10 +25,11 @@ from transformer.checkpoint.filling import Places, fill
 from transformer.checkpoint.hashing import digest_of, hash_of
 from transformer.checkpoint.load import CONFIG, Checkpoint
 from transformer.checkpoint.memory import NO_HALVES, Halves
+from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError, shown
 from transformer.importers import handed_pieces, weights
 from transformer.importers.handed_pieces import NOTHING, Given
-from transformer.importers.opening import QuestionsError, incomplete, load, made
+from transformer.importers.opening import QuestionsError, incomplete, made
 from transformer.importers.tutorial_import import import_opened
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import AnyTokenizer

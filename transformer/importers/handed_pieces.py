@@ -43,6 +43,9 @@ class Given:
     # Sources and references: one pair per line, with a tab between them; ids if there is no tokenizer.
     pairs: Path | None = None
 
+    def __bool__(self) -> bool:
+        return self != NOTHING
+
     @property
     def has_tokenizer(self) -> bool:
         """Whether a tokenizer was given."""

@@ -1,6 +1,5 @@
-"""Open any model: a checkpoint folder, a folder of Hugging Face's transformers, or a file saved by tutorial code.
+"""Open a model of another program: a folder of Hugging Face's transformers, or a file saved by tutorial code.
 
-transformer.load("runs/reverse@1200")                           a snapshot of a training, at its step 1,200
 transformer.load("runs/model.pt")                               opens it, or raises its open questions
 transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them
 preview(Path("runs/model.pt")).report                           what was understood, before anything is loaded
@@ -11,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from transformer.checkpoint import load as native
 from transformer.checkpoint.agreement import first
 from transformer.checkpoint.device import CPU, Device, device_of
 from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.foreign import ADAPTER, MOST_CONFIG, OURS, THEIRS
 from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
+from transformer.checkpoint.opening import UnansweredError
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError
 from transformer.files.files import FolderFiles, as_typed
@@ -68,7 +67,7 @@ def _of_folder(folder: Path, inside: Path | None) -> Kind:
     return "huggingface" if any(key in record for key in THEIRS) else "weights"
 
 
-class QuestionsError(CheckpointError):
+class QuestionsError(UnansweredError):
     """A model cannot be loaded before some questions are answered.
 
     Args:
@@ -190,33 +189,12 @@ def load(
     progress: Progress = silent,
     device: Device = CPU,
 ) -> Checkpoint:
-    """Load a checkpoint: a folder of this program, or what `preview` understands.
-
-    Args:
-        answers: Answers to its open questions.
-        given: Tokenizers, for weights without them.
-        inside: The real path of a folder that it may not leave by a link; None if any will do.
-        progress: Called with the bytes loaded so far and their total.
-        device: Where the model computes; see `transformer.checkpoint.load.load`.
-
-    Raises:
-        QuestionsError: Questions are open; the error lists them with their choices.
-        CheckpointError: It cannot be used; the error says which file and why.
-    """
-    kind, place = kind_of(Path(source), inside=inside)
-    if kind == "native":
-        if answers or given != NOTHING:
-            raise CheckpointError(
-                "{folder}: is already a checkpoint of this program, so there are no questions; remove the answers "
-                "and the tokenizers.",
-                folder=as_typed(place, inside),
-            )
-        return native.load(place, inside=inside, progress=progress, device=device)
+    """Load what `preview` understands; arguments and errors as of `transformer.checkpoint.opening.load`."""
     device = device_of(device)
     imported = preview(source, answers=answers, given=given, inside=inside)
     if imported.content is None:
         raise QuestionsError(imported.report) if imported.report.asked else incomplete(imported.report)
-    return made(imported.content, place, inside, progress, device=device)
+    return made(imported.content, kind_of(Path(source), inside=inside)[1], inside, progress, device=device)
 
 
 def made(

@@ -1,24 +1,22 @@
-"""Given attention maps: weights with a label for each row and column, without a model.
+"""Given attention maps: `LabelledMaps` that are checked when they are made.
 
-A `GivenMaps` can replace a `Trace` wherever only weights and labels are needed: `kinds`, `maps` and `mask` are the
-same. Everything is checked when it is made; nothing is rescaled, cut or made up. Weights in memory and a file's
-header go through the same checks of sizes and texts.
+Nothing is rescaled, cut or made up. Weights in memory and a file's header go through the same checks of sizes and
+texts.
 
-Axes: [layer, head, query, key]. Each attention has its own labels, because maps may be cut differently.
+Axes: [layer, head, query, key].
 
 Knows nothing of files or of libraries that compute attention.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, get_args
 
 import numpy as np
 
-from transformer.errors import MapsError, QueryError, shown
+from transformer.errors import MapsError, shown
 from transformer.model.anatomy import Kind
+from transformer.runs.labelled_maps import LabelledAttention, LabelledMaps
 from words import Sentence, say, say_n
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -89,22 +87,12 @@ def check_text(name: str, text: object, most: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenAttention:
-    """The maps of one attention. Its arrays are read-only.
+class GivenAttention(LabelledAttention):
+    """Maps of one attention that fit together. Its arrays are read-only.
 
     Raises:
         MapsError: The parts do not fit together, or a number cannot be a weight.
     """
-
-    kind: Kind  # which attention
-    weights: np.ndarray  # float32 [layer, head, query, key], 0 to 1
-    queries: Sequence[str]  # A label for each row and column
-    keys: Sequence[str]  # A label for each row and column
-    # Bool [query, key], True = may attend. By default all may; if decoder self-attention has no weight on later keys,
-    # # these are closed.
-    allowed: np.ndarray | None = None
-    # Whether every row must sum to 1; False if rows are known not to, such as after dropout or a cut.
-    sums_to_one: bool = True
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -126,25 +114,14 @@ class GivenAttention:
             array.flags.writeable = False  # many sessions look at it
             object.__setattr__(self, name, array)
 
-    @property
-    def mask(self) -> np.ndarray:
-        """Bool [query, key], True = may attend."""
-        assert self.allowed is not None  # since it was made
-        return self.allowed
-
 
 @dataclass(frozen=True, eq=False)
-class GivenMaps:
-    """The maps of one sentence.
+class GivenMaps(LabelledMaps):
+    """Maps of one sentence that are not too large, in the order of the kinds.
 
     Raises:
         MapsError: There are no maps, a kind occurs twice, or they are too large.
     """
-
-    attentions: tuple[GivenAttention, ...]  # one or more, of different kinds
-    checkpoint: str = ""  # name of their model; empty if not said
-    sentence: str = ""  # what it read; empty if not said
-    special: tuple[str, ...] = ()  # labels that are not text, such as "[CLS]"
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.attentions, key=lambda one: KINDS.index(one.kind)))
@@ -165,40 +142,6 @@ class GivenMaps:
         for label in special:
             check_text("special", label, MOST_LABEL)
         object.__setattr__(self, "special", special)
-
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """The attentions that it has."""
-        return tuple(one.kind for one in self.attentions)
-
-    def of(self, kind: Kind) -> GivenAttention:
-        """One attention with its labels; a QueryError if it was not given."""
-        for one in self.attentions:
-            if one.kind == kind:
-                return one
-        raise QueryError(
-            "there is no {kind} attention in these maps, only these kinds: {kinds}.",
-            kind=repr(kind),
-            kinds=", ".join(self.kinds),
-        )
-
-    def maps(self, kind: Kind) -> np.ndarray:
-        """Attention weights of one kind, [layer, head, query, key]."""
-        return self.of(kind).weights
-
-    def mask(self, kind: Kind, layer: int | None = None) -> np.ndarray:
-        """The mask of one kind, bool [query, key]; True = may attend. All layers have the same."""
-        return self.of(kind).mask
-
-    @cached_property
-    def content_hash(self) -> str:
-        """SHA-256 of all contents, in hexadecimal digits: equal maps have equal hashes."""
-        digest = hashlib.sha256(repr((self.checkpoint, self.sentence, self.special)).encode())
-        for one in self.attentions:
-            digest.update(repr((one.kind, one.weights.shape, one.queries, one.keys, one.sums_to_one)).encode())
-            digest.update(np.ascontiguousarray(one.weights).data)
-            digest.update(one.mask.tobytes())
-        return digest.hexdigest()
 
 
 def _labels(kind: Kind, name: str, labels: Sequence[str], count: int) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ import torch
 
 from transformer.errors import QueryError
 from transformer.model.taps import NO_TAP, Tap
-from transformer.runs.drafting import drafts
 from transformer.runs.drafting.checking import settled, verify_and_trace
+from transformer.runs.drafting.draft import draft_for
 from transformer.runs.query import Query
 from transformer.runs.reading import Pause, go_on, read
 from transformer.runs.runnable import Runnable
@@ -61,7 +61,7 @@ def run_batch(
     """
     _check_batch(queries)
     reading = read(checkpoint, queries, maps=maps, tap=tap)
-    return verify_and_trace(reading, drafts.draft_for(reading), pause)
+    return verify_and_trace(reading, draft_for(reading), pause)
 
 
 @torch.inference_mode()
@@ -69,7 +69,7 @@ def write(checkpoint: Runnable, queries: Sequence[Query], *, pause: Pause = go_o
     """What `run_batch` writes for the same queries, as ids, without traces; arguments and errors as there."""
     _check_batch(queries)
     reading = read(checkpoint, queries, maps=False)
-    draft = drafts.draft_for(reading)
+    draft = draft_for(reading)
     found = settled(reading, draft, pause) if draft is not None else None
     return found or [output.ids for output in reading.decode(pause)]
 

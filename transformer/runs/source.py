@@ -7,7 +7,6 @@ from transformer.errors import QueryError, shown
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention, fitted
-from transformer.runs.interventions.piece_changes import insisted
 from transformer.runs.query import Query
 from transformer.runs.rules import Rules
 from transformer.runs.runnable import Runnable
@@ -96,7 +95,8 @@ def read_source(checkpoint: Runnable, query: Query) -> Source:
     prompt_ids, prompt_pieces = _prompt(checkpoint, ids, pieces)
     room = room_of(config, len(prompt_ids))
     _check_forced(checkpoint, query, room=room)
-    only = insisted(query.interventions, query.forced, min(query.max_new, room))
+    most = min(query.max_new, room)
+    only = {step: i for one in query.interventions for step, i in one.insisted(query.forced, most).items()}
     forced = query.forced + config.forced_ids[len(query.forced) :]
     forced = tuple(only.get(place, i) for place, i in enumerate(forced[: max(room, 0)]))
     return Source(text, ids, pieces, notes, prompt_ids, prompt_pieces, forced, room, only)

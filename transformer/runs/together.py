@@ -24,9 +24,8 @@ from torch.nn.utils.rnn import pad_sequence
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.runs.decoding import Prefix
-from transformer.runs.drafting import drafts
 from transformer.runs.drafting.checking import guess, judged, settled, verdict_of, verify_and_trace
-from transformer.runs.drafting.draft import Ids
+from transformer.runs.drafting.draft import Ids, draft_for
 from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.reading import Pause, Reading, go_on, padded, read
 from transformer.runs.record import Output, map_bytes
@@ -110,7 +109,7 @@ def _run_group(
     """The traces of queries that run together, by their places; without those that need steps of their own."""
     asked, sources = [queries[place] for place in group], list(group.values())
     reading = read(checkpoint, asked, most_map_bytes=most_map_bytes, sources=sources)
-    draft, rows = drafts.draft_for(reading), range(len(group))
+    draft, rows = draft_for(reading), range(len(group))
     drafted = None if draft is None else guess(reading, draft, rows, [()] * len(rows), pause)
     ids = _write(reading, pause) if drafted is None else drafted
     large = most_map_bytes is not None and most_map_bytes < map_bytes(
@@ -151,7 +150,7 @@ def finish_alone(reading: Reading, pause: Pause = go_on, ids: Ids | None = None)
             verdict = verdict_of(trace)
             if verdict.whole and verdict.kept == ids:
                 return trace
-    return verify_and_trace(reading, drafts.draft_for(reading), pause)[0]
+    return verify_and_trace(reading, draft_for(reading), pause)[0]
 
 
 def decode_together(
@@ -174,7 +173,7 @@ def decode_together(
         if len(group) > 1:
             with suppress(Exception):  # numbers that are not finite, no memory: each finds out alone
                 reading = _joined(checkpoint, group)
-                draft = drafts.draft_for(reading) if checked else None
+                draft = draft_for(reading) if checked else None
                 found = None if draft is None else settled(reading, draft, pause)
                 written |= zip(map(id, group), found or _write(reading, pause), strict=True)
     return written

@@ -5,7 +5,6 @@ Precision Training" (2018), for products in 16 bits, and for losses that are sca
 gradients (bfloat16 has the range of float32 and needs no scale).
 """
 
-import ctypes
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
@@ -74,14 +73,3 @@ def plain_attention() -> Iterator[None]:
             yield
     finally:
         torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(before)
-
-
-def keep_freed_memory() -> None:
-    """Let glibc keep what it frees: every step allocates the same large tensors, and fresh pages cost time."""
-    try:
-        libc = ctypes.CDLL("libc.so.6")
-    except OSError:
-        return  # not glibc
-    mmap_threshold, trim_threshold = -3, -1  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD of malloc.h
-    libc.mallopt(mmap_threshold, 1 << 30)
-    libc.mallopt(trim_threshold, (1 << 31) - 1)

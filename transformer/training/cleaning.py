@@ -14,8 +14,8 @@ from statistics import median
 from typing import NamedTuple
 
 from transformer.errors import DataError
+from transformer.text.line_files import Line
 from transformer.text.normalise import normalise
-from transformer.training.corpus import Line
 from transformer.training.splitting import rank
 from words import say, say_n
 

@@ -1,6 +1,6 @@
 """Sentence pairs: read, turned into ids, and put into batches of similar length.
 
-A training file holds one pair a line, `source TAB target`, UTF-8. A decoder-only model learns to go on with the
+A training file holds a pair a line (`transformer.runs.pairs`). A decoder-only model learns to go on with the
 source, its prompt, and only the target counts. A file for an encoder-only model has one text a line; what of it is
 hidden, and asked for, is drawn anew each epoch (`masking`).
 
@@ -15,22 +15,19 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.errors import ConfigError, DataError
+from transformer.errors import ConfigError
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+from transformer.runs.pairs import Pair
 from transformer.runs.reading import read_before
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import AnyTokenizer, Tokenizer
-from transformer.training.corpus import read_lines
-from words import say_n
 
-Pair = tuple[str, str]
 LENGTH_STEP = 2
 
 
@@ -62,51 +59,6 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         """The same batch on another device."""
         return Batch(self.src.to(device), self.tgt_in.to(device), self.tgt_out.to(device), self.n_tokens)
-
-
-def read_pairs(path: Path, config: ModelConfig | None = None) -> list[Pair]:
-    """Read a file of `source TAB target` lines; empty lines are skipped.
-
-    For an encoder-only model a line is one text, and its target is empty. A `DataError` as of `read_lines`, or where
-    the file is empty, or a line has no or more than one tab (of one text: any).
-    """
-    return [pair for _, pair in read_numbered_pairs(path, config)]
-
-
-def read_numbered_pairs(path: Path, config: ModelConfig | None = None) -> list[tuple[int, Pair]]:
-    """The same, each pair with the line that it stands in, from 1."""
-    alone = config is not None and not anatomy(config).writes
-    pairs: list[tuple[int, Pair]] = []
-    for number, columns in read_lines([path]):
-        if not any(column.strip() for column in columns):
-            continue
-        if alone and len(columns) == 1:
-            pairs.append((number, (columns[0].strip(), "")))
-            continue
-        if alone:
-            raise DataError(
-                say_n(
-                    "{file}, line {number}: expected one text without a tab, found {n} column.",
-                    "{file}, line {number}: expected one text without a tab, found {n} columns.",
-                    len(columns),
-                    file=str(path),
-                    number=number,
-                )
-            )
-        if len(columns) != 2 or not columns[0].strip() or not columns[1].strip():
-            raise DataError(
-                say_n(
-                    "{file}, line {number}: expected `source TAB target`, found {n} column.",
-                    "{file}, line {number}: expected `source TAB target`, found {n} columns.",
-                    len(columns),
-                    file=str(path),
-                    number=number,
-                )
-            )
-        pairs.append((number, (columns[0].strip(), columns[1].strip())))
-    if not pairs:
-        raise DataError("{file}: contains no pairs.", file=str(path))
-    return pairs
 
 
 def encode_source(text: str, tokenizer: AnyTokenizer, config: ModelConfig) -> tuple[int, ...]:

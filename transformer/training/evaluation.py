@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from transformer.checkpoint.card import Card
+from transformer.analysis.chrf import usual_words
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError, QueryError
 from transformer.model.config import ModelConfig
+from transformer.runs.pairs import Pair, read_numbered_pairs
 from transformer.runs.query import Beam, Greedy, Query, check_source
 from transformer.runs.source import room_of
 from transformer.text.cells import cell
-from transformer.training.data import Example, Pair, encode_source, read_numbered_pairs
+from transformer.training.data import Example, encode_source
 from transformer.training.masking import each_alone
 from transformer.training.scoring import (
     EACH_ALONE,
@@ -34,8 +35,6 @@ from transformer.training.scoring import (
 
 MAX_NEW = Query.max_new  # the pieces that the app writes at most unless it is told otherwise
 
-# How sacrebleu finds words where a language has no spaces; its signature names it.
-_WORDS = {"zh": "zh", **dict.fromkeys(("ja", "th", "lo", "km", "my", "yue"), "char")}
 WORST_COLUMNS = ("decoding", "line", "source", "reference", "output", "chrf", "bleu")
 
 
@@ -103,7 +102,7 @@ def evaluate(
     found = iter(decode(checkpoint.model, list(filter(None, sources)), decoding, limit=limit, done=done))
     ids = [next(found) if source else () for source in sources]
     outputs = [checkpoint.tgt_tokenizer.decode(written) for written in ids]
-    words = words or usual_words(checkpoint.card)
+    words = words or usual_words(checkpoint.card.target_code)
     return Scoring(
         decoding=decoding,
         max_new=max_new,
@@ -113,11 +112,6 @@ def evaluate(
         n_unread=n_unread,
         n_cut=sum(bool(written) and written[-1] not in config.end_ids for written in ids),
     )
-
-
-def usual_words(card: Card) -> str:
-    """How sacrebleu finds words in the language of a card's target."""
-    return _WORDS.get(card.target_code.lower().split("-")[0], "13a")
 
 
 def _readable(checkpoint: Checkpoint, source: str) -> tuple[int, ...]:

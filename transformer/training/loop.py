@@ -20,13 +20,13 @@ import torch
 from torch import Tensor
 
 from transformer.errors import ClauseError
+from transformer.model.leaking import without_causal_mask
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
 from transformer.training.arithmetic import autocast, make_optimizer, plain_attention, set_rate
 from transformer.training.data import Batch, Batches, Example, make_batch
 from transformer.training.epoch_rows import Place, Row, Turn, read_place, read_rows, read_turn, since_best
 from transformer.training.graphed import Graphed, filled
-from transformer.training.leaking import without_causal_mask
 from transformer.training.learner import (
     Learner,
     distributed,

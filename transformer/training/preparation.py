@@ -17,8 +17,8 @@ from pathlib import Path
 from transformer.checkpoint.card import TEXTS
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError
+from transformer.text.line_files import read_lines
 from transformer.training.cleaning import Cleaned, CleanPair, Rules, clean
-from transformer.training.corpus import read_lines
 from transformer.training.splitting import SMALL, Split, split
 
 SPLITS = ("train", "dev", "test")

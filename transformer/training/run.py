@@ -9,18 +9,20 @@ import torch
 
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint, load
+from transformer.checkpoint.room import keep_freed_memory
 from transformer.checkpoint.save import file_sha256
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES
 from transformer.errors import ClauseError, DataError, TokenizerError
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
+from transformer.runs.pairs import Pair, read_pairs
 from transformer.text import sentencepiece_check
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.vocabularies import VOCABULARY
 from transformer.training import schedule, snapping
-from transformer.training.arithmetic import keep_freed_memory, precision_on
-from transformer.training.data import Batches, Example, Pair, encode_pairs, read_pairs, sample_pairs
+from transformer.training.arithmetic import precision_on
+from transformer.training.data import Batches, Example, encode_pairs, sample_pairs
 from transformer.training.epoch_rows import Row
 from transformer.training.keeping import Keeper, Kept
 from transformer.training.loop import Trainer

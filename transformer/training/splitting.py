@@ -11,35 +11,14 @@ in a name.
 """
 
 import hashlib
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from transformer.errors import DataError
+from transformer.text.sentence_key import sentence_key
 from words import Sentence, say, say_n
 
 SMALL = 10  # pairs of the largest component that may go into test or dev
-
-
-class _Letters(dict[int, int | None]):
-    """A table for `str.translate` that keeps letters, digits and the marks on them, and is filled on demand."""
-
-    def __missing__(self, code: int) -> int | None:
-        character = chr(code)
-        # Marks count: in Hindi or Thai a vowel is one.
-        kept = character.isalnum() or unicodedata.category(character).startswith("M")
-        self[code] = code if kept else None
-        return self[code]
-
-
-_LETTERS = _Letters()
-
-
-def sentence_key(text: str) -> str:
-    """What is left of a sentence without case, width, punctuation, symbols and spaces."""
-    folded = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-    key = folded.translate(_LETTERS)
-    return key if key.isascii() else unicodedata.normalize("NFC", key)
 
 
 def rank(*parts: object) -> bytes:

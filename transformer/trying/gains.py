@@ -1,7 +1,7 @@
 """What `torch.compile` and int8 gain for decoding a token with a model of some shape, on this machine.
 
 Measured is one decoding step with a KV cache, on one thread, in several ways in turns: as it is, without torch's
-modules, the same with large matrices in int8 (`transformer.runs.drafting.quick`), and compiled. The time does not
+modules, the same with large matrices in int8 (as drafts are written), and compiled. The time does not
 depend on the numbers, so the model has random ones. All of it happens in a process of its own, with limits: compiling
 takes half a minute or more and needs a C++ compiler, and what goes wrong there harms nobody.
 

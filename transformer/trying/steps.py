@@ -7,7 +7,6 @@ Shapes: B 1, T 1 new token, N places of the cache, S source tokens, D d_model, V
 """
 
 import copy
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from transformer.model import linear
 from transformer.model.cache import AttentionCache, KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.runs.drafting import quick
+from transformer.runs.drafting.draft import drafters
 
 
 @dataclass
@@ -56,15 +55,9 @@ class Steps:
         return self.n
 
     def as_drafts(self, *, int8: bool) -> Callable[[], int] | None:
-        """The same as drafts are written, with large matrices in int8 or not; None where torch cannot do that."""
-        least, quick.SMALLEST = quick.SMALLEST, quick.SMALLEST if int8 else sys.maxsize
-        try:
-            decoder = quick.QuickDecoder(self.model)
-        except (RuntimeError, AttributeError):  # as `transformer.runs.drafting.drafts`
-            return None
-        finally:
-            quick.SMALLEST = least
-        return lambda: self._write_quick(decoder)
+        """The same as drafts are written, with large matrices in int8 or not; None where nothing can do that."""
+        ways = (one.steps(self.model, self.memory, self.n, int8=int8) for one in drafters())
+        return next(filter(None, ways), None)
 
     def compiled(self) -> Callable[[], int]:
         """The same compiled, which happens here; errors are torch's."""
@@ -78,15 +71,6 @@ class Steps:
         for _ in range(2):  # the second time finds out whether anything has to be compiled once more
             self._write_whole(model, compiled)
         return lambda: self._write_whole(model, compiled)
-
-    @torch.inference_mode()
-    def _write_quick(self, decoder: quick.QuickDecoder) -> int:
-        prefix = quick.QuickPrefix(
-            decoder, self.model, torch.ones(1, 1, dtype=torch.long), self.memory, None, room=self.n
-        )
-        for _ in range(self.n):
-            prefix.append(prefix.next_log_probs().argmax(dim=-1))
-        return self.n
 
     @torch.inference_mode()
     def _write_whole(self, model: Transformer, step: Callable[..., Tensor]) -> int:

@@ -6,18 +6,16 @@ from typing import Final
 
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
-from ui.attention import film, flow, head_table, one_weight
+from ui.attention import flow, head_table, one_weight
 from ui.attention.drawn_maps import ALL_SPECIAL, DrawnMap, is_spread_thin
 from ui.attention.map_pictures import ATTENTION, GRIDS, KINDS, one_map, open_map
 from ui.attention.one_weight_pictures import opening
 from ui.frame.sentence_stepper import Still, encoder_attention, sentence
-from ui.frame.snapshot import whole_page_if_moved
-from ui.frame.whatif import for_head
 from ui.maps.grid import columns, is_long
+from ui.runs.added_parts import AddedPart, added_parts
 from ui.runs.attempt import attempt
 from ui.runs.given_maps import can_roll, has_words
 from ui.runs.groups import mask_reason
-from ui.runs.grown import has_snapshots, hides
 from ui.runs.open_maps import AnyRun, OpenMaps
 from ui.runs.open_run import OpenRun
 from ui.runs.show import choose_part, show
@@ -25,6 +23,7 @@ from ui.runs.sides import sides
 from ui.shared import choices, cover, drawing
 from ui.shared.dialect import about_scores
 from ui.shared.door import st
+from ui.shared.page_blocks import page_blocks
 from ui.state import session
 from ui.state.view import Aggregate, AttentionPanel, Slot
 from words import joined, say
@@ -63,24 +62,23 @@ _MEAN = say("In a map that combines all layers, a cell counts as closed only if 
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, the controls, and the chosen part."""
-    whole_page_if_moved()
     sentence(run, compact=True, still=attempt(lambda: _still(run)))
     chosen(run)
 
 
 def chosen(run: AnyRun) -> None:
     """Draw the controls and the chosen part."""
-    if isinstance(run, OpenRun) and run.view.panel == "training":
-        over_training(run)
+    added = added_parts(ATTENTION.path).get(run.view.panel)
+    if added is not None and isinstance(run, OpenRun):
+        added.draw(run)
         return
     controls(run)
-    part = {"overview": all_heads, "head": one, "flow": flow.draw, "walk": one_weight.draw, "table": head_table.draw}[
-        run.view.panel
-    ]
+    parts = {"head": one, "flow": flow.draw, "walk": one_weight.draw, "table": head_table.draw}
+    part = parts.get(run.view.panel, all_heads)
     if isinstance(run, OpenMaps):
         part(run)
         return
-    _otherwise(run)
+    otherwise(run)
     cover.part(lambda: attempt(lambda: part(run)))
 
 
@@ -88,21 +86,11 @@ def _still(run: OpenRun) -> Still | None:
     """What a part looks at in which nothing moves with the step: the encoder, and what holds for the whole run."""
     if run.view.kind == "encoder":
         return encoder_attention(run)
-    return Still() if run.view.panel in ("table", "training") else None
+    added = added_parts(ATTENTION.path).get(run.view.panel)
+    return Still() if run.view.panel == "table" or (added is not None and added.still) else None
 
 
 # ------------------------------------------------------------------------------------------------ the controls
-
-
-def over_training(run: OpenRun) -> None:
-    """Draw the part "Over training", whose head the page chooses where nobody has."""
-    found = None if hides(run) or cover.covered(cover.PART) else attempt(lambda: film.open_film(run))
-    with choices.bar(run.slot):
-        _part_and_kind(run)
-        if found is not None:
-            _one_head(run, {"layer": found.layer, "head": found.head})
-    _otherwise(run)
-    cover.part(lambda: film.draw(run, found))
 
 
 def controls(run: AnyRun) -> None:
@@ -110,18 +98,19 @@ def controls(run: AnyRun) -> None:
     _row(run)
     if isinstance(run, OpenRun):
         shown = opening(run.looking) if run.view.panel == "walk" else run.view
-        for_head(run, run.view.kind, shown.layer, shown.head)
+        for blocks in page_blocks():
+            blocks.for_head(run, run.view.kind, shown.layer, shown.head)
 
 
 def _row(run: AnyRun) -> None:
     """Draw one row: the part, which attention, layer and head, and a menu of what is rarely changed."""
     slot = run.slot
     with choices.bar(slot):
-        panel = _part_and_kind(run)
+        panel = part_and_kind(run)
         if panel == "walk":
             if isinstance(run, OpenRun):
                 shown = opening(run.looking)
-                _one_head(run, {"layer": shown.layer, "head": shown.head}, query=shown.query)
+                one_head(run, {"layer": shown.layer, "head": shown.head}, query=shown.query)
             return  # that part says itself how its numbers came to be
         n_layers, n_heads = _sizes(run)
         layer = choices.menu_of_layers(choices.field(slot, "layer"), n_layers)
@@ -133,14 +122,19 @@ def _row(run: AnyRun) -> None:
             _more(run, panel, several=layer is None or head is None)
 
 
-def _part_and_kind(run: AnyRun) -> str:
+def part_and_kind(run: AnyRun) -> str:
     """Draw the choice of a part, which is returned, and of an attention."""
-    grows = isinstance(run, OpenRun) and (has_snapshots(run.checkpoint) or run.view.panel == "training")
-    panel = choose_part(ATTENTION, run.slot, without="" if grows else "training")
+    added = added_parts(ATTENTION.path).values()
+    without = [one.name for one in added if not isinstance(run, OpenRun) or not _stays(one, run)]
+    panel = choose_part(ATTENTION, run.slot, without=without)
     kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
     kept = choices.field(run.slot, "kind")
     choices.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140)
     return panel
+
+
+def _stays(part: AddedPart, run: OpenRun) -> bool:
+    return part.name == run.view.panel or part.is_there(run)
 
 
 def _sizes(run: AnyRun) -> tuple[int, int]:
@@ -150,7 +144,7 @@ def _sizes(run: AnyRun) -> tuple[int, int]:
     return n_layers, n_heads
 
 
-def _one_head(run: OpenRun, shown: dict[str, int], *, query: int | None = None) -> None:
+def one_head(run: OpenRun, shown: dict[str, int], *, query: int | None = None) -> None:
     """Draw the choice of one layer and one head; what the page had chosen by itself stays where it is."""
     slot, before = run.slot, shown if query is None else shown | {"query": query}
     layer = choices.Kept(f"{slot}one_layer", shown["layer"], partial(_take, slot, before, "layer"))
@@ -268,7 +262,7 @@ def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
         )
 
 
-def _otherwise(run: OpenRun) -> None:
+def otherwise(run: OpenRun) -> None:
     """Say under the controls, once for all parts, where attention is not the paper's; One weight says it itself."""
     said = about_attention(run.checkpoint.config, run.view.kind, run.view.panel, run.view.layer)
     if said and run.view.panel != "walk":

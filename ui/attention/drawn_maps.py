@@ -15,8 +15,8 @@ import numpy as np
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.analysis.words import Span, by_words, open_words, word_spans, word_text
 from transformer.checkpoint.load import Checkpoint
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 from ui.runs.given_maps import GivenLooking, marked
@@ -98,7 +98,7 @@ def drawn_map(looking: Looking | GivenLooking, checkpoint: Checkpoint | None, ki
     weights = _together(
         looking, kind, _Cells(len(of.queries), len(of.keys), *([queries.spans, keys.spans] * view.words))
     )
-    given = looking.trace if isinstance(looking.trace, GivenMaps) else None
+    given = looking.trace if isinstance(looking.trace, LabelledMaps) else None
     sums = given is None or given.of(kind).sums_to_one
     notes: list[str] = [*[MAX_ROWS] * is_max, *[OTHER_SUMS] * (not sums)]
     if isinstance(looking.trace, Trace):
@@ -138,7 +138,7 @@ def piece_map(looking: Looking | GivenLooking, kind: Kind) -> np.ndarray:
     return _together(looking, kind, _Cells(None, None))
 
 
-def map_name(trace: Trace | GivenMaps, view: View, kind: Kind) -> Sentence:
+def map_name(trace: Trace | LabelledMaps, view: View, kind: Kind) -> Sentence:
     """Which layer and head a map is of; an aggregate says that it is one."""
     n_layers, n_heads = trace.maps(kind).shape[:2]
     aggregate = aggregate_of(view)
@@ -152,7 +152,7 @@ def map_name(trace: Trace | GivenMaps, view: View, kind: Kind) -> Sentence:
     return say("layer {layer}, maximum of its {n_heads} heads", layer=view.layer + 1, n_heads=n_heads)
 
 
-def rollout_note(trace: Trace | GivenMaps, view: View, kind: Kind) -> str:
+def rollout_note(trace: Trace | LabelledMaps, view: View, kind: Kind) -> str:
     """How the rollout that is drawn was computed; empty if none is."""
     if aggregate_of(view) != "rollout":
         return ""
@@ -268,7 +268,7 @@ def both_sides(
 ) -> tuple[MapSide, MapSide]:
     """The rows and the columns."""
     if isinstance(looking, GivenLooking) or checkpoint is None:
-        special = set(looking.trace.special) if isinstance(looking.trace, GivenMaps) else set()
+        special = set(looking.trace.special) if isinstance(looking.trace, LabelledMaps) else set()
         words = looking.view.words
         queries, keys = (
             _side(marked(labels) if words else labels, [label in special for label in labels], words=words)

@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-import charts
-from charts.film import HOW_TO_READ, moment_in_film
+from charts.film import HOW_TO_READ, film_spec, moment_in_film
 from charts.grid import HOW_TO_READ_CLOSED
 from charts.packing import open_blocks
 from transformer.analysis.head_statistics import entropy_share
@@ -92,7 +91,7 @@ def strip(film: Film) -> Plot | None:
     block = block_of(*size)
     head = say("layer {layer}, head {head}", layer=film.layer + 1, head=film.head + 1)
     steps = [moment.step for moment in moments]
-    spec = charts.film_spec(
+    spec = film_spec(
         np.stack([known.get(step, empty) for step in steps]),
         names=[named(moment) for moment in moments],
         queries=axes.queries[::block],

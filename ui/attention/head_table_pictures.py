@@ -19,8 +19,8 @@ from charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS
 from charts.theme import capitalised
 from transformer.analysis.head_norms import norm_share, output_projections, site
 from transformer.analysis.head_statistics import Measure, Name, measure_by_layer, measure_maps
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
+from transformer.runs.labelled_maps import LabelledMaps
 from ui.attention.map_pictures import ATTENTION
 from ui.runs.groups import size_of
 from ui.runs.head_measures import UNITS, Words, words
@@ -102,7 +102,7 @@ def heads_of(run: Drawn, work: Work, heads: np.ndarray | None) -> Heads:
     """
     kind = run.view.kind
     if not isinstance(run, Seen):
-        maps = cast("GivenMaps", run.looking.trace)
+        maps = cast("LabelledMaps", run.looking.trace)
         key: Hashable = maps.content_hash
         make = partial(measure_maps, maps.maps(kind), maps.mask(kind), kind)
     else:

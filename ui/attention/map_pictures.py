@@ -19,8 +19,8 @@ from charts.heatmap import HOW_TO_READ as HOW_TO_READ_GIVEN
 from charts.heatmap import HOW_TO_READ_CLOSED
 from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from charts.prompt import part_map
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import Kind
+from transformer.runs.labelled_maps import LabelledMaps
 from ui.attention.drawn_maps import (
     DrawnMap,
     aggregate_of,
@@ -158,7 +158,7 @@ def _pieces_at(drawn: DrawnMap, weights: np.ndarray | None, click: Click) -> Map
 def _how_to_read(run: Drawn, drawn: DrawnMap) -> str:
     how = {"mean": HOW_TO_READ_MEAN, "max": HOW_TO_READ_MAX}.get(aggregate_of(run.view) or "", HOW_TO_READ)
     trace = run.looking.trace
-    if isinstance(trace, GivenMaps) and how != HOW_TO_READ_MAX:  # by which formula is not known
+    if isinstance(trace, LabelledMaps) and how != HOW_TO_READ_MAX:  # by which formula is not known
         how = HOW_TO_READ_GIVEN if trace.of(run.view.kind).sums_to_one else HOW_TO_READ_OTHER_SUMS
     parts = [rollout_note(trace, run.view, run.view.kind) or how]
     parts += [words_note(run.looking, run.view.kind)] * run.view.words + [HOW_TO_READ_CLOSED] * (

@@ -11,7 +11,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from ui.frame.source_box import EXAMPLE_CHARACTERS
-from ui.runs import loading
+from ui.runs import loading, sources
 from ui.runs.attempt import to_the_doctor
 from ui.runs.open_run import address
 from ui.runs.sides import has_one_stack
@@ -23,7 +23,6 @@ from words import Sentence, joined, say
 
 MOST_EXAMPLES = 8
 TRAINED_FOR = "trained_for"  # in `cover` of a lesson that asks for it
-LONGEST_TITLE = 120
 BROKEN = say("cannot be opened: see the top of the page.")
 
 
@@ -120,12 +119,8 @@ def folders() -> None:
     """Draw every folder that was found."""
     st.subheader(say("Folders and files"))
     for entry in loading.entries():
-        icon, said = (":material/check_circle:", entry.title) if entry.error is None else (":material/error:", BROKEN)
-        if entry.error is None and entry.holds == "maps":
-            title = shortened(entry.title, limit=LONGEST_TITLE)
-            icon, said = ":material/grid_on:", say("attention maps: {title}", title=title)
-        if entry.holds == "foreign":
-            icon, said = ":material/quiz:", say("from another program: see the “Open a checkpoint” page")
+        own = (":material/check_circle:", entry.title) if entry.error is None else (":material/error:", BROKEN)
+        icon, said = sources.told(entry) or own
         st.markdown(joined(" ", [icon, drawing.strong(entry.name), drawing.plain(said)]))
     st.caption(
         say(

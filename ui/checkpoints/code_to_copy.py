@@ -1,4 +1,4 @@
-"""Code for readers to copy: what makes a file of maps, as docs/opening.md has it, and models to open."""
+"""Code for readers to copy: what makes a file of maps, as docs/opening.md has it."""
 
 from typing import Final
 
@@ -8,8 +8,3 @@ output = model(**inputs, output_attentions=True)
 tokens = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0])
 weights = torch.stack([layer[0] for layer in output.attentions]).float().numpy(force=True)
 np.savez_compressed("cat.npz", encoder_weights=weights, encoder_queries=tokens, encoder_keys=tokens)"""
-
-FOLDER: Final = """\
-model.save_pretrained("DIR/my-gpt2")
-tokenizer.save_pretrained("DIR/my-gpt2")"""
-FILE: Final = 'torch.save(model.state_dict(), "DIR/lesson.pt")'

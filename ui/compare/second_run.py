@@ -9,22 +9,22 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from glassformer.extensions.what_if.interventions import ZeroHead
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.opening import UnansweredError
 from transformer.checkpoint.snapshots import at_step
 from transformer.errors import GlassformerError
-from transformer.importers.opening import QuestionsError
-from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Query
-from ui.frame import training_time
 from ui.frame.source_box import glossed
-from ui.runs import foreign_models, handed_in, loading, measuring, own_trainings
+from ui.runs import loading, measuring, sources
 from ui.runs.open_run import OpenRun
 from ui.runs.sides import KIND_NAMES
 from ui.runs.step_rows import own_choice
 from ui.shared import choices, drawing, menu, page_style
 from ui.shared.choices import Kept
 from ui.shared.door import st
+from ui.shared.page_blocks import page_blocks
 from ui.state import comparing, nested, session
 from ui.state.branch_addresses import Branch
 from ui.state.view import MAIN, SECOND, Compared
@@ -172,11 +172,11 @@ def _sentence(main: OpenRun) -> Checkpoint | None:
 
 def _checkpoint(main: OpenRun) -> Checkpoint | None:
     """Draw the choice of a second checkpoint; returns it, None where there is none yet."""
-    there = loading.usable() | foreign_models.listed() | handed_in.own() | own_trainings.own()
+    there = {name: entry for name, entry in loading.choosable().items() if entry.holds != "maps"}
     asked, own = differs_in().get("model", ""), main.link.model
-    if (trained := own_trainings.at(asked)) is not None:
-        there[trained.name] = trained
-    if asked and asked not in there and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
+    if (folder := sources.folder(asked)) is not None:
+        there[folder.name] = folder
+    if asked and asked not in there and (typed := sources.at(asked)) is not None:
         there[asked] = typed
     others = {name: entry for name, entry in there.items() if name != own or loading.moments(entry)[0]}
     labels = {name: _labelled(entry) for name, entry in others.items()}
@@ -187,7 +187,8 @@ def _checkpoint(main: OpenRun) -> Checkpoint | None:
     if asked and chosen is None:
         drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked[:60])])
     if chosen is not None:
-        training_time.slider(asked, key=f"{SECOND}{training_time.SLIDER}", take=_other_moment)
+        for blocks in page_blocks():
+            blocks.under_choice(asked, slot=SECOND, take=_other_moment)
         return _open(snapshot or chosen)
     st.info(
         say("Choose a second checkpoint above. The same sentence then runs through both checkpoints."),
@@ -197,7 +198,7 @@ def _checkpoint(main: OpenRun) -> Checkpoint | None:
 
 
 def _labelled(entry: Entry) -> str:
-    if own_trainings.is_name(entry.name):
+    if sources.changes(entry.name):
         return entry.title
     return say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
 
@@ -217,10 +218,9 @@ def _other_moment(name: str) -> None:
 def _open(entry: Entry) -> Checkpoint | None:
     """Open the second checkpoint; if that fails, or it asks something first, a sentence says so."""
     try:
-        if entry.holds == "foreign" or handed_in.is_name(entry.name):
-            return foreign_models.open_foreign(entry, session.answers_of(entry.name))
-        return loading.open_checkpoint(entry)
-    except QuestionsError:
+        source = sources.opens(entry)
+        return loading.open_checkpoint(entry) if source is None else source.open(entry)
+    except UnansweredError:
         said = say("“{name}” cannot be opened until you answer some questions about the model.", name=entry.title)
         st.info(drawing.plain(said), icon=":material/quiz:")
         there = replace(session.asked(), model=entry.name, revision="", beside="")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
+from glassformer.extensions.doctor.examining import examinations
 from transformer.checkpoint.load import Checkpoint
 from transformer.doctor.whole import Report
 from transformer.errors import DataError
@@ -11,7 +12,6 @@ from ui.doctor import findings
 from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.examinations import Asked, Progress
-from ui.runs.measured import examinations
 from ui.runs.measuring import begins_by_itself
 from ui.runs.open_run import address
 from ui.server.jobs import Seen

@@ -1,13 +1,10 @@
-"""A model of another program where a page wants a checkpoint: opened, or the way to the page that asks questions."""
+"""A model of another program where a page wants a checkpoint: the way to the page that asks questions."""
 
 from dataclasses import replace
 from typing import Final, NoReturn
 
 from transformer.checkpoint.listing import Entry
-from transformer.checkpoint.load import Checkpoint
-from transformer.importers.opening import QuestionsError
 from ui.frame.source_box import head
-from ui.runs import foreign_models
 from ui.shared import drawing, menu
 from ui.shared.door import st
 from ui.state import session
@@ -18,18 +15,8 @@ PAGE: Final = "open"
 MORE: Final = ":material/quiz:"
 
 
-def open_foreign(entry: Entry, title: str) -> Checkpoint:
-    """Open a model of another program with the answers of the session; stops the page where they are not enough.
-
-    Raises `CheckpointError`: it cannot be opened, whatever is answered.
-    """
-    try:
-        return foreign_models.open_foreign(entry, session.answers_of(entry.name))
-    except QuestionsError as error:
-        _ask(entry, title, len(error.report.asked))
-
-
-def _ask(entry: Entry, title: str, asked: int) -> NoReturn:
+def ask(entry: Entry, title: str, asked: int) -> NoReturn:
+    """Say how many questions have to be answered first, and lead to them; stops the page."""
     if title:
         head(title)
     said = say_n(

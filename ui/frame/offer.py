@@ -19,7 +19,7 @@ from transformer.text.tokenizer import AnyTokenizer
 from ui.runs import loading
 from ui.shared import drawing
 from ui.shared.door import st
-from ui.state import in_room, lesson, session
+from ui.state import apart, session
 from words import say
 
 OFFER: Final = "offer"
@@ -44,8 +44,8 @@ def typed() -> None:
     session.new_run()
     state, usable = st.session_state, loading.usable()
     text, model = state.get(session.SOURCE) or "", state.get(session.MODEL) or ""
-    here = loading.found(model)
-    if here is None or in_room.current() or lesson.place() is not None:
+    here, guidance = loading.found(model), apart.guidance()
+    if here is None or guidance.follows or guidance.leads or guidance.is_set:
         return
     found = _reader(text, here.examples, usable, model)
     if found is not None:

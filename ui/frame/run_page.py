@@ -9,7 +9,6 @@ from transformer.model.anatomy import Kind
 from ui.frame.sentence_stepper import SAVES
 from ui.frame.sidebar import sidebar
 from ui.frame.source_box import of_a_sentence
-from ui.room.joining import base
 from ui.runs.frames import Again
 from ui.runs.open_run import OpenRun, address, open_run
 from ui.runs.picture import Page
@@ -18,6 +17,7 @@ from ui.runs.saved_run import Kept, origin, saved_run
 from ui.shared import cover
 from ui.shared.door import st
 from ui.state import session
+from ui.state.apart import base
 from ui.state.link import write_link
 from words import say
 

@@ -13,7 +13,7 @@ from ui.runs.picture import PAGES
 from ui.runs.step_rows import chosen_map, heads_name
 from ui.shared import cover, page_style
 from ui.shared.door import st
-from ui.state import in_room, session
+from ui.state import apart, session
 from ui.state.view import MAIN, Slot
 from words import say
 
@@ -121,7 +121,7 @@ def _hears_of_steps(
         shown.publish(step, carries=False)
         if slot == MAIN and (kept := st.session_state.get(SAVES)) is not None:
             kept.step = step
-    addresses = None if in_room.taught() else addresses  # a class follows its teacher's steps
+    addresses = None if apart.guidance().leads else addresses  # a class follows its teacher's steps
     rest(key=key, addresses=addresses, on_step_change=partial(_rested, slot, key))
 
 

@@ -1,30 +1,28 @@
 """The sidebar: which checkpoint or which given maps, how it decodes, and what a class may see."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final, NoReturn, TypeVar
 
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.opening import UnansweredError
 from transformer.checkpoint.snapshots import at_step, split
 from transformer.errors import GlassformerError
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS
-from ui.frame import training_time
-from ui.frame.foreign_page import open_foreign
 from ui.frame.source_box import head
 from ui.frame.visitor import language_choice, settle_defaults
-from ui.lessons import lesson_questions as lessons
-from ui.runs import foreign_models, handed_in, loading, own_trainings
+from ui.runs import loading, sources
 from ui.runs.open_run import address, publish
 from ui.runs.step_rows import no_head, no_layer
-from ui.server import replicas
 from ui.shared import choices, cover, drawing, menu
 from ui.shared.choices import KEEP
 from ui.shared.door import st
-from ui.state import covering, session
+from ui.shared.page_blocks import page_blocks
+from ui.state import session
 from ui.state.link import DEFAULT_NEW, WAYS
 from ui.state.view import MAIN
 from words import Sentence, say, say_n
@@ -48,20 +46,21 @@ def sidebar(
     seen; where it `chooses_head`, also the decoder layer and head whose attention is shown.
     """
     found = checkpoint_or_maps(title, shows_run=shows_run, chooses_head=chooses_head, folds=folds)
-    if isinstance(found, GivenMaps):
+    if isinstance(found, LabelledMaps):
         _needs_a_model(title, found)
     return found
 
 
 def checkpoint_or_maps(
     title: str = "", *, shows_run: bool = False, chooses_head: bool = False, folds: bool = False
-) -> Checkpoint | GivenMaps:
+) -> Checkpoint | LabelledMaps:
     """`sidebar` for a page that can draw given maps, too."""
     entry = chosen_entry(title)
     if entry.holds == "maps":
         return _open_maps(entry.name, title)
     checkpoint = _open(entry, title)
-    lessons.about(checkpoint)
+    for blocks in page_blocks():
+        blocks.opened(checkpoint)
     with st.sidebar:
         if not cover.waits():  # a card may say what becomes of its checkpoint, and why
             st.caption(drawing.plain(checkpoint.card.description))
@@ -72,8 +71,9 @@ def checkpoint_or_maps(
                 _decoding(checkpoint)
             if chooses_head:
                 _attention(parts.stack("decoder").n_layers, checkpoint.config.of("decoder").n_heads)
-            with _block(say("In class"), folds=folds and not session.view().guess and not covering.words()):
-                _class_room()
+            more = [draw for blocks in page_blocks() if (draw := blocks.in_class()) is not None]
+            with _block(say("In class"), folds=folds and not session.view().guess and not more):
+                _class_room(more)
     return checkpoint
 
 
@@ -87,14 +87,13 @@ def _block(title: str, *, folds: bool) -> AbstractContextManager[object]:
 
 def chosen_entry(title: str = "") -> Entry:
     """Draw the sidebar's choice of a checkpoint, and open nothing; stops the page if there is none."""
-    usable = loading.usable() | foreign_models.listed() | loading.maps_there() | handed_in.own()
-    usable |= own_trainings.own()
+    usable = loading.choosable()
     if not usable:
         _end(title, say("No checkpoint can be opened. The reasons are on the Checkpoints page."))
     asked = _settle_moment(st.session_state.get(session.MODEL) or "")
-    if (trained := own_trainings.at(asked)) is not None:
-        usable[trained.name] = trained
-    if asked not in usable and (typed := handed_in.at(asked) or foreign_models.at(asked)) is not None:
+    if (folder := sources.folder(asked)) is not None:
+        usable[folder.name] = folder
+    if asked not in usable and (typed := sources.at(asked)) is not None:
         usable[asked] = typed
     labels = {name: _labelled(entry) for name, entry in usable.items()}
     settle_defaults(usable)
@@ -115,9 +114,8 @@ def chosen_entry(title: str = "") -> Entry:
             on_change=session.change_model,
             persist_state=KEEP,
         )
-        with st.container(key=f"{training_time.SLIDER}_place", gap=None):
-            training_time.slider(name, key=training_time.SLIDER, take=training_time.choose)
-        training_time.follow_growth(name)
+        for blocks in page_blocks():
+            blocks.under_choice(name)
     return usable[name]
 
 
@@ -135,18 +133,10 @@ def _settle_moment(asked: str) -> str:
 
 def _labelled(entry: Entry) -> str:
     """An entry in the choice of checkpoints."""
-    if own_trainings.is_name(entry.name):
-        return say("{title} (trained here)", title=entry.title)
-    if handed_in.is_name(entry.name):
-        return say("{name} (uploaded)", name=entry.title)
-    if entry.holds == "foreign":
-        return say("{name} (from another program)", name=entry.name)
-    if entry.holds == "maps":
-        return say("{name} (maps)", name=entry.name)
-    return say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
+    return sources.label(entry) or say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
 
 
-def _open_maps(name: str, title: str) -> GivenMaps:
+def _open_maps(name: str, title: str) -> LabelledMaps:
     maps = _opened(
         name, title, lambda: loading.open_maps(name), say("The file with the attention maps cannot be read.")
     )
@@ -156,7 +146,7 @@ def _open_maps(name: str, title: str) -> GivenMaps:
     return maps
 
 
-def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
+def _needs_a_model(title: str, maps: LabelledMaps) -> NoReturn:
     """Say on a page that needs a model why it is empty, and keep the choice for the other pages."""
     if title:
         head(title)
@@ -168,8 +158,15 @@ def _needs_a_model(title: str, maps: GivenMaps) -> NoReturn:
 
 
 def _open(entry: Entry, title: str) -> Checkpoint:
-    asks = entry.holds == "foreign" or handed_in.is_name(entry.name)
-    opening = (lambda: open_foreign(entry, title)) if asks else (lambda: loading.open_checkpoint(entry))
+    def opening() -> Checkpoint:
+        source = sources.opens(entry)
+        if source is None:
+            return loading.open_checkpoint(entry)
+        try:
+            return source.open(entry)
+        except UnansweredError as error:
+            source.ask(entry, title, error)
+
     return _opened(entry.name, title, opening, say("The checkpoint's folder cannot be read."))
 
 
@@ -195,15 +192,8 @@ def _settle_model(names: list[str]) -> None:
     name = st.session_state.get(session.MODEL)
     if name in names:
         return
-    if name and handed_in.is_name(name):
-        said = say(
-            "The uploaded model is no longer on this server, or the server does not accept uploads; {shown} is shown "
-            "instead.",
-            shown=names[0],
-        )
-        session.add_note(replicas.gone(said))
-    elif name and own_trainings.is_name(name):
-        session.add_note(replicas.gone(own_trainings.GONE))
+    if name and (said := sources.gone(name, names[0])) is not None:
+        session.add_note(said)
     elif name:
         asked = name[:60]
         session.add_note(
@@ -270,15 +260,14 @@ def _attention(n_layers: int, n_heads: int) -> None:
     choices.layer_and_head(MAIN, say("Decoder layer"), n_layers, n_heads)
 
 
-def _class_room() -> None:
+def _class_room(more: Iterable[Callable[[], None]]) -> None:
     choices.switch(
         choices.field(MAIN, "guess"),
         say("Hide candidates until I guess"),
         help=say("The next piece stays hidden until someone guesses it."),
     )
-    if covering.words():
-        st.caption(say("The link that you opened covers some parts of the pages."))
-        st.button(say("Show them"), key="show_covered", on_click=covering.show_all, type="tertiary")
+    for draw in more:
+        draw()
 
 
 _SETTINGS: Final[dict[str, tuple[str, float, str | None]]] = {

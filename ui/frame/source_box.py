@@ -7,19 +7,16 @@ from typing import Final
 
 from charts.theme import shortened
 from transformer.checkpoint.load import Checkpoint
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
-from ui.frame import training_time, whatif
+from transformer.runs.labelled_maps import LabelledMaps
 from ui.frame.offer import follow_switch, offer, typed
-from ui.lessons import leading
 from ui.runs.attempt import attempt
-from ui.runs.change_chips import ELSEWHERE, chips
 from ui.runs.open_run import publish
 from ui.shared import cover, drawing, page_style
 from ui.shared.choices import KEEP
 from ui.shared.door import here, st
-from ui.state import in_room, session
-from ui.state.view import MAIN
+from ui.shared.page_blocks import page_blocks
+from ui.state import apart, session
 from words import joined, say
 
 EXAMPLE_CHARACTERS: Final = 60
@@ -69,11 +66,12 @@ def head(title: str) -> AbstractContextManager[object]:
 def head_without_run(title: str) -> None:
     """Draw the title of a page without a run, and what a run says elsewhere: changes, and notes on the address."""
     head(title)
-    chips(session.standing(MAIN).interventions, MAIN, of_runs=ELSEWHERE)
+    for blocks in page_blocks():
+        blocks.under_title()
     drawing.notes(session.take_notes())
 
 
-def given_head(title: str, maps: GivenMaps) -> None:
+def given_head(title: str, maps: LabelledMaps) -> None:
     """Draw the title of a page, and under it the sentence and the model that the maps are of."""
     head(title)
     said = [say("These attention maps come from a file and are shown unchanged. No model is run.")]
@@ -104,12 +102,13 @@ def source_box(checkpoint: Checkpoint, row: AbstractContextManager[object]) -> N
         )
         _more()
         st.button(go, type="primary", key="translate")
-        whatif.button(checkpoint)
+        for blocks in page_blocks():
+            blocks.in_source_row(checkpoint)
         if checkpoint.card.tried():
             _examples(checkpoint)
     offer(checkpoint)
-    training_time.on_page(checkpoint)
-    leading.arrive(checkpoint)
+    for blocks in page_blocks():
+        blocks.under_source(checkpoint)
 
 
 def _more() -> None:
@@ -117,8 +116,7 @@ def _more() -> None:
 
     A class whose students have sentences of their own has boxes to type them into.
     """
-    room = in_room.public()
-    if not in_room.current() or in_room.taught() is not None or (room is not None and room.own):
+    if apart.guidance().types:
         said = escape(here(say("More: translate, change the model, examples")), quote=True)
         st.html(
             f'<details class="gf-more"><summary aria-label="{said}" title="{said}">⋯</summary></details>',

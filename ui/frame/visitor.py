@@ -5,7 +5,7 @@ from typing import Final
 
 from transformer.checkpoint.listing import Entry
 from ui.shared.door import st
-from ui.state import in_room, language, lesson, session
+from ui.state import apart, language, session
 from ui.state.view import MAIN
 from words import languages, name_of, say
 
@@ -34,13 +34,12 @@ def settle_defaults(usable: Mapping[str, Entry]) -> None:
     bare one means its teacher's checkpoint and sentence. Of what is `usable`, the default stands first.
     """
     names, state = list(usable), st.session_state
-    spoken, room = language.of_browser(), in_room.run()
+    spoken, guidance = language.of_browser(), apart.guidance()
     read = (name for name, entry in usable.items() if entry.code and entry.code == spoken)
-    follows = in_room.current() and in_room.taught() is None
-    bare = names[0] if follows or lesson.place() is not None else next(read, names[0])
+    bare = names[0] if guidance.follows or guidance.is_set else next(read, names[0])
     state[session.DEFAULT_MODEL], state[session.BARE_MODEL] = names[0], bare
     is_bare = state.get(session.SOURCE) is None and not session.standing(MAIN).revision
     if not state.get(session.MODEL):
         state[session.MODEL] = bare if is_bare else names[0]
-        if is_bare and room.get("model") in usable:
-            state.update({session.MODEL: room["model"], session.SOURCE: room.get("src")})
+        if is_bare and guidance.bare.get("model") in usable:
+            state.update({session.MODEL: guidance.bare["model"], session.SOURCE: guidance.bare.get("src")})

@@ -2,7 +2,7 @@
 
 The fields stand in a panel at the right edge, beside what they change, with what the change would do.
 
-What can be changed, and how, is said by `transformer.runs.interventions.KINDS`; nothing here knows a kind by name but
+What can be changed, and how, is said by `transformer.runs.interventions.kinds`; nothing here knows a kind by name but
 the head that writes nothing.
 """
 
@@ -12,10 +12,11 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
+from glassformer.extensions.what_if.interventions import ZeroHead
 from transformer.analysis.compare import first_difference, own_log_probs
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
-from transformer.runs.interventions import KINDS, Intervention, ZeroHead
+from transformer.runs.interventions import Intervention, kinds
 from transformer.runs.interventions.base import Group
 from transformer.runs.interventions.spelling import spelled
 from transformer.runs.trace import Kind, Trace
@@ -119,7 +120,7 @@ def draw(checkpoint: Checkpoint, slot: Slot) -> None:
         )
         or FIRST
     )
-    here = [kind for kind in KINDS.values() if kind.group == group]
+    here = [kind for kind in kinds().values() if kind.group == group]
     fits = {kind.word: kind for kind in here if kind.unfit(config) is None}
     if fits:
         word = st.selectbox(

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.maps.own_maps import GivenMaps
+from transformer.errors import QueryError
 from transformer.runs.interventions import parse
+from transformer.runs.labelled_maps import LabelledMaps
 from ui.components.glossary.glossary_view import chosen_term, glossary_list, glossary_marks
 from ui.glossary.term_places import PLACES, Place
 from ui.glossary.terms import APART, TERMS
@@ -24,7 +25,7 @@ def underline() -> None:
     glossary_marks([term.plain() for term in TERMS], key=MARKS, apart=APART)
 
 
-def draw(checkpoint: Checkpoint | GivenMaps) -> None:
+def draw(checkpoint: Checkpoint | LabelledMaps) -> None:
     """Draw all terms, each with a link to where it is seen with the sentence at hand."""
     link = session.asked()
     seen = {
@@ -36,14 +37,17 @@ def draw(checkpoint: Checkpoint | GivenMaps) -> None:
     publish(checkpoint)
 
 
-def leads_to(checkpoint: Checkpoint | GivenMaps, place: Place, link: Link) -> Link:
+def leads_to(checkpoint: Checkpoint | LabelledMaps, place: Place, link: Link) -> Link:
     """What the page of a place shows, with what is asked for now, or with a model that has what is seen there."""
-    own = None if isinstance(checkpoint, GivenMaps) else checkpoint.config
+    own = None if isinstance(checkpoint, LabelledMaps) else checkpoint.config
     if place.shown_by in loading.usable() and (own is None or not place.has(own)):
         return Link(model=place.shown_by, view=View(**place.fields))
     if place.decoding is not None and type(place.decoding) is not type(link.decoding):
         link = replace(link, decoding=place.decoding, forced=(), tried=(), hypothesis=0)
-    changes = parse(place.changes)
+    try:
+        changes = parse(place.changes)
+    except QueryError:  # nothing provides such a kind
+        changes = ()
     if own is not None and changes and all(one.unfit(own) is None for one in changes):
         link = replace(link, interventions=changes)
     return address(checkpoint, link, **({"term": "", "query": None, "key": None} | place.fields))

@@ -17,8 +17,8 @@ from charts.packing import Blocks, block_size, open_blocks, pooled
 from charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from charts.tables import heads_columns, too_many
 from charts.theme import Spec
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import Kind
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.trace import Trace
 from ui.runs.groups import mask_reason, own_masks, prompt_row, size_of
 from ui.runs.picture import Plot
@@ -82,14 +82,14 @@ def grid(run: Drawn, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, A
     return Plot(spec=figure, alt=alt, how_to_read=how_to_read, fit=fit, clicked=fields(cell_of, opened))
 
 
-def columns(again: Callable[[], Trace | GivenMaps], kind: Kind, of: Sides) -> dict[str, Any]:
+def columns(again: Callable[[], Trace | LabelledMaps], kind: Kind, of: Sides) -> dict[str, Any]:
     """The weights of all heads as a table. A session keeps this, so it holds no run and looks it up again."""
     trace = again()
     n_queries, n_keys = len(of.queries), len(of.keys)
     maps = trace.maps(kind)[:, :, :n_queries, :n_keys]
     if maps.shape[2:] != (n_queries, n_keys):  # a run that keeps no maps has too many
         return too_many(maps.shape[0] * maps.shape[1] * n_queries * n_keys)
-    masks = trace.mask(kind) if isinstance(trace, GivenMaps) else trace.masks[kind]
+    masks = trace.mask(kind) if isinstance(trace, LabelledMaps) else trace.masks[kind]
     return heads_columns(
         maps,
         layers=range(1, maps.shape[0] + 1),

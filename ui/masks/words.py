@@ -11,8 +11,6 @@ from transformer.analysis.mask_checks import BatchMasks, MaskName, Movement
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.scores import plain_scores
-from transformer.runs.interventions.score_changes import FillValue, NoGuard
-from transformer.runs.interventions.where import ALL
 from transformer.runs.query import Query
 from ui.masks.scene import Batch
 from words import joined, paragraph, say, say_n
@@ -209,8 +207,7 @@ def filled(query: Query, config: ModelConfig, kind: Kind) -> str:
     """What a closed score becomes in a run, as it is written."""
     fill = config.mask_fill
     for change in query.interventions:
-        if isinstance(change, FillValue | NoGuard) and change.where in (ALL, kind):
-            fill = change.fill if isinstance(change, FillValue) else None
+        fill = change.closed_score(kind, fill)
     return MINUS_INFINITY if fill is None else f"{fill:g}".replace("-", "−")
 
 

@@ -14,16 +14,11 @@ import segno
 
 from ui.shared.door import here, st
 from ui.state import in_room
+from ui.state.apart import base
 from words import say
 
 _QUIET: Final = 4  # modules around a code
 _ELSEWHERE: Final = ("192.0.2.1", 9)  # of RFC 5737: nobody has it, and nothing is sent to it
-
-
-def base() -> str:
-    """The address of the app, as this visitor's browser writes it, without a slash at its end."""
-    found = urlsplit(st.context.url or "")
-    return found._replace(path=found.path.rpartition("/")[0], query="", fragment="").geturl()
 
 
 def class_base() -> str:

@@ -10,9 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from glassformer.extensions.importers.format import HOLDS
 from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.opening import load
 from transformer.files.files import FolderFiles
 from transformer.importers import candidates, opening, pickles
 from transformer.importers.handed_pieces import Given
@@ -21,8 +23,6 @@ from transformer.importers.kept_answers import ENDING, paths_of
 from transformer.importers.opening import QuestionsError, kind_of
 from transformer.importers.report import ImportReport
 from transformer.importers.weights import OUTLINE
-from transformer.runs.query import Query
-from transformer.runs.trace import Trace
 from transformer.trying.samples import samples_of
 from ui.runs import loading
 from ui.server import switch
@@ -48,7 +48,7 @@ def begin() -> None:
 
 def listed() -> dict[str, Entry]:
     """What other programs saved, by name."""
-    return {entry.name: entry for entry in loading.entries() if entry.error is None and entry.holds == "foreign"}
+    return {entry.name: entry for entry in loading.entries() if entry.error is None and entry.holds == HOLDS}
 
 
 def at(path: str) -> Entry | None:
@@ -76,7 +76,7 @@ def _at(path: str) -> Entry | None:
             hidden = any(part.startswith(".") or not part.isprintable() for part in name.parts)
             known = not hidden and len(name.as_posix()) <= MAX_NAME  # an address has to say it
             entry = entry_at(place, name.as_posix(), inside) if known else None
-            if entry is not None and entry.holds == "foreign":
+            if entry is not None and entry.holds == HOLDS:
                 return entry
     return None
 
@@ -114,9 +114,7 @@ def scored(
         answers, files = _said(root, written)
         try:
             everything = {**answers, **more}
-            return opening.load(
-                Path(source), answers=everything, given=files, inside=Path(root), device=switch.device()
-            )
+            return load(Path(source), answers=everything, given=files, inside=Path(root), device=switch.device())
         except QuestionsError:
             return None
 
@@ -124,10 +122,10 @@ def scored(
         return candidates.scored(report, build, samples, progress=progress)
 
 
-def trace_again(checkpoint: str, query: Query) -> Trace:
-    """`loading.trace_again`, for models of other programs, too."""
-    which = _opened().get(query.checkpoint)
-    return loading.trace_again(checkpoint, query) if which is None else loading.runner().trace(_open(which), query)
+def opened(content_hash: str) -> Checkpoint | None:
+    """One that was opened, again; None for any other checkpoint."""
+    which = _opened().get(content_hash)
+    return None if which is None else _open(which)
 
 
 def forget(folder: Path) -> None:
@@ -196,7 +194,7 @@ def _open(which: _Which) -> Checkpoint:
 def _load(which: _Which, progress: Progress) -> Checkpoint:
     source, root, _, given = which
     answers, files = _said(root, given)
-    return opening.load(
+    return load(
         Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=switch.device()
     )
 

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Kind
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.text.tokenizer import SPACE_MARK
 from ui.runs.map_layers import Work
 from ui.state.view import MAIN, Slot, View
@@ -25,7 +25,7 @@ GOES_ON: Final = "##"
 class GivenLooking:
     """Given maps, and what of them is looked at."""
 
-    trace: GivenMaps  # the maps, which stand where a run's trace does
+    trace: LabelledMaps  # the maps, which stand where a run's trace does
     view: View  # what is looked at; its attention, layer and head are there
     slot: Slot = MAIN  # where it is drawn
 
@@ -53,13 +53,13 @@ def marked(labels: Sequence[str]) -> list[str]:
     return list(labels)
 
 
-def has_words(maps: GivenMaps) -> bool:
+def has_words(maps: LabelledMaps) -> bool:
     """Whether labels say where words begin."""
     sides = (side for one in maps.attentions for side in (one.queries, one.keys))
     return any(label.startswith(SPACE_MARK) for side in sides for label in marked(side))
 
 
-def can_roll(maps: GivenMaps, kind: Kind) -> bool:
+def can_roll(maps: LabelledMaps, kind: Kind) -> bool:
     """Whether weights can be followed through the layers: queries and keys are the same tokens, in all it takes."""
     attention, one = EVERY_PART.attention(kind), maps.of(kind)
     if attention.stack == attention.keys_from:

@@ -26,15 +26,15 @@ from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError, shown
 from transformer.files.files import FolderFiles
 from transformer.maps.npzfile import read_maps
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import Kind
 from transformer.runs.by_layer import each_layer
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Query
 from transformer.runs.replay import replay as record
 from transformer.runs.running import run_batch
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
-from ui.runs import own_trainings
+from ui.runs import sources
 from ui.runs.map_layers import Work
 from ui.server import garbage, switch
 from ui.server.shelf import Open, Opening, Shelf
@@ -113,6 +113,16 @@ def usable() -> dict[str, Entry]:
     return found
 
 
+def choosable() -> dict[str, Entry]:
+    """All that can be chosen, by name: the checkpoint folders, what sources open of the others, the session's own."""
+    found, others = usable(), [entry for entry in entries() if entry.error is None]
+    for source in sources.sources():
+        found |= {entry.name: entry for entry in others if entry.holds == source.holds}
+    for source in sources.sources():
+        found |= source.own()
+    return found
+
+
 def found(name: str) -> Entry | None:
     """A checkpoint folder that can be opened, or a snapshot, such as `reverse@1200`; None if it is not there."""
     entry, named = whole(name), snapshots.split(name)
@@ -126,7 +136,7 @@ def found(name: str) -> Entry | None:
 def whole(name: str) -> Entry | None:
     """The checkpoint folder of that name, or of whose snapshot it is the name; None if there is none."""
     there, named = usable(), snapshots.split(name)
-    return there.get(name) or own_trainings.at(name) or (None if named is None else there.get(named[0]))
+    return there.get(name) or sources.folder(name) or (None if named is None else there.get(named[0]))
 
 
 def moments(entry: Entry) -> tuple[tuple[snapshots.Moment, ...], tuple[Sentence, ...]]:
@@ -145,7 +155,7 @@ def maps_there() -> dict[str, Entry]:
     return {entry.name: entry for entry in entries() if entry.error is None and entry.holds == "maps"}
 
 
-def open_maps(name: str) -> GivenMaps:
+def open_maps(name: str) -> LabelledMaps:
     """The maps of a file; read once, and again when it changes. Raises GlassformerError if none can be shown."""
     entry = maps_there().get(name)
     if entry is None:
@@ -154,7 +164,7 @@ def open_maps(name: str) -> GivenMaps:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _open_maps(file: str, root: str, sign: Signature) -> GivenMaps:
+def _open_maps(file: str, root: str, sign: Signature) -> LabelledMaps:
     path = Path(file)
     with FolderFiles(Path(root), inside=Path(root)).open(path.name) as (content, size):
         return read_maps(content, size, label=path.name)
@@ -298,6 +308,8 @@ def trace_again(checkpoint: str, query: Query) -> Trace:
 
     Raises QueryError if the checkpoint of that name is another one now.
     """
+    if (foreign := sources.opened(query.checkpoint)) is not None:
+        return runner().trace(foreign, query)
     entry = found(checkpoint)
     if entry is None:
         raise QueryError("The checkpoint {name} is no longer available here.", name=checkpoint)

@@ -10,7 +10,6 @@ from typing import Any, Final, Protocol, TypeVar, cast
 
 from ui.runs import loading
 from ui.runs.attempt import attempt
-from ui.runs.examinations import Examinations
 from ui.server.jobs import Job, Jobs, Seen
 from ui.server.work import BusyError, Runner
 from ui.shared import drawing
@@ -55,12 +54,6 @@ Measuring = Callable[[], Generator[Step, None, _Result]]
 def studies() -> Jobs[Hashable]:
     """What is measured for the server's visitors; each job tells a `Step`."""
     return new_studies()
-
-
-@st.cache_resource(show_spinner=False)
-def examinations() -> Examinations:
-    """The examinations of the server."""
-    return Examinations(is_busy=lambda: loading.runner().is_busy)
 
 
 def new_studies(*, most: int = MOST_UNDER_WAY, cache_bytes: int = CACHE_BYTES) -> Jobs[Hashable]:

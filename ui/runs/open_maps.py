@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from transformer.maps.own_maps import GivenMaps
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Query
 from ui.runs import loading
 from ui.runs.given_maps import GivenLooking
@@ -29,7 +29,7 @@ class OpenMaps(Drawn):
     name: str  # of the file
 
     @property
-    def trace(self) -> GivenMaps:
+    def trace(self) -> LabelledMaps:
         """The maps."""
         return self.looking.trace
 
@@ -38,7 +38,7 @@ class OpenMaps(Drawn):
         """Changes exactly when the maps do."""
         return self.trace.content_hash
 
-    def again(self) -> Callable[[], GivenMaps]:
+    def again(self) -> Callable[[], LabelledMaps]:
         """Gets the maps once more, for what a session keeps."""
         return partial(loading.open_maps, self.name)
 
@@ -52,7 +52,7 @@ AnyRun = OpenRun | OpenMaps
 """What a panel draws that needs weights and labels alone."""
 
 
-def open_maps(maps: GivenMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
+def open_maps(maps: LabelledMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
     """What a slot looks at of given maps."""
     here, revision = session.standing(slot), maps.content_hash[:REVISION_LENGTH]
     if here.revision and here.revision != revision:

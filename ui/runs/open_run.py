@@ -8,17 +8,15 @@ from urllib.parse import urlencode
 
 from charts.theme import capitalised
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.snapshots import AT
 from transformer.errors import GlassformerError, QueryError
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import ChangeError
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
 from ui.components.stepper.stepper import StepperRun, settled_step
-from ui.runs import ahead, foreign_models, loading, own_trainings
+from ui.runs import loading, sources
 from ui.runs.attempt import attempt
-from ui.runs.change_chips import chips
 from ui.runs.seen import Seen
 from ui.runs.sides import fit_aggregate, fit_parts
 from ui.runs.step_rows import Looking, fit_view, own_choice
@@ -26,8 +24,8 @@ from ui.runs.stepper_run import stepper_run
 from ui.server.work import BusyError
 from ui.shared import drawing, menu
 from ui.shared.door import st
+from ui.shared.page_blocks import page_blocks
 from ui.state import session
-from ui.state.comparing import of_what_is_looked_at
 from ui.state.link import DEFAULT_NEW, Link
 from ui.state.session import Standing
 from ui.state.view import MAIN, Slot
@@ -82,7 +80,7 @@ class OpenRun(Seen):
 
     def again(self) -> Callable[[], Trace]:
         """Gets the trace once more, for what a session keeps."""
-        return partial(foreign_models.trace_again, self.checkpoint.name, self.trace.query)
+        return partial(loading.trace_again, self.checkpoint.name, self.trace.query)
 
     def publish(self) -> None:
         """Write the address of what is shown."""
@@ -94,12 +92,12 @@ class OpenRun(Seen):
         return Shown(self.checkpoint, replace(self.link, view=self.view), own_choice(self.trace.query), says=says)
 
 
-def publish(checkpoint: Checkpoint | GivenMaps, link: Link | None = None, *, job: str = "") -> None:
+def publish(checkpoint: Checkpoint | LabelledMaps, link: Link | None = None, *, job: str = "") -> None:
     """Write the address, and have the menu lead there on other pages; without a link, what the session asks for."""
     shows_run = link is not None
     link = replace(address(checkpoint, session.asked() if link is None else link), job=job)
     session.publish(link)
-    menu.carry(link, compare=of_what_is_looked_at(link, menu.current()) if shows_run else None)
+    menu.carry(link, shows_run=shows_run)
 
 
 def open_run(
@@ -124,7 +122,8 @@ def open_run(
     elif slot == MAIN:  # the menu keeps what was asked for, though it could not be done
         menu.carry(address(checkpoint, link))
     with above:
-        chips(link.interventions if told else (), slot)
+        for blocks in page_blocks() if told else ():
+            blocks.above_run(link, slot)
     last = trace or (_last_trace(checkpoint, here) if has_source else None)
     if last is None:
         session.leave(slot, here)
@@ -139,8 +138,8 @@ def open_run(
     )  # of a long run maps are computed now
     session.leave(slot, here if opened is None else replace(here, view=replace(here.view, step=opened.view.step)))
     if opened is not None and trace is not None:
-        if AT in link.model:
-            ahead.AHEAD.wish((loading.visitor(), slot), ahead.neighbours(link.model), link)
+        for source in sources.sources():
+            source.ran(slot, link)
         return opened
     return opened if opened is None else replace(opened, earlier=True)
 
@@ -148,7 +147,7 @@ def open_run(
 def _fitted(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, Standing]:
     """The link for this version of this checkpoint, with changes that it allows, else with none; says what is not."""
     revision = checkpoint.content_hash[:REVISION_LENGTH]
-    if link.revision and link.revision != revision and not own_trainings.is_name(link.model):  # those change on
+    if link.revision and link.revision != revision and not sources.changes(link.model):
         note = say(
             "This link was made with a different version of {name}, so the output may have changed.",
             name=checkpoint.name,
@@ -233,16 +232,15 @@ def _last_trace(checkpoint: Checkpoint, here: Standing) -> Trace | None:
         return None
 
 
-def address(checkpoint: Checkpoint | GivenMaps, link: Link, **fields: Any) -> Link:
+def address(checkpoint: Checkpoint | LabelledMaps, link: Link, **fields: Any) -> Link:
     """The link, looking at other fields of `View`, with everything left out that the app would take by itself."""
     own, bare = session.left_out()
-    grows = own_trainings.is_name(link.model)  # into another version again and again
-    revision = "" if grows else checkpoint.content_hash[:REVISION_LENGTH]
+    revision = "" if sources.changes(link.model) else checkpoint.content_hash[:REVISION_LENGTH]
     view = replace(link.view, **fields) if fields else link.view
     said: dict[str, Any] = {"revision": "", "view": view}
     if link.tried == (link.forced,):
         said["tried"] = ()
-    if isinstance(checkpoint, GivenMaps):  # nothing is run
+    if isinstance(checkpoint, LabelledMaps):  # nothing is run
         return Link(model="" if link.model == own else link.model, revision=revision, view=view)
     if link.source == checkpoint.card.first_example():
         said["source"] = None

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from charts.theme import Spec
+from transformer.extensions import LISTED, extensions
 from transformer.model.anatomy import Kind
 from ui.runs.seen import Seen, Stepped
 from ui.shared.saving import Origin
@@ -45,6 +46,7 @@ class InASlot(Protocol):
         """Where it is drawn."""
 
 
+_APP: Final = __name__.partition(".")[0]
 _Scene = TypeVar("_Scene", bound=InASlot)
 Follows = Literal["frames", "still", "server"]
 """How a picture follows the step: the browser has it at every step and draws that at once (`ui.runs.frames`); it is
@@ -167,7 +169,12 @@ class Part(Generic[_Scene]):
 def declare_all() -> None:
     """Have all pages and pictures in `PAGES` and `PICTURES`: import each `..._pictures.py` of a page."""
     for file in sorted(Path(__file__).resolve().parents[1].glob("*/*_pictures.py")):
-        import_module(f"ui.{file.parent.name}.{file.stem}")
+        import_module(f"{_APP}.{file.parent.name}.{file.stem}")
+    for one in extensions():
+        package = f"{LISTED}.{one.name}"
+        folder = Path(str(import_module(package).__file__)).parent
+        for file in sorted(folder.rglob("*_pictures.py")):
+            import_module(".".join((package, *file.relative_to(folder).with_suffix("").parts)))
 
 
 @dataclass(frozen=True)

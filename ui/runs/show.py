@@ -1,6 +1,6 @@
 """Draws what is declared: a page's row of parts, and pictures."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
@@ -94,9 +94,9 @@ def show_beside(
     drawing.beside(*each, widths=widths, gap=gap)
 
 
-def choose_part(page: Page, slot: Slot, *, without: str = "") -> str:
-    """Draw the choice of a part of a page, one of which may be left out."""
-    titles = {name: title for name, title in page.titles().items() if name != without}
+def choose_part(page: Page, slot: Slot, *, without: Collection[str] = ()) -> str:
+    """Draw the choice of a part of a page, some of which may be left out."""
+    titles = {name: title for name, title in page.titles().items() if name not in without}
     return choices.choose(choices.field(slot, page.panel), say("Part"), titles, bare=True)
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from charts.theme import Colour
-from transformer.maps.own_maps import GivenMaps
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
+from transformer.runs.labelled_maps import LabelledMaps
 from ui.runs.given_maps import GivenLooking, can_roll, has_words
 from ui.runs.step_rows import Looking, fit_head
 from ui.state.view import Side, View
@@ -80,7 +80,7 @@ def sides(looking: Looking | GivenLooking, kind: Kind) -> Sides:
     )
 
 
-def _given(maps: GivenMaps, kind: Kind) -> Sides:
+def _given(maps: LabelledMaps, kind: Kind) -> Sides:
     attention, one = EVERY_PART.attention(kind), maps.of(kind)
     query, key = SIDE_OF[attention.stack], SIDE_OF[attention.keys_from]
     return Sides(
@@ -122,7 +122,7 @@ def fit_aggregate(view: View, config: ModelConfig) -> tuple[View, tuple[str, ...
     return replace(view, aggregate="mean"), (note,)
 
 
-def fit_given(view: View, maps: GivenMaps) -> tuple[View, tuple[str, ...]]:
+def fit_given(view: View, maps: LabelledMaps) -> tuple[View, tuple[str, ...]]:
     """Look at an attention, a layer and a head that are there, and only as maps allow; notes as of `fit_parts`."""
     kind, notes = _fit_kind(view, maps.kinds, _not_in_maps)
     fitted, moved = fit_head(replace(view, kind=kind), *maps.maps(kind).shape[:2])

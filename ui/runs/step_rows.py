@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from charts.candidates import Others
-from transformer.maps.own_maps import GivenMaps
+from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Greedy, Query, Sampling
 from transformer.runs.step import Candidate, RuleChange
 from transformer.runs.trace import Kind, Trace
@@ -108,7 +108,7 @@ def row_labels(trace: Trace, n_rows: int, *, covered: bool) -> list[str]:
     return labels
 
 
-def heads_name(trace: Trace | GivenMaps, view: View, kind: Kind) -> Sentence:
+def heads_name(trace: Trace | LabelledMaps, view: View, kind: Kind) -> Sentence:
     """Which layer and head a map is of; a mean says that it is one."""
     n_layers, n_heads = trace.maps(kind).shape[:2]
     if view.layer is None:

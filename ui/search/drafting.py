@@ -8,13 +8,15 @@ from transformer.analysis.drafts import Kind, Times, layers_there, timing
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions.rounding import WIDTHS
 from transformer.runs.query import Beam, Greedy
+from ui.runs.added_parts import AddedPart
 from ui.runs.attempt import attempt
 from ui.runs.measured import AT_ONCE, measured
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
 from ui.search import draft_pictures as pictures
 from ui.search.draft_pictures import Checked
-from ui.search.search_pictures import seconds_of
+from ui.search.search_panels import draw_part
+from ui.search.search_pictures import SEARCH, seconds_of
 from ui.shared import choices
 from ui.shared.choices import field
 from ui.shared.door import st
@@ -122,3 +124,16 @@ def times_in_words(times: Times, scene: Checked) -> Iterator[str]:
             "Here, rounded weights are stored in 32 bits, so this draft is as slow as the model itself. torch "
             "has faster products for 8 bits only."
         )
+
+
+class DraftPart(AddedPart):
+    """The part of the page How pieces are chosen."""
+
+    page, name = SEARCH.path, pictures.DRAFTS.name
+
+    def draw(self, run: OpenRun) -> None:
+        """Draw it."""
+        draw_part(run, draw)
+
+
+PART = DraftPart()

@@ -1,4 +1,4 @@
-"""The page How pieces are chosen: its parts, and a beam search. The others: `sampling`, `draws`, `drafting`."""
+"""The page How pieces are chosen: its parts, and a beam search. The others: `sampling`, `draws`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +11,11 @@ from transformer.analysis.search_tree import SearchTree
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
 from ui.frame.sentence_stepper import sentence
+from ui.runs.added_parts import added_parts
 from ui.runs.attempt import attempt
 from ui.runs.open_run import OpenRun, address
 from ui.runs.show import choose_part, show
-from ui.search import drafting, draws, sampling, search_pictures
+from ui.search import draws, sampling, search_pictures
 from ui.search.search_pictures import SEARCH
 from ui.shared import choices, cover, menu
 from ui.shared.door import st
@@ -32,17 +33,24 @@ ROUNDS: Final[dict[Rounds, str]] = {
 
 
 def draw(run: OpenRun) -> None:
-    """Draw the sentence, the row of parts, to which a part adds its own controls, and the chosen part."""
+    """Draw the sentence, the row of parts and the chosen part."""
     sentence(run, compact=True)
     if not anatomy(run.checkpoint.config).writes:
         said = say("This encoder-only model generates no output, so there is no choice of pieces to show.")
         st.info(said, icon=":material/info:")
         return
+    added = added_parts(SEARCH.path).get(run.view.search_panel)
+    if added is not None:
+        added.draw(run)
+        return
+    draw_part(run, {"sampling": sampling.draw, "draws": draws.draw}.get(run.view.search_panel, _tree))
+
+
+def draw_part(run: OpenRun, part: Callable[[OpenRun, Any], None]) -> None:
+    """Draw the row of parts, and a part, which has its own controls in the row."""
     row = choices.bar(run.slot)
     with row:
         choose_part(SEARCH, run.slot)
-    parts = {"tree": _tree, "sampling": sampling.draw, "draws": draws.draw, "drafts": drafting.draw}
-    part = parts[run.view.search_panel]
     cover.part(lambda: attempt(lambda: part(run, row)))
 
 

@@ -9,17 +9,20 @@ Source: getrlimit(2). Knows nothing of Streamlit.
 import errno
 import math
 import os
+import re
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
 from starlette.responses import PlainTextResponse
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ui.server.metrics import PAGE, route_of
 from words import Sentence, say
 
 MOST: Final = 65_536  # where the hard limit is none or higher; some systems refuse more
 USED: Final = 3 / 4  # of the limit; the rest is for who is here: rooms, uploads, files of models
+_FILES: Final = re.compile(r"/(?:_stcore(?!/stream/)|app/static|static|media|component)/")  # Streamlit's, of a page
 _HEADERS: Final = {"Connection": "close", "Retry-After": "60", "Cache-Control": "no-store"}
 
 
@@ -60,12 +63,18 @@ def problem() -> Sentence | None:
 class Enough:
     """The middleware that refuses new visitors while descriptors are scarce."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute] = ()) -> None:
+        """`routes` are those of the app that no page is at; a new visitor comes by another."""
+        self._app, self._routes = app, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request; the connection of a page that is refused is one that its browser tries again."""
-        asks = scope["type"] in ("http", "websocket") and route_of(scope["path"]) in (PAGE, "stream")
-        why = problem() if asks else None
+        why = problem() if scope["type"] in ("http", "websocket") and self._is_new(scope) else None
         app = self._app if why is None else PlainTextResponse(str(why), status_code=503, headers=_HEADERS)
         await app(scope, receive, send)
+
+    def _is_new(self, scope: Scope) -> bool:
+        """Whether a request is for a page, or is the stream of one."""
+        if _FILES.search(f"{scope['path']}/"):
+            return False
+        return all(route.matches(scope)[0] is Match.NONE for route in self._routes)

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from transformer.errors import DataError
 from ui.server import descriptors
-from ui.server.store import ENVIRONMENT as STORE
+from ui.server.replicas import STORE
 from words import Sentence, say
 
 DRAIN: Final = "GLASSFORMER_DRAIN_SECONDS"

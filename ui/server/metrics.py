@@ -10,9 +10,7 @@ Source: prometheus.io/docs/practices/naming. Knows nothing of Streamlit.
 
 import os
 import re
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
@@ -22,6 +20,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ui.server.measures import Quantity
 from words import say
 
 ENVIRONMENT: Final = "GLASSFORMER_METRICS"
@@ -65,6 +64,11 @@ class Meter:
         self.waiting = client.Histogram("glassformer_queue_seconds", "Waiting for the model, by request.", **timed)
         self.model = client.Histogram("glassformer_model_seconds", "Work of the model, by turn.", **timed)
 
+    def took(self, quantity: Quantity, seconds: float, page: str) -> None:
+        """Count a time, as `ui.server.measures` tells it."""
+        timed = {"queue": self.waiting, "model": self.model}.get(quantity)
+        (self.pages.labels(page) if timed is None else timed).observe(seconds)
+
     def watch(self, name: str, told: str, value: Callable[[], float]) -> None:
         """Tell a value that is found out when Prometheus asks; `told` is its line of help."""
         from prometheus_client import Gauge
@@ -90,17 +94,6 @@ def meter() -> Meter | None:
         return Meter() if is_on() else None
     except ImportError:
         return None
-
-
-@contextmanager
-def drawn(page: str) -> Iterator[None]:
-    """Count a run of a page, and how long it takes."""
-    kept, began = meter(), time.monotonic()
-    try:
-        yield
-    finally:
-        if kept is not None:
-            kept.pages.labels(page).observe(time.monotonic() - began)
 
 
 def routes(base: str = "") -> list[Route]:

@@ -1,6 +1,6 @@
 """All rooms of a server: bounded, and gone four hours after their last use, or with the server or its store.
 
-They are in this process's memory, or in a store that several processes share (`ui/server/store.py`). A teacher's
+They are in this process's memory, or in a store that several processes share (`stores` of an extension). A teacher's
 session calls it in this process, with the room's secret; what comes over HTTP can join, listen and vote
 (`ui/server/routes.py`), and nothing else. What changes a room may wait for the store.
 
@@ -13,11 +13,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+from transformer.extensions import provided
 from ui.server import codes
 from ui.server.clients import LIMITS, Limits
 from ui.server.public import Counted, Kept, Opened, Public, RefusedError, Why
 from ui.server.room import Bucket, Room
-from ui.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError, chosen
+from ui.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError
 
 LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
 OPENED_AT_ONCE, OPENED_A_SECOND = LIMITS["open"]
@@ -261,6 +262,6 @@ class Registry:
 
 
 try:
-    ROOMS = Registry(store=chosen())
+    ROOMS = Registry(store=next(filter(None, (chosen() for chosen in provided("stores"))), None))
 except StoreError as error:
     raise SystemExit(str(error)) from None  # the app does not start; the message says all

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from transformer.errors import DataError
-from ui.server.store import ENVIRONMENT as STORE
 from words import Sentence, joined, say
 
+STORE: Final = "GLASSFORMER_STORE"
 SHARED: Final = "GLASSFORMER_SHARED"
 PARTS: Final = ("models", "trainings", "sentences")
 _NAME: Final = re.compile(r"[\w-]{16,64}", re.ASCII)

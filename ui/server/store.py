@@ -1,6 +1,4 @@
-"""Where rooms are: in this process alone, or in a store that several processes share (`ui/server/store_shared.py`).
-
-    GLASSFORMER_STORE=redis://HOST:PORT/DB streamlit run app.py
+"""Where rooms are: in this process alone, unless an extension has `stores`: functions that give another, or None.
 
 Every process reads its own copies of rooms, which never waits. A change is tried on a copy of the room's state and
 counts once it is made, so nothing is half done.
@@ -8,7 +6,6 @@ counts once it is made, so nothing is half done.
 Knows nothing of Streamlit.
 """
 
-import os
 import secrets
 import threading
 import time
@@ -18,7 +15,6 @@ from typing import Final, TypeVar
 from transformer.errors import SaidError
 from ui.server.room import Room
 
-ENVIRONMENT: Final = "GLASSFORMER_STORE"
 MOST_ROOMS: Final = 20
 IDLE_SECONDS: Final = 4 * 3600.0
 _Result = TypeVar("_Result")
@@ -81,29 +77,3 @@ class Store:
             self.rooms.clear()
         for room in gone:
             self.tell(room)
-
-
-def chosen(said: str | None = None) -> Store:
-    """The store that `GLASSFORMER_STORE` names; of this process if it names none.
-
-    Raises:
-        StoreError: It names what is none, or what cannot be reached for want of a package.
-    """
-    url = os.environ.get(ENVIRONMENT, "") if said is None else said
-    if not url:
-        return Store()
-    try:
-        from ui.server.store_shared import Shared
-
-        return Shared(url)
-    except ImportError as error:
-        raise StoreError(
-            "{name} is set, but the package redis is not installed; get it with pip install 'glassformer[hosting]'.",
-            name=ENVIRONMENT,
-        ) from error
-    except ValueError as error:
-        raise StoreError(
-            "{name} is “{found}”; it must be the address of a Redis or Valkey server, such as redis://127.0.0.1:6379/0.",
-            name=ENVIRONMENT,
-            found=url.rpartition("@")[2].partition("?")[0],  # without a password
-        ) from error

@@ -22,8 +22,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
-from ui.server.public import RefusedError
-from ui.server.room import Bucket, Room
+from ui.server.public import Kept, Public, Question, RefusedError, Round
+from ui.server.room import Bucket, Room, Student
 from ui.server.store import IDLE_SECONDS, MOST_ROOMS, Store
 from ui.server.store_plain import read, written
 from ui.server.store_redis import BY, ERRORS, REV, Link
@@ -34,6 +34,7 @@ TOGETHER_SECONDS = 0.02  # students who come within so long are told at once
 TRY_SECONDS = 3.0
 LOOKS_AT_ONCE, LOOKS_A_SECOND = 200, 20.0  # at what is not known here, which anybody may ask for
 HEAR_SECONDS = 0.5
+RECORDS = (Kept, Public, Question, Round, Student)  # of which a room's state is made
 _LOG = logging.getLogger("glassformer.rooms")
 _Result = TypeVar("_Result")
 State = Mapping[str, Any]
@@ -175,7 +176,7 @@ class Shared(Store):
             return False
         rev, _ = int(texts.pop(REV)), texts.pop(BY)
         try:
-            state = {name: read(text) for name, text in texts.items()}
+            state = {name: read(text, RECORDS) for name, text in texts.items()}
             found = Room(code, state["secret"], self.clock).become(state)
         except Exception:  # one room that nobody can read leaves the others as they are
             _LOG.exception("A room in the store was not written by this program")
@@ -280,7 +281,8 @@ class Shared(Store):
             follows = room is not None and room.rev == said["rev"] - 1 and "said" in said
             if room is not None and follows:
                 state = {name: value for name, value in room.state().items() if name not in said["gone"]}
-                room.become(state | {name: read(text) for name, text in said["said"].items()}).rev = said["rev"]
+                state |= {name: read(text, RECORDS) for name, text in said["said"].items()}
+                room.become(state).rev = said["rev"]
         if room is not None and follows:
             self.tell(room, counts="public" not in said["said"])
         else:

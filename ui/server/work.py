@@ -26,7 +26,7 @@ from transformer.errors import SaidError
 from transformer.runs.query import Query
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
-from ui.server import metrics
+from ui.server import measures
 from ui.server.queue import OTHER_COST, FairQueue, Request, cost_of
 from ui.server.turns import DRAWING
 from words import say_n
@@ -197,7 +197,7 @@ class Runner:
             taken = self._queue.take() if aside is None else self._queue.take(before=self._queue.rank(aside))
         if not taken:
             return
-        began, spent, counted = time.monotonic(), self._spent, metrics.meter()
+        began, spent = time.monotonic(), self._spent
         try:
             results = self._results(taken, lambda: self._turn(taken[0]))
             for request, result in zip(taken, results, strict=True):
@@ -211,11 +211,10 @@ class Runner:
             self._spent += own
             with self._lock:
                 self._queue.done(taken, own)
-            if counted is not None:
-                for request in taken:
-                    counted.waiting.observe(began - request.came)
-                if aside is None:  # else within another's turn, whose time it is
-                    counted.model.observe(time.monotonic() - began)
+            for request in taken:
+                measures.took("queue", began - request.came)
+            if aside is None:  # else within another's turn, whose time it is
+                measures.took("model", time.monotonic() - began)
 
     def _results(self, taken: Sequence[Request], pause: Callable[[], None]) -> Iterator[Any]:
         first = taken[0]

@@ -1,49 +1,82 @@
-"""What a step of a lesson, or a teacher's link, keeps covered: it is not sent, and a quiet box stands there.
+"""What an extension, such as a step of a lesson, keeps covered: it is not sent, and a quiet box stands there.
 
-A step's `cover` names charts by their keys, any part of a page that asks here under a key of its own, `PART` for the
-chosen part of a page with all its charts, texts and tables, or `*` for all of the page below the sentence.
+Covered are charts by their keys, any part of a page that asks here under a key of its own, `PART` for the chosen part
+of a page with all its charts, texts and tables, or `*` for all of the page below the sentence. An extension's `hides`
+names a `Hider`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final
 
+from transformer.extensions import provided
 from ui.shared.door import here, st
-from ui.state import covering, in_room, predictions, session
+from ui.state import session
 from ui.state.view import SECOND
-from words import Sentence, say
+from words import Sentence
 
-ALL: Final = predictions.WHOLE
+ALL: Final = "*"
 PART: Final = "part"
 HEIGHT: Final = 220  # pixels
 MOST: Final = 420
 
 
+class Hider:
+    """What an extension keeps covered."""
+
+    def words(self) -> tuple[str, ...]:
+        """What is covered on the page that is drawn now: keys without their slot, `PART`, or `ALL`."""
+        return ()
+
+    def waits(self) -> bool:
+        """Whether something of it waits for the reader's answer, which the page must not give away."""
+        return False
+
+    def why(self, key: str) -> str:
+        """Why something is covered, by its key, `PART` or `ALL`."""
+        raise NotImplementedError
+
+    def met(self, page: str, key: str, title: str) -> None:
+        """A page draws something that can be covered; a chart has a title."""
+
+
+def _hiders() -> Iterator[Hider]:
+    yield from provided("hides")
+
+
 def is_on() -> bool:
     """Whether anything is covered on this page."""
-    return bool(predictions.covered_here())
+    return any(one.words() for one in _hiders())
 
 
 def waits() -> bool:
-    """Whether something on this page waits for the answer to a lesson's question."""
-    return bool(predictions.covered_by_the_step())
+    """Whether something on this page waits for the reader's answer."""
+    return any(one.waits() for one in _hiders())
 
 
 def covered(key: str) -> bool:
     """Whether something is covered, by the key of a chart or of a part, which may begin with its slot."""
-    words = predictions.covered_here()
-    return predictions.WHOLE in words or key.removeprefix(SECOND) in words
+    return _by(key) is not None
+
+
+def _by(key: str) -> Hider | None:
+    """What covers something; None if nothing does."""
+    either = {ALL, key.removeprefix(SECOND)}
+    return next((one for one in _hiders() if not either.isdisjoint(one.words())), None)
 
 
 def met(key: str, title: str = "") -> None:
     """Remember that the page draws something that can be covered, by its key; a chart has a title."""
-    covering.met(st.session_state.get(session.URL_PAGE, ""), key.removeprefix(SECOND), title)
+    page = st.session_state.get(session.URL_PAGE, "")
+    for one in _hiders():
+        one.met(page, key.removeprefix(SECOND), title)
 
 
 def stands_for(key: str, *, height: int = HEIGHT) -> bool:
     """Draw the box in the place of something that is covered, by its key; tells whether it is."""
     met(key)
-    if not covered(key):
+    hider = _by(key)
+    if hider is None:
         return False
     with st.container(
         border=True,
@@ -52,18 +85,8 @@ def stands_for(key: str, *, height: int = HEIGHT) -> bool:
         horizontal_alignment="center",
         vertical_alignment="center",
     ):
-        by_link = not {predictions.WHOLE, key.removeprefix(SECOND)}.isdisjoint(covering.words())
-        st.caption(_why(by_link=by_link), width="content")
+        st.caption(hider.why(key.removeprefix(SECOND)), width="content")
     return True
-
-
-def _why(*, by_link: bool) -> str:
-    if by_link:
-        follows = in_room.current() and in_room.taught() is None
-        return say("Covered by your teacher") if follows else say("Covered by the link you opened")
-    if predictions.waits_for_teacher():
-        return say("Covered until the teacher shows the answer")
-    return say("Covered until you have answered")
 
 
 def pieces(rows: Mapping[Sentence, Sequence[str]]) -> None:

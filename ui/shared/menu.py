@@ -23,12 +23,12 @@ from streamlit.navigation.page import StreamlitPage
 
 from ui.server.streamlit_private import as_for_all_pages
 from ui.shared.door import here, st
+from ui.shared.page_blocks import page_blocks
 from ui.state import apart, session
 from ui.state.link import Link, write_link
-from words import say
+from words import Sentence
 
 NAME: Final = "Glassformer"
-COMPARE: Final = "compare"  # the path of a page that has a second link, to what is looked at compared
 MENU: Final = "menu"  # in the session, and the key of the menu's block
 
 
@@ -55,17 +55,17 @@ def begin(pages: Mapping[str, list[StreamlitPage]], current: str, beside_name: C
     _draw(menu, session.linked(), session.linked())
 
 
-def carry(link: Link, *, compare: Link | None = None) -> None:
-    """Have the links lead to what is looked at now, as this page publishes it, and "Compare this" to `compare`.
+def carry(link: Link, *, shows_run: bool = False) -> None:
+    """Have the links lead to what is looked at now, as this page publishes it.
 
     A cell is one of this page's own map, so links to others leave it out; a file of sentences is not for whoever gets
-    a link to a sentence of it. There is nothing to compare where no run is shown.
+    a link to a sentence of it.
     """
     there = write_link(replace(link, job="", view=replace(link.view, query=None, key=None)))
     session.link_to(there)
     menu: Menu | None = st.session_state.get(MENU)
     if menu is not None:
-        _draw(menu, there, write_link(link), compare)
+        _draw(menu, there, write_link(link), link if shows_run else None)
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def _query(parameters: dict[str, str]) -> str:
     return f"?{urlencode(parameters)}" if parameters else ""
 
 
-def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], compare: Link | None = None) -> None:
+def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], run: Link | None = None) -> None:
     beside = apart.beside({})
     there, here_again = escape(_query(elsewhere | beside)), escape(_query(again | beside))
     lines = list[str]()
@@ -145,15 +145,15 @@ def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], compare:
             is_open = " open" if menu.current in paths else ""
             links = [f"<details{is_open}><summary>{escape(here(section))}</summary>", *links, "</details>"]
         lines += links
-        if COMPARE in paths:
-            lines.append(_compare_this(None if menu.current == COMPARE else compare))
+        further = ((path, blocks.under_entry(path, run)) for path in paths for blocks in page_blocks())
+        lines += [_further(path, *more) for path, more in further if more is not None]
     with as_for_all_pages():
         menu.place.html(f"<nav>{''.join(lines)}</nav>")
 
 
-def _compare_this(compare: Link | None) -> str:
-    """The link to a comparison; where there is nothing to compare it leads nowhere and keeps its place."""
-    said = escape(here(say("Compare this")))
-    if compare is None:
+def _further(path: str, label: Sentence, leads_to: Link | None) -> str:
+    """A further link to a page; one that leads nowhere keeps its place."""
+    said = escape(here(label))
+    if leads_to is None:
         return f'<span class="gf-this">{said}</span>'
-    return f'<a class="gf-this" href="{escape(href(COMPARE, compare))}">{said}</a>'
+    return f'<a class="gf-this" href="{escape(href(path, leads_to))}">{said}</a>'

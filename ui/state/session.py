@@ -24,7 +24,7 @@ import streamlit as st
 
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query
-from ui.state import apart, covering, in_room, lesson, nested
+from ui.state import apart, nested
 from ui.state import branch_addresses as branches
 from ui.state.answers import Answers
 from ui.state.link import DEFAULT_NEW, WAYS, Link, read_link, way_of, write_link
@@ -131,7 +131,7 @@ def begin(page: str) -> None:
     """Take over the address if it changed from outside; call it once, before any widget of the page."""
     apart.begin()
     _take_over(page, apart.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params}))
-    for note in (*lesson.take_notes(), *in_room.take_notes()):
+    for note in apart.take_notes():
         add_note(note)
 
 
@@ -160,7 +160,7 @@ def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
     apply(link)
     tried = tuple(dict.fromkeys((*link.tried, *known[1])))[-branches.MOST :]
     stand(MAIN, branches=(known[0], tried), notes=notes)
-    lesson.gave(parameters)
+    apart.gave(parameters)
     state[URL_OPENED] = True
     _wrote(parameters)
 
@@ -169,7 +169,7 @@ def publish(link: Link) -> None:
     """Write the address, if it says something else; call it at the end of a run that went well."""
     state = st.session_state
     written = write_link(link)
-    in_room.tell(state.get(URL_PAGE, ""), written | covering.in_address() | lesson.in_address())
+    apart.published(state.get(URL_PAGE, ""), written)
     state[WHEN_WRITTEN] = _asked()
     if state.pop(PASSING, False):
         return
@@ -181,8 +181,9 @@ def publish(link: Link) -> None:
 
 
 def left_out() -> tuple[str, str]:
-    """The default checkpoint, and that of a bare address, if addresses leave them out: in a room they name each."""
-    state = {} if in_room.current() else st.session_state
+    """The default checkpoint, and that of a bare address, if addresses leave them out: in company they name each."""
+    company = apart.guidance()
+    state = {} if company.follows or company.leads else st.session_state
     return state.get(DEFAULT_MODEL, ""), state.get(BARE_MODEL, "")
 
 

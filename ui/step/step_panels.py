@@ -3,11 +3,11 @@
 from functools import partial
 
 from ui.frame.sentence_stepper import sentence
-from ui.frame.whatif import for_head
 from ui.runs.open_run import OpenRun
 from ui.runs.show import show
 from ui.shared import choices, cover, page_style
 from ui.shared.door import st
+from ui.shared.page_blocks import page_blocks
 from ui.state import session
 from ui.step import hiding, piece_choice, step_pictures
 from words import say
@@ -17,7 +17,8 @@ def draw(run: OpenRun) -> None:
     """Draw the sentence, the parts below it, and what can be done with the head that is chosen."""
     sentence(run, chosen=hiding.chosen(run), asks=piece_choice.was_refused(run))
     cover.part(lambda: parts(run))
-    for_head(run, run.looking.kind, run.view.layer, run.view.head)
+    for blocks in page_blocks():
+        blocks.for_head(run, run.looking.kind, run.view.layer, run.view.head)
 
 
 def parts(run: OpenRun) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from glassformer.extensions.doctor.examining import examinations
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.snapshots import Moment
 from transformer.doctor.whole import Report
@@ -13,7 +14,7 @@ from ui.runs import loading
 from ui.runs.attempt import attempt
 from ui.runs.examinations import Asked
 from ui.runs.growing import name_here, snapshot_of
-from ui.runs.measured import LOOK_SECONDS, examinations, studies
+from ui.runs.measured import LOOK_SECONDS, studies
 from ui.server.jobs import Job, Seen, StoppedError
 from ui.server.work import BusyError
 from ui.shared.door import st

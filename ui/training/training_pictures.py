@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 
-import charts
 from charts.theme import Spec
 from charts.training import (
     HOW_TO_READ_EXACT,
@@ -20,6 +19,9 @@ from charts.training import (
     HOW_TO_READ_SNAPSHOTS,
     KEPT,
     Snapshots,
+    dev_scores_spec,
+    learning_rates_spec,
+    losses_spec,
 )
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.load import Checkpoint
@@ -123,7 +125,7 @@ def losses(scene: Curves) -> Plot | None:
     drawn = scene.drawn(("dev_loss", say("Dev loss")), ("loss", say("Training loss")))
     if training is None and dev is None and drawn["snapshots"] is None:
         return None
-    spec = charts.losses_spec(scene.curve.epochs, training=training, dev=dev, **drawn)
+    spec = losses_spec(scene.curve.epochs, training=training, dev=dev, **drawn)
     return _plot(scene, spec, {say("Training loss"): training, say("dev loss"): dev}, [HOW_TO_READ_LOSSES])
 
 
@@ -139,7 +141,7 @@ def scores(scene: Curves) -> Plot | None:
     drawn = scene.drawn(*marked, ("dev_exact", say("Exact (%)")))
     if bleu is None and chrf is None and exact is None and drawn["snapshots"] is None:
         return None
-    spec = charts.dev_scores_spec(scene.curve.epochs, bleu=bleu, chrf=chrf, exact=exact, **drawn)
+    spec = dev_scores_spec(scene.curve.epochs, bleu=bleu, chrf=chrf, exact=exact, **drawn)
     said = [*[HOW_TO_READ_SCORES] * written, *[HOW_TO_READ_EXACT] * (exact is not None), *[BLEU_LEFT_OUT] * left_out]
     lines: _Columns = {"BLEU": bleu, "chrF": chrf, say("share of exact outputs"): exact}
     return _plot(scene, spec, lines, said)
@@ -152,7 +154,7 @@ def rates(scene: Curves) -> Plot | None:
     drawn = scene.drawn(("learning_rate", say("Learning rate")))
     if found is None and drawn["snapshots"] is None:
         return None
-    spec = charts.learning_rates_spec(scene.curve.epochs, found, **drawn)
+    spec = learning_rates_spec(scene.curve.epochs, found, **drawn)
     return _plot(scene, spec, {say("Learning rate"): found}, [HOW_TO_READ_RATES])
 
 

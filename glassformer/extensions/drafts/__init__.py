@@ -2,4 +2,6 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="drafts")
+EXTENSION = Extension(
+    name="drafts", needs=("what_if",), parts="ui.search.drafting:PART", drafts="transformer.runs.drafting.drafts"
+)

@@ -2,4 +2,9 @@
 
 from transformer.extensions import Extension
 
-EXTENSION = Extension(name="replicas")
+EXTENSION = Extension(
+    name="replicas",
+    needs=("classroom",),
+    stores="glassformer.extensions.replicas.room_store:chosen",
+    server="glassformer.extensions.replicas.server_part:SERVER",
+)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.extensions.what_if.interventions import ZeroHead
 from tests.transformer.one_stack import alone
 from transformer.analysis.compare import (
     aligned,
@@ -20,7 +21,7 @@ from transformer.analysis.compare import (
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
 from transformer.runs.changing import tap_for
-from transformer.runs.interventions import ZeroHead, parse
+from transformer.runs.interventions import parse
 from transformer.runs.query import Greedy, Sampling
 from transformer.runs.running import run
 

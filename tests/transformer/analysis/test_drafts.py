@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from glassformer.extensions.what_if.interventions import RoundWeights
 from tests.transformer.featured import featured
 from tests.transformer.one_stack import alone
 from tests.transformer.runs.test_wrapping import changed
@@ -12,7 +13,7 @@ from transformer.analysis.drafts import How, draft_and_check, first_layers, laye
 from transformer.analysis.few_bits import with_few_bits
 from transformer.analysis.progress import whole
 from transformer.errors import QueryError
-from transformer.runs.interventions import RoundWeights, parse
+from transformer.runs.interventions import parse
 
 TEXTS = ("ba lo mi ta", "mi mi", "ta ba lo")
 HOWS = [

@@ -8,6 +8,17 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.what_if.interventions import (
+    Blank,
+    MeanHead,
+    Pads,
+    Replace,
+    Skip,
+    Swap,
+    Temper,
+    Uniform,
+    ZeroHead,
+)
 from tests.transformer.featured import featured, filling
 from tests.transformer.one_stack import alone
 from transformer import run
@@ -20,7 +31,6 @@ from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
 from transformer.model.taps import NO_TAP, Replacer, tap_of
 from transformer.runs.changing import tap_for
-from transformer.runs.interventions import Blank, MeanHead, Pads, Replace, Skip, Swap, Temper, Uniform, ZeroHead
 from transformer.runs.interventions.score_changes import HeadsTold
 from transformer.runs.replay import replay
 

@@ -10,12 +10,13 @@ import sacrebleu
 
 from tests.conftest import SOURCES, TARGETS
 from transformer.analysis.alignment_scores import score_alignment
+from transformer.analysis.chrf import usual_words
 from transformer.analysis.draws import interval
 from transformer.analysis.gold import read_gold
 from transformer.corpus import lines, scores, shards
 from transformer.corpus.tables import SENTENCES, Options
 from transformer.runs.query import Greedy
-from transformer.training.evaluation import decoding_name, evaluate, read_held_out, usual_words
+from transformer.training.evaluation import decoding_name, evaluate, read_held_out
 
 WORDS = ["the", "red", "fox", "sees", "a", "small", "lake", ",", "and", "swims", "in", "it", "."]
 
@@ -159,7 +160,7 @@ def test_a_decoded_run_scores_as_evaluate_does(checkpoint, checkpoint_folder, tm
     expected = evaluate(checkpoint, read_held_out(file), Greedy()).scores
     assert (found.bleu.value, found.chrf.value, found.exact.value) == (expected.bleu, expected.chrf, expected.exact)
     assert decoding_name(Greedy()) == "greedy"
-    assert usual_words(checkpoint.card) == "13a"
+    assert usual_words(checkpoint.card.target_code) == "13a"
 
 
 def test_error_rates_are_those_of_evaluate(checkpoint, checkpoint_folder, tmp_path):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.data.healthy import tasks
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.opening import load
 from transformer.importers.handed_pieces import Given
-from transformer.importers.opening import load
 from transformer.trying.samples import Samples
 
 ROOT = Path(__file__).parents[3]

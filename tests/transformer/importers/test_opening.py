@@ -11,9 +11,10 @@ from tests.transformer.importers.test_tutorials import S4_NAMES
 from tests.transformer.importers.tutorial_models import STYLES, Annotated, Article, Table, TorchModel, at_random
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.checkpoint import load as native
+from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError
 from transformer.importers.imported import Opened
-from transformer.importers.opening import QuestionsError, load, preview
+from transformer.importers.opening import QuestionsError, preview
 from transformer.importers.weights import Weights, open_weights
 from transformer.model.transformer import Transformer
 from transformer.tap import Recorder, tap_of

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import transformer
+from glassformer.extensions.what_if.interventions import ZeroHead
 from tests.transformer.one_stack import ALONE, alone
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.by_layer import each_layer
-from transformer.runs.interventions import ZeroHead
 from transformer.runs.reading import read
 from transformer.runs.record import map_bytes
 from transformer.runs.running import run

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer.errors import DataError
+from transformer.text.line_files import Line
 from transformer.training.cleaning import Reason, Rules, clean, has_spaces, tidy, unlike
-from transformer.training.corpus import Line
 
 
 def lines(*rows):

@@ -5,8 +5,8 @@ import zipfile
 import pytest
 
 from transformer.errors import DataError
-from transformer.training import corpus
-from transformer.training.corpus import read_lines
+from transformer.text import line_files as corpus
+from transformer.text.line_files import read_lines
 
 ABOUT = "\n".join(
     ["This is a text about the pairs.", "They are lines of", "English\tother\tattribution", "and so on."]

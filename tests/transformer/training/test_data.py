@@ -9,16 +9,9 @@ from hypothesis import strategies as st
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_config
 from transformer.errors import DataError, TokenizerError
+from transformer.runs.pairs import read_pairs
 from transformer.text.tokenizer import Tokenizer
-from transformer.training.data import (
-    Batches,
-    Example,
-    encode_pairs,
-    encode_source,
-    make_batch,
-    read_pairs,
-    sample_pairs,
-)
+from transformer.training.data import Batches, Example, encode_pairs, encode_source, make_batch, sample_pairs
 from transformer.training.vocabulary import learn_vocabulary
 
 IDS = st.lists(st.integers(4, 16), min_size=1, max_size=15).map(lambda ids: (*ids, 3))

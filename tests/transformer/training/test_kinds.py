@@ -21,9 +21,10 @@ from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import Parts, file_sha256, save
 from transformer.errors import DataError
+from transformer.runs.pairs import read_pairs
 from transformer.runs.query import Beam, Greedy
 from transformer.text.tokenizer import Tokenizer
-from transformer.training.data import Batches, Example, encode_pairs, make_batch, read_pairs
+from transformer.training.data import Batches, Example, encode_pairs, make_batch
 from transformer.training.evaluation import evaluate, read_held_out, score_gaps
 from transformer.training.loss import target_loss
 from transformer.training.masking import each_alone, hiding

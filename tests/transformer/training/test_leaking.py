@@ -11,10 +11,10 @@ from tests.transformer.training_jobs import train_and_stop, with_settings
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
+from transformer.model.leaking import all_seen, without_causal_mask
 from transformer.model.masks import padding_mask
 from transformer.training import keeping, run
 from transformer.training.data import Batch, encode_pairs
-from transformer.training.leaking import all_seen, without_causal_mask
 from transformer.training.loss import target_loss
 from transformer.training.run import train
 from transformer.training.scoring import held_out_loss

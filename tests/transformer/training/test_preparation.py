@@ -8,10 +8,10 @@ import pytest
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
+from transformer.runs.pairs import read_pairs
+from transformer.text.sentence_key import sentence_key
 from transformer.training.cleaning import Rules
-from transformer.training.data import read_pairs
 from transformer.training.preparation import WRITTEN, Preparation, prepare
-from transformer.training.splitting import sentence_key
 
 WHO = "CC-BY 2.0 (France) Attribution: tatoeba.org #{} (CM) & #{} (Roujin)"
 SUBJECTS = ("the fox", "a small fox", "the red moon", "a lake", "the old sailor", "her cat", "my friend", "the king")

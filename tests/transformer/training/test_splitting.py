@@ -5,7 +5,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from transformer.errors import DataError
-from transformer.training.splitting import SMALL, components, sentence_key, split
+from transformer.text.sentence_key import sentence_key
+from transformer.training.splitting import SMALL, components, split
 
 # Few words, so that sentences meet again: with other case, other punctuation, other spaces.
 SENTENCES = st.builds(

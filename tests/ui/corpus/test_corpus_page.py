@@ -26,7 +26,7 @@ from ui.corpus import corpus_pictures, hits, opened, search
 from ui.runs import corpora, loading
 from ui.state.view import View
 
-CORPUS = PAGES / "debug" / "corpus.py"
+CORPUS = PAGES["corpus"]
 HEAD = {"kind": "cross", "layer": 2, "head": 1}
 LETTERS = "abcdefghij"
 N = 60

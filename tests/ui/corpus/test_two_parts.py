@@ -32,7 +32,7 @@ from ui.runs.loading import SHIPPED
 from ui.state.click import Click
 from ui.state.view import View
 
-CORPUS = PAGES / "debug" / "corpus.py"
+CORPUS = PAGES["corpus"]
 WORDS = ["abc", "glass", "letters", "banana", "queue", "zz", "strength", "abba", "oxygen", "it"]
 HEAD = {"kind": "cross", "layer": 2, "head": 3}
 OPTIONS = Options(vectors=6, shard=5)

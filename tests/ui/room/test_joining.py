@@ -10,6 +10,7 @@ import pytest
 import zxingcpp
 
 from ui.room import joining
+from ui.state import apart
 
 ADDRESSES = [
     "https://glass.example/?room=K7MPR4",
@@ -78,5 +79,6 @@ def test_the_address_is_one_that_reaches_the_server(monkeypatch, url, bound, exp
     monkeypatch.setattr(joining, "own_address", lambda: "10.1.2.3")
     known = SimpleNamespace(context=SimpleNamespace(url=url), get_option=lambda name: bound)
     monkeypatch.setattr(joining, "st", known)
+    monkeypatch.setattr(apart, "st", known)
     assert joining.address("K7MPR4") == f"{expected}/?room=K7MPR4"
     assert urlsplit(joining.address("K7MPR4")).query == "room=K7MPR4"

@@ -85,8 +85,8 @@ def test_questions_are_raised_and_answers_open_it_once(lesson):
     other = tuple({**dict(ANSWERS), "n_heads": 2}.items())
     assert foreign_models.open_foreign(entry, other).content_hash != checkpoint.content_hash
     query = checkpoint.query("5 6 7", max_new=4)
-    assert foreign_models.trace_again(checkpoint.name, query).checkpoint == checkpoint.name
-    assert foreign_models.trace_again(checkpoint.name, query) == checkpoint.run(query)
+    assert loading.trace_again(checkpoint.name, query).checkpoint == checkpoint.name
+    assert loading.trace_again(checkpoint.name, query) == checkpoint.run(query)
 
 
 def test_a_file_that_is_replaced_is_looked_at_again(own):

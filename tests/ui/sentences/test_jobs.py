@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from glassformer.extensions.what_if.interventions import ZeroHead
 from tests.ui.runs.held import WAIT, until_waiting
 from transformer import load
 from transformer.analysis.line_file import read_text
 from transformer.analysis.many import run_lines
 from transformer.errors import QueryError
-from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Beam
 from transformer.runs.together import run_together
 from ui.sentences.sentence_runs import SentenceRuns

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from tests.ui.waiting import until
 from transformer.errors import DataError
 from ui.server.health import DRAIN, Health, drain_seconds
-from ui.server.store import ENVIRONMENT as STORE
+from ui.server.replicas import STORE
 
 
 def answers(health, base=""):

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from tests.ui.waiting import WAIT, until
-from ui.server import metrics
+from ui.server import measures, metrics
 from ui.server.work import Runner
 
 
@@ -29,6 +29,7 @@ def client(monkeypatch):
     monkeypatch.setenv(metrics.ENVIRONMENT, "on")
     page = Route("/{path:path}", lambda _: PlainTextResponse("a page"))
     app = Starlette(routes=[*metrics.routes("glass"), page], middleware=[Middleware(metrics.Counting)])
+    monkeypatch.setattr(measures, "LISTENERS", [metrics.meter().took])
     with TestClient(app) as found:
         yield found
 
@@ -67,7 +68,7 @@ def test_no_address_makes_a_label_of_its_own():
 def test_pages_the_queue_and_the_model_are_timed(client):
     runner, begun, go = Runner(), threading.Event(), threading.Event()
     metrics.meter().watch("queue_length", "Requests.", lambda: runner.n_waiting)
-    with metrics.drawn("step"):
+    with measures.drawn("step"):
         work = (lambda: begun.set() or go.wait()), (lambda: True)
         waits = [threading.Thread(target=runner.compute, args=(one, one), kwargs={"nbytes": int}) for one in work]
         waits[0].start()
@@ -111,7 +112,7 @@ def test_off_is_off(monkeypatch):
     with TestClient(Starlette(routes=metrics.routes())) as client:
         answer = client.get("/metrics")
     assert (answer.status_code, "GLASSFORMER_METRICS=on turns them on" in answer.text) == (404, True)
-    with metrics.drawn("step"):
+    with measures.drawn("step"):
         assert metrics.meter() is None
 
 

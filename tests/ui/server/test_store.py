@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.extensions.replicas.room_store import chosen
 from tests.source_code import ROOT
 from tests.ui.server.sharing import ASKED, agree, opened, refused, replicas
 from tests.ui.waiting import WAIT, Clock, until
@@ -18,8 +19,9 @@ from ui.server import store_shared
 from ui.server.public import Kept, Public, Question, RefusedError, Round
 from ui.server.registry import MOST_ROOMS
 from ui.server.room import MOST_TOKENS, VOTES_AT_ONCE, Room, Student
-from ui.server.store import StoreError, chosen
+from ui.server.store import StoreError
 from ui.server.store_plain import read, written
+from ui.server.store_shared import RECORDS
 from words import joined, languages, said, say, say_n, through
 
 # ---------------------------------------------------------------- what is written
@@ -70,7 +72,7 @@ def sentences(value):
 def test_a_state_is_the_same_after_it_was_written_and_read(state, students):
     room = Room("ACDEFG", "", Clock()).become(state | {f"t.{token}": one for token, one in students.items()})
     texts = {name: written(value) for name, value in room.state().items()}
-    again = Room("ACDEFG", "", Clock()).become({name: read(text) for name, text in texts.items()})
+    again = Room("ACDEFG", "", Clock()).become({name: read(text, RECORDS) for name, text in texts.items()})
     assert again.state() == room.state()
     assert type(again.public.parameters) is dict
     assert [sentences(one) for one in again.state().values()] == [sentences(one) for one in room.state().values()]
@@ -98,7 +100,7 @@ def test_without_the_package_it_is_said_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "ui.server.store_shared", None)
     with pytest.raises(StoreError, match=r"pip install 'glassformer\[hosting\]'"):
         chosen("redis://127.0.0.1:6379/0")
-    assert not chosen("").is_shared
+    assert chosen("") is None
 
 
 def test_an_app_with_a_wrong_address_does_not_start():

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from charts.tables import heads_columns, map_columns
-from transformer.runs.interventions import ZeroHead
+from glassformer.extensions.what_if.interventions import ZeroHead
 from transformer.runs.query import Beam, Query, Sampling
 from ui.shared.saving import Origin, csv_bytes, decoding_of, saved, slug, with_origin
 from words import ENGLISH, PSEUDO

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glassformer.extensions.what_if.interventions import ZeroHead
 from tests.ui.state.test_link import links, read
-from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import Beam, Sampling
 from ui.state import nested
 from ui.state.comparing import comparing, control_of, differences, of_what_is_looked_at, second_of, settled

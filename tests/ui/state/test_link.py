@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.extensions.what_if.interventions import ZeroHead
 from transformer.errors import QueryError
-from transformer.runs.interventions import ZeroHead
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Greedy, Sampling
 from ui.state.link import DEFAULT_NEW, Link, read_link, write_link
 from ui.state.view import MAX_DIMS, MOST_COMPANIONS, NAMES, View

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.what_if.interventions import KINDS
 from transformer.checkpoint.load import load
 from transformer.errors import NotFiniteError
 from transformer.model.masks import padding_mask
-from transformer.runs.interventions import KINDS, parse, write
+from transformer.runs.interventions import parse, write
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.running import run
 from ui.runs import loading

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 
+from transformer.checkpoint.load import load as native_load
 from transformer.errors import CheckpointError, shown
 from transformer.files.kinds import PICKLED, is_archive, looked_at
 from transformer.importers import opening
@@ -144,7 +145,7 @@ def _opens(folder: Path) -> bool:
     """Open it once, or refuse what no answer opens; whether it is a checkpoint of this program."""
     native = kind_of(folder, inside=folder)[0] == "native"
     try:
-        opening.load(folder, inside=folder)
+        (native_load if native else opening.load)(folder, inside=folder)
     except QuestionsError:
         return False  # the page asks them
     return native

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from glassformer.extensions.what_if.interventions import ShiftPositions
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
 from transformer.lessons.case import Answer, Case, NotHere, Option, numbered, worded
@@ -16,7 +17,6 @@ from transformer.lessons.margins import only_rounding
 from transformer.lessons.run_differences import amount, outputs
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import ShiftPositions
 from words import say
 
 FOLLOWS: Final = 1e-3  # a table nearer to the paper's formula than this is the formula, rounded

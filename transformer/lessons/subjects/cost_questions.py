@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from glassformer.extensions.what_if.interventions import NoFeedForward, NoPositions, NoResidual, ScoreScale
 from transformer.analysis import costs
 from transformer.lessons.case import NEAR, Answer, Case, NotHere, numbered, worded
 from transformer.lessons.margins import clear
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import Intervention, NoFeedForward, NoPositions, NoResidual, ScoreScale
+from transformer.runs.interventions import Intervention
 from transformer.runs.trace import Trace
 
 MOST_PIECES: Final = 8

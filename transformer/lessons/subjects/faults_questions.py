@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from glassformer.extensions.what_if.interventions import CausalMask, HeadsTold, NoGuard, PaddingMask, Pads, Replace
 from transformer.analysis.mask_checks import another_piece
 from transformer.doctor.checklist import TESTS
 from transformer.doctor.examination import run_test
@@ -24,16 +25,7 @@ from transformer.model.anatomy import anatomy
 from transformer.model.taps import Recorder, Tap
 from transformer.runs.changing import tap_for
 from transformer.runs.finite import first_site
-from transformer.runs.interventions import (
-    CausalMask,
-    HeadsTold,
-    Intervention,
-    NoGuard,
-    PaddingMask,
-    Pads,
-    Replace,
-    write,
-)
+from transformer.runs.interventions import Intervention, write
 from transformer.runs.interventions.piece_changes import own_places
 from transformer.runs.targets import Reference
 from transformer.runs.teacher_forcing import judge

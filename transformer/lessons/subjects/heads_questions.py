@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from glassformer.extensions.what_if.interventions import KeyBias, ZeroHead
 from transformer.analysis import head_norms
 from transformer.analysis.head_passes import Head, Reading
 from transformer.analysis.head_statistics import distance, entropy
@@ -15,7 +16,6 @@ from transformer.lessons.margins import between, clear, counted, largest
 from transformer.lessons.run_differences import first_difference, largest_difference, outputs
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import Kind, anatomy
-from transformer.runs.interventions import KeyBias, ZeroHead
 from transformer.runs.replay import replay
 from words import say
 

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from glassformer.extensions.what_if.interventions import Mute
 from transformer.analysis.worth_seeing import hardest_step as least_sure
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
 from transformer.lessons.margins import between, clear, counted, largest
 from transformer.lessons.run_differences import first_difference, outputs
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import Mute
 
 
 def copying_first(case: Case) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from torch import Tensor
 
+from glassformer.extensions.what_if.interventions import NoFeedForward
 from transformer.analysis import neighbours, neurons
 from transformer.analysis.stream import places
 from transformer.lessons.case import Answer, Case, NotHere, Option, worded
@@ -14,7 +15,6 @@ from transformer.lessons.margins import between, largest, only_rounding
 from transformer.lessons.subjects.looking_questions import own_pieces
 from transformer.lessons.subjects.stream_questions import Place, place_of, spelled_alike, table_of
 from transformer.model.taps import Replacer, tap_of
-from transformer.runs.interventions import NoFeedForward
 from transformer.runs.replay import replay
 
 HARDLY: Final = 0.1  # a logit that changes by less has hardly changed: it makes a probability a tenth larger

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import numpy as np
 from torch import Tensor
 
+from glassformer.extensions.what_if.interventions import NoPositions, Replace, Shuffle
 from transformer.analysis.stream import cosine, rms
 from transformer.lessons.case import Answer, Case, NotHere, worded
 from transformer.lessons.margins import above, between, only_rounding
@@ -21,7 +22,7 @@ from transformer.lessons.subjects.looking_questions import own_pieces
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import anatomy
 from transformer.model.taps import Replacer, tap_of
-from transformer.runs.interventions import Intervention, NoPositions, Replace, Shuffle, write
+from transformer.runs.interventions import Intervention, write
 from transformer.runs.replay import replay
 from transformer.runs.trace import Trace
 

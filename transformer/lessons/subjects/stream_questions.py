@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
+from glassformer.extensions.what_if.interventions import NoResidual, Replace, Skip
 from transformer.analysis import neurons, stream
 from transformer.analysis.logit_lens import logit_lens, paths
 from transformer.analysis.worth_seeing import hardest_step as least_sure
@@ -20,7 +21,7 @@ from transformer.lessons.subjects.looking_questions import own_pieces
 from transformer.lessons.subjects.steps import written
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.taps import Replacer, tap_of
-from transformer.runs.interventions import NoResidual, Replace, Skip, write
+from transformer.runs.interventions import write
 from transformer.runs.replay import replay
 from words import say
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from glassformer.extensions.what_if.interventions import CausalMask
 from transformer.analysis.at_once import read_at_once
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.errors import CheckpointError
@@ -22,7 +23,7 @@ from transformer.lessons.case import Answer, Case, NotHere, Option, numbered, wo
 from transformer.lessons.margins import clear, counted
 from transformer.lessons.run_differences import amount
 from transformer.model.anatomy import anatomy
-from transformer.runs.interventions import CausalMask, Intervention
+from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam
 from transformer.runs.teacher_forcing import Score, judge
 from words import Sentence, say

@@ -23,8 +23,7 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.runs import recording
 from transformer.runs.certain import choices
-from transformer.runs.drafting import drafts
-from transformer.runs.drafting.draft import Draft, Ids, Pause
+from transformer.runs.drafting.draft import Draft, Ids, Pause, drafters
 from transformer.runs.query import Query
 from transformer.runs.reading import Reading, padded
 from transformer.runs.record import Output
@@ -108,7 +107,8 @@ def guess(
     except QueryError:  # as the model's own steps may find out
         return None
     except Exception as error:
-        drafts.failed(reading.checkpoint.model, draft, error)
+        for drafter in drafters():
+            drafter.failed(reading.checkpoint.model, draft, error)
         return None
 
 
@@ -117,7 +117,8 @@ def judged(reading: Reading, ids: Sequence[Ids], verdicts: Sequence[Verdict]) ->
     right = sum(
         len(own) if one.kept == own else max(len(one.kept) - 1, 0) for own, one in zip(ids, verdicts, strict=True)
     )
-    drafts.judge(reading.checkpoint.model, written=sum(map(len, ids)), right=right)
+    for drafter in drafters():
+        drafter.judge(reading.checkpoint.model, written=sum(map(len, ids)), right=right)
 
 
 def check(reading: Reading, rows: Sequence[int], ids: Sequence[Ids]) -> list[Verdict]:

@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import torch
+from torch import Tensor
 
 from transformer.runs.drafting import ct2, quick
 from transformer.runs.drafting.draft import Draft
@@ -104,6 +107,26 @@ def failed(model: Transformer, draft: Draft, error: Exception) -> None:
         known = _KNOWN.setdefault(model, _Known())
         if known.drafts.get(draft.name) is draft:
             known.drafts[draft.name] = None
+
+
+def steps(model: Transformer, memory: Tensor | None, n: int, *, int8: bool) -> Callable[[], int] | None:
+    """What writes `n` pieces as `int8` does, or without rounding; None where torch cannot do that."""
+    least, quick.SMALLEST = quick.SMALLEST, quick.SMALLEST if int8 else sys.maxsize
+    try:
+        decoder = quick.QuickDecoder(model)
+    except (RuntimeError, AttributeError):
+        return None
+    finally:
+        quick.SMALLEST = least
+
+    @torch.inference_mode()
+    def write() -> int:
+        prefix = quick.QuickPrefix(decoder, model, torch.ones(1, 1, dtype=torch.long), memory, None, room=n)
+        for _ in range(n):
+            prefix.append(prefix.next_log_probs().argmax(dim=-1))
+        return n
+
+    return write
 
 
 def _pays(known: _Known) -> bool:

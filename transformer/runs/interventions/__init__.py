@@ -7,70 +7,42 @@ as on the pages.
     zero-cross.3.1_zero-decoder.1.2    and neither does head 2 of layer 1's decoder self-attention
 
 `transformer.runs.changing` applies them in decoding, recording and replay: the output changes, and the trace shows
-why. To add one, write its record in a module of this package and name it in `KINDS`.
+why. The kinds come from extensions: field `changes` of `transformer.extensions` names a dict by word, in the order in
+which a menu offers them. `KINDS` has them all, and `from transformer.runs.interventions import ZeroHead` gives one.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from transformer.errors import QueryError, shown
+from transformer.extensions import provided
 from transformer.model.config import ModelConfig
-from transformer.runs.interventions.around import EmbeddingScale, NoFeedForward, NoNorm, NoResidual, Skip, SwapNorms
 from transformer.runs.interventions.base import ChangeError as ChangeError
 from transformer.runs.interventions.base import Ground as Ground
 from transformer.runs.interventions.base import Intervention
-from transformer.runs.interventions.copying import CopyMap, Patch
-from transformer.runs.interventions.head_changes import MeanHead, Temper, Uniform, ZeroHead
-from transformer.runs.interventions.mask_changes import (
-    CausalMask,
-    DilatedWindow,
-    GlobalTokens,
-    LocalWindow,
-    PaddingMask,
-)
-from transformer.runs.interventions.piece_changes import Blank, Drop, Insist, Pads, Replace, Shuffle, Swap
-from transformer.runs.interventions.position_changes import (
-    NoPositions,
-    ScalePositions,
-    ShiftPositions,
-    ShufflePositions,
-)
-from transformer.runs.interventions.rounding import KeepDropout, RoundWeights
-from transformer.runs.interventions.row_changes import Force, Mute, Weigh
-from transformer.runs.interventions.score_changes import (
-    FillValue,
-    HeadsTold,
-    LowRank,
-    NoGuard,
-    ScoreScale,
-    SoftmaxTwice,
-)
-from transformer.runs.interventions.similarity import AddAlibi, KeyBias, OtherSimilarity, RandomFeatures
 from words import say_n
 
 MAX_INTERVENTIONS: Final = 64
 MAX_CHARACTERS: Final = 6_000  # of all of them in an address
 _SEPARATOR: Final = "_"
-
-WIRING: Final[tuple[type[Intervention], ...]] = (
-    *(NoPositions, ShiftPositions, ScalePositions, ShufflePositions, AddAlibi),
-    *(CausalMask, PaddingMask, FillValue, NoGuard, LocalWindow, DilatedWindow, GlobalTokens),
-    *(ScoreScale, SoftmaxTwice, OtherSimilarity, KeyBias, RandomFeatures, LowRank, HeadsTold),
-    *(NoResidual, NoNorm, SwapNorms, NoFeedForward, EmbeddingScale, KeepDropout, RoundWeights),
-)
-_ALL: tuple[type[Intervention], ...] = (
-    ZeroHead, MeanHead, Uniform, Temper, Skip,
-    Mute, Force, Weigh, CopyMap, Patch,
-    Replace, Drop, Swap, Shuffle, Pads, Blank, Insist,
-    *WIRING,
-)  # fmt: skip
-KINDS: Final[dict[str, type[Intervention]]] = {kind.word: kind for kind in _ALL}
-"""All kinds of interventions by their word, in the order in which a menu offers them."""
-assert len(KINDS) == len(_ALL)  # or two kinds have one word
+_EXAMPLE: Final = "zero-cross.3.1"
 
 _LIKE: Final = re.compile(r"([a-z]{1,20})(?:-(.{1,5000}))?", re.ASCII)
+
+
+def kinds() -> Mapping[str, type[Intervention]]:
+    """All kinds of interventions by their word, in the order in which a menu offers them."""
+    return {word: kind for some in provided("changes") for word, kind in some.items()}
+
+
+def __getattr__(name: str) -> Any:
+    """`KINDS`, or the class of a kind by its name."""
+    found = {kind.__name__: kind for kind in kinds().values()} | {"KINDS": kinds()}
+    if name.startswith("_") or name not in found:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return found[name]
 
 
 def checked(interventions: object) -> tuple[Intervention, ...]:
@@ -125,11 +97,11 @@ def as_changed(interventions: Iterable[Intervention], config: ModelConfig) -> Mo
 def from_record(record: Any) -> Intervention:
     """Read what `to_record` wrote; a QueryError if it is something else."""
     word = record.get("change") if isinstance(record, dict) else None
-    if not isinstance(word, str) or word not in KINDS:
+    if not isinstance(word, str) or word not in kinds():
         raise QueryError(
             "interventions: found {found}, expected the form that `Query.to_json` writes.", found=shown(record)
         )
-    return KINDS[word].from_record(record)
+    return kinds()[word].from_record(record)
 
 
 def write(interventions: Iterable[Intervention]) -> str:
@@ -144,11 +116,9 @@ def parse(text: str) -> tuple[Intervention, ...]:
 
 def _parse_one(text: str) -> Intervention:
     match = _LIKE.fullmatch(text)
-    kind = KINDS.get(match[1]) if match else None
+    kind = kinds().get(match[1]) if match else None
     if match is None or kind is None:
         raise QueryError(
-            "the change {text} is not valid; expected a form like {example}.",
-            text=shown(text),
-            example=str(ZeroHead("cross", 2, 0)),
+            "the change {text} is not valid; expected a form like {example}.", text=shown(text), example=_EXAMPLE
         )
     return kind.from_text(match[2] or "")

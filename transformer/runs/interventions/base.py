@@ -6,13 +6,14 @@ settings of the model through a tap, `edited` the ids that the model reads. No w
 second model.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, dataclass_transform
 
 from torch import Tensor
 
 from transformer.errors import QueryError, shown
+from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.taps import Visitor
 from transformer.runs.interventions.spelling import spelled
@@ -139,6 +140,14 @@ class Intervention:
     def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
         """The ids that the model reads instead of these, special ones included; a ChangeError if impossible."""
         return ids
+
+    def insisted(self, forced: tuple[int, ...], most: int) -> Mapping[int, int]:
+        """Ids that must be written, by step from 0, in a run of at most so many; a ChangeError if impossible."""
+        return {}
+
+    def closed_score(self, kind: Kind, own: float | None) -> float | None:
+        """What scores of closed keys become in an attention where they became `own`; None: minus infinity."""
+        return own
 
     def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
         """Check that it can be made where these ids, after all edits, are read, or raise a ChangeError."""

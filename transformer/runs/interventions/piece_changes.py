@@ -14,7 +14,7 @@ have; here at a given place.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -277,27 +277,20 @@ class Insist(PieceChange):
     def told(self) -> str:
         return say("Output, step {step}: piece {piece} is written", step=self.step + 1, piece=self.piece)
 
-
-def insisted(changes: Sequence[Intervention], forced: tuple[int, ...], most: int) -> dict[int, int]:
-    """The pieces insisted on, by step from 0; a ChangeError if one is impossible in a run of `most` pieces."""
-    found: dict[int, int] = {}
-    for one in changes:
-        if not isinstance(one, Insist):
-            continue
-        if one.step >= most:
+    def insisted(self, forced: tuple[int, ...], most: int) -> Mapping[int, int]:
+        if self.step >= most:
             raise ChangeError(
                 "{change} names step {step}, but this run writes at most {most} pieces. Choose an earlier step, or "
                 "allow more pieces.",
-                change=str(one),
-                step=one.step + 1,
+                change=str(self),
+                step=self.step + 1,
                 most=most,
             )
-        if one.step < len(forced) and forced[one.step] != one.piece:
+        if self.step < len(forced) and forced[self.step] != self.piece:
             raise ChangeError(
                 "{change} contradicts the forced beginning of the output, which has piece {piece} at that step. "
                 "Leave out either the change or the forced beginning.",
-                change=str(one),
-                piece=forced[one.step],
+                change=str(self),
+                piece=forced[self.step],
             )
-        found[one.step] = one.piece
-    return found
+        return {self.step: self.piece}

@@ -17,12 +17,12 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from transformer.model.anatomy import anatomy
+from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import MAX_WIDTH, ModelConfig
 from transformer.model.scores import Scoring, Weigh, masked_softmax
 from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention
-from transformer.runs.interventions.spelling import choice, number, whole, yes
+from transformer.runs.interventions.spelling import ALL, choice, number, whole, yes
 from transformer.runs.interventions.where import AttentionChange
 from words import Sentence, say
 
@@ -120,6 +120,9 @@ class FillValue(_OfFill):
     def told(self) -> str:
         return say("{attention}: scores of closed keys are {fill:g}", attention=self.name, fill=self.fill)
 
+    def closed_score(self, kind: Kind, own: float | None) -> float | None:
+        return self.fill if self.where in (ALL, kind) else own
+
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Fills in the number. Keys after a query may then get weight, so no cache is right."""
         return self.rewired(ground, lambda how: replace(how, fill=self.fill), causal=False)
@@ -139,6 +142,9 @@ class NoGuard(_OfFill):
             "{attention}: scores of closed keys are −∞, with no safeguard for rows whose keys are all closed",
             attention=self.name,
         )
+
+    def closed_score(self, kind: Kind, own: float | None) -> float | None:
+        return None if self.where in (ALL, kind) else own
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         return self.rewired(ground, lambda how: replace(how, fill=-torch.inf))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from glassformer.extensions.what_if.interventions import ShiftPositions
 from tests.transformer.doctor.healthy import healthy
 from tests.transformer.lessons.posed import picked
 from transformer.errors import QueryError
@@ -12,7 +13,6 @@ from transformer.lessons.case import Case, NotHere
 from transformer.lessons.lesson_files import lessons
 from transformer.lessons.subjects import clocks_questions, picks_in
 from transformer.lessons.survey import case_of
-from transformer.runs.interventions import ShiftPositions
 
 SENTENCES = {"zh-en": "他昨天看见那只猫。", "en-fr": "The old man wants bread.", "reverse": "house"}
 SINUSOIDAL = ("zh-en", "en-fr")

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from glassformer.extensions.what_if.interventions import NoFeedForward, NoPositions, NoResidual, ScoreScale
 from tests.transformer.doctor.healthy import healthy
 from tests.transformer.lessons.posed import picked
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import cost_questions, picks_in
 from transformer.lessons.survey import case_of
-from transformer.runs.interventions import NoFeedForward, NoPositions, NoResidual, ScoreScale
 
 SENTENCES = {"zh-en": "他看见那只猫。", "en-fr": "She wants bread.", "reverse": "house"}
 

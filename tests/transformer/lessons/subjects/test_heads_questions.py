@@ -8,13 +8,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from glassformer.extensions.what_if.interventions import ZeroHead
 from tests.transformer.doctor.healthy import healthy
 from tests.transformer.lessons.posed import RUNS, case_at, picked
 from tests.transformer.lessons.posed import case as case_of
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import heads_questions as heads
 from transformer.model.taps import Replacer, tap_of
-from transformer.runs.interventions import ZeroHead
 from transformer.runs.replay import replay
 
 both = pytest.mark.parametrize(("name", "sentence"), RUNS)

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from glassformer.extensions.what_if.interventions import PaddingMask, Pads
 from tests.transformer.doctor.healthy import healthy
 from tests.transformer.lessons.posed import picked
 from transformer.lessons.case import Case, NotHere
 from transformer.lessons.subjects import masks_questions, picks_in
 from transformer.lessons.survey import case_of
-from transformer.runs.interventions import PaddingMask, Pads
 
 SENTENCES = {"zh-en": "他昨天看见那只猫。", "en-fr": "The old man wants bread.", "reverse": "house"}
 ROUNDING = 1e-4

@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glassformer.extensions.what_if.interventions import KINDS
 from tests.transformer.doctor.healthy import healthy, texts
 from tests.transformer.runs.interventions.of_kinds import any_change, example
 from transformer import Query, run
 from transformer.errors import QueryError
-from transformer.runs.interventions import KINDS, checked, from_record, parse, write
+from transformer.runs.interventions import checked, from_record, parse, write
 
 GROUPS = {"heads", "rows", "pieces", "positions", "masks", "attention", "layers"}
 ROOT = Path(__file__).parents[4]

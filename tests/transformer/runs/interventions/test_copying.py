@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.what_if.interventions import Blank, CopyMap, HeadsTold, Mute, Patch, Temper
 from tests.transformer.runs.interventions.reference import FORCED, SOURCE, Reference, assert_same
 from transformer import run, run_batch
 from transformer.errors import QueryError
 from transformer.runs import changing
-from transformer.runs.interventions import Blank, ChangeError, CopyMap, HeadsTold, Mute, Patch, Temper
+from transformer.runs.interventions import ChangeError
 from transformer.runs.source import read_source
 
 OTHER = "mi ta lo ba"

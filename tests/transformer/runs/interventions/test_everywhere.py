@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.transformer.runs.interventions.reference import FORCED, SOURCE, Reference, assert_same
-from transformer import run
-from transformer.analysis.line_file import Line
-from transformer.analysis.many import run_lines
-from transformer.runs.by_layer import each_layer
-from transformer.runs.interventions import (
+from glassformer.extensions.what_if.interventions import (
     CopyMap,
     Insist,
     MeanHead,
@@ -19,6 +14,11 @@ from transformer.runs.interventions import (
     Temper,
     Uniform,
 )
+from tests.transformer.runs.interventions.reference import FORCED, SOURCE, Reference, assert_same
+from transformer import run
+from transformer.analysis.line_file import Line
+from transformer.analysis.many import run_lines
+from transformer.runs.by_layer import each_layer
 from transformer.runs.together import run_together
 
 TEXTS = [SOURCE, "mi", "ta lo", "lo mi ba ta"]

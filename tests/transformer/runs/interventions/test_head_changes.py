@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.what_if.interventions import Blank, MeanHead, Pads, Skip, Temper, Uniform, ZeroHead
 from tests.transformer.featured import featured
 from tests.transformer.runs.interventions.reference import SOURCE, Reference, assert_same
 from transformer import run, run_batch
 from transformer.errors import QueryError
-from transformer.runs.interventions import Blank, ChangeError, MeanHead, Pads, Skip, Temper, Uniform, ZeroHead
+from transformer.runs.interventions import ChangeError
 from transformer.runs.replay import replay
 
 NAMES = {"encoder": "encoder.1.self_attn", "decoder": "decoder.1.self_attn", "cross": "decoder.1.cross_attn"}

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.what_if.interventions import Insist, Mute
 from tests.transformer.runs.interventions.reference import SOURCE, Reference, made
 from transformer import Beam, Greedy, Sampling, run, run_batch
-from transformer.runs.interventions import ChangeError, Insist, Mute
+from transformer.runs.interventions import ChangeError
 from transformer.runs.source import read_source
 
 DECODINGS = [Greedy(), Beam(size=3), Sampling(seed=4), Sampling(seed=4, top_k=3, top_p=0.5)]

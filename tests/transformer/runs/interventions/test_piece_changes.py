@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.what_if.interventions import Blank, Drop, Pads, Replace, Shuffle, Swap
 from tests.transformer.runs.interventions.reference import SOURCE, Reference, assert_same, made, reference_of
 from transformer import Query, run
 from transformer.errors import QueryError
-from transformer.runs.interventions import Blank, ChangeError, Drop, Pads, Replace, Shuffle, Swap
+from transformer.runs.interventions import ChangeError
 from transformer.runs.interventions.piece_changes import own_places
 from transformer.runs.source import read_source
 

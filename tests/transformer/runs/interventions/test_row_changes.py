@@ -4,21 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.what_if.interventions import Drop, Force, MeanHead, Mute, Pads, Temper, Weigh, ZeroHead
 from tests.transformer.runs.interventions.reference import SOURCE, Reference, assert_same
 from transformer import run, run_batch
 from transformer.errors import QueryError
-from transformer.runs.interventions import (
-    ChangeError,
-    Drop,
-    Force,
-    MeanHead,
-    Mute,
-    Pads,
-    Temper,
-    Weigh,
-    ZeroHead,
-    checked,
-)
+from transformer.runs.interventions import ChangeError, checked
 
 NAMES = {"encoder": "encoder.1.self_attn", "decoder": "decoder.1.self_attn", "cross": "decoder.1.cross_attn"}
 

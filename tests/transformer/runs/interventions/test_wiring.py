@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.what_if.interventions import KINDS, WIRING
 from tests.transformer.runs.interventions.plain import Plain, Wires
 from tests.transformer.runs.interventions.wired import CASES, INERT, MODELS, model_of
 from tests.transformer.tiny import DECODER, tiny_model
@@ -18,7 +19,7 @@ from transformer.model.taps import Recorder
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix
-from transformer.runs.interventions import KINDS, WIRING, ChangeError, parse
+from transformer.runs.interventions import ChangeError, parse
 from transformer.runs.interventions.rounding import drawn, rounded
 from transformer.runs.interventions.score_changes import LowRank
 

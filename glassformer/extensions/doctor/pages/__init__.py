@@ -1,0 +1,9 @@
+"""Pages of the menu: a script each."""
+
+from pathlib import Path
+
+from ui.shared.page_list import MY_MODEL, PageEntry
+from words import say
+
+HERE = Path(__file__).parent
+PAGES = (PageEntry(61, HERE / "doctor.py", say("Doctor"), MY_MODEL),)

@@ -1,0 +1,37 @@
+"""The store of rooms that `GLASSFORMER_STORE` names.
+
+    GLASSFORMER_STORE=redis://HOST:PORT/DB streamlit run app.py
+
+Knows nothing of Streamlit.
+"""
+
+import os
+
+from ui.server.replicas import STORE
+from ui.server.store import Store, StoreError
+
+
+def chosen(said: str | None = None) -> Store | None:
+    """The store that `GLASSFORMER_STORE` names; None if it names none.
+
+    Raises:
+        StoreError: It names what is none, or what cannot be reached for want of a package.
+    """
+    url = os.environ.get(STORE, "") if said is None else said
+    if not url:
+        return None
+    try:
+        from ui.server.store_shared import Shared
+
+        return Shared(url)
+    except ImportError as error:
+        raise StoreError(
+            "{name} is set, but the package redis is not installed; get it with pip install 'glassformer[hosting]'.",
+            name=STORE,
+        ) from error
+    except ValueError as error:
+        raise StoreError(
+            "{name} is “{found}”; it must be the address of a Redis or Valkey server, such as redis://127.0.0.1:6379/0.",
+            name=STORE,
+            found=url.rpartition("@")[2].partition("?")[0],  # without a password
+        ) from error

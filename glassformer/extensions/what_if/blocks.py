@@ -1,0 +1,46 @@
+"""What is around pages of changes inside the model: chips, the dialog that makes them, and "Compare this"."""
+
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import Kind
+from ui.frame import whatif
+from ui.runs.change_chips import ELSEWHERE, chips
+from ui.runs.open_run import OpenRun
+from ui.shared import menu
+from ui.shared.page_blocks import PageBlocks
+from ui.state import session
+from ui.state.comparing import of_what_is_looked_at
+from ui.state.link import Link
+from ui.state.view import MAIN, Slot
+from words import Sentence, say
+
+COMPARE = "compare"  # the path of the page
+
+
+class WhatIfBlocks(PageBlocks):
+    """See the module."""
+
+    def under_entry(self, path: str, run: Link | None) -> tuple[Sentence, Link | None] | None:
+        """The way to a comparison with what is looked at."""
+        if path != COMPARE:
+            return None
+        leads_to = None if run is None or menu.current() == COMPARE else of_what_is_looked_at(run, menu.current())
+        return say("Compare this"), leads_to
+
+    def under_title(self) -> None:
+        """What is changed, of a page without a run."""
+        chips(session.standing(MAIN).interventions, MAIN, of_runs=ELSEWHERE)
+
+    def in_source_row(self, checkpoint: Checkpoint) -> None:
+        """The button that opens the dialog."""
+        whatif.button(checkpoint)
+
+    def above_run(self, link: Link, slot: Slot) -> None:
+        """What is changed."""
+        chips(link.interventions, slot)
+
+    def for_head(self, run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> None:
+        """Take the head away, or change it otherwise."""
+        whatif.for_head(run, kind, layer, head)
+
+
+BLOCKS = WhatIfBlocks()

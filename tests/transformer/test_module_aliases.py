@@ -1,0 +1,92 @@
+"""Other names of an extension's modules, with an extension that is thrown away."""
+
+import importlib
+import importlib.resources
+import runpy
+import sys
+from importlib.util import find_spec
+from operator import attrgetter
+
+import pytest
+
+import transformer
+from transformer import module_aliases
+from transformer.extensions import Extension, extensions, imported
+
+
+@pytest.fixture
+def moved(tmp_path, monkeypatch):
+    """Have `transformer.moved` mean a package of another name, "elsewhere_for_a_test"."""
+    folder = tmp_path / "elsewhere_for_a_test"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "__init__.py").write_text("from elsewhere_for_a_test.deep import inner\n")
+    (folder / "deep" / "__init__.py").write_text("")
+    (folder / "deep" / "inner.py").write_text(
+        "class Thing: pass\nif __name__ == '__main__': print('ran', __package__)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    one = Extension(name="thrown_away", modules={"transformer.moved": folder.name})
+    monkeypatch.setattr(module_aliases, "extensions", lambda: (one,))
+    yield folder.name
+    for name in [name for name in sys.modules if name.startswith(("transformer.moved", folder.name))]:
+        del sys.modules[name]
+    vars(transformer).pop("moved", None)
+
+
+@pytest.mark.parametrize("first", ["own", "other"])
+@pytest.mark.parametrize("name", ["", ".deep", ".deep.inner"])
+def test_both_names_give_one_module_whichever_comes_first(moved, first, name):
+    names = [moved + name, f"transformer.moved{name}"]
+    one, other = map(importlib.import_module, names if first == "own" else names[::-1])
+    assert one is other is sys.modules[names[0]] is sys.modules[names[1]]
+    assert (one.__name__, one.__spec__.name) == (names[0], names[0])
+
+
+def test_what_a_module_imports_is_not_made_twice(moved):
+    import transformer.moved
+    from transformer.moved.deep.inner import Thing
+
+    assert importlib.import_module(f"{moved}.deep.inner").Thing is Thing is transformer.moved.inner.Thing
+
+
+def test_a_module_runs_under_its_other_name(moved, capsys):
+    runpy.run_module("transformer.moved.deep.inner", run_name="__main__")
+    assert capsys.readouterr().out.startswith("ran")
+
+
+def test_names_that_are_none_stay_unknown(moved):
+    for name in ("transformer.moved.nothing", "transformer.moved.deep.nothing", "transformer.movedx"):
+        with pytest.raises(ModuleNotFoundError, match=name.rpartition(".")[2]):
+            importlib.import_module(name)
+    assert find_spec("transformer.nothing") is None
+    assert module_aliases.renamed("elsewhere.moved") is None
+
+
+def test_each_alias_of_the_extensions_is_a_module():
+    for extension in extensions():
+        for other, own in extension.modules.items():
+            assert importlib.import_module(other) is importlib.import_module(own)
+
+
+def test_public_names_of_extensions_are_offered():
+    for extension in extensions():
+        for name, where in extension.names.items():
+            assert getattr(transformer, name) is imported(where)
+            assert name in dir(transformer)
+
+
+def test_without_extensions_the_librarys_own_names_are_left(monkeypatch):
+    monkeypatch.setattr(transformer, "extensions", lambda: ())
+    assert "Checkpoint" in dir(transformer)
+    assert transformer.Trace
+    assert {"examine", "ZeroHead"}.isdisjoint(dir(transformer))
+    with pytest.raises(AttributeError, match="examine"):
+        attrgetter("examine")(transformer)
+
+
+def test_the_types_are_those_of_the_names():
+    stub = (importlib.resources.files(transformer) / "__init__.pyi").read_text(encoding="utf-8")
+    listed = {line.split()[1] + ":" + line.split()[3] for line in stub.splitlines() if line.startswith("from")}
+    assert listed == {
+        *transformer._NAMES.values(), *(where for one in extensions() for where in one.names.values())
+    }  # fmt: skip

@@ -1,0 +1,65 @@
+"""Open any model: a checkpoint folder, a snapshot of its training, or what an extension has a format for.
+
+transformer.load("checkpoints/zh-en")
+transformer.load("runs/reverse@1200")                           a snapshot of a training, at its step 1,200
+transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  another format, whose open questions are answered
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from transformer.checkpoint import load as native
+from transformer.checkpoint.device import CPU, Device
+from transformer.checkpoint.filling import Progress, silent
+from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint
+from transformer.errors import CheckpointError
+from transformer.extensions import provided
+from transformer.files.files import as_typed
+
+NO_ANSWERS: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class UnansweredError(CheckpointError):
+    """Something has to be answered before it can be loaded."""
+
+
+def load(
+    source: Path | str,
+    *,
+    answers: Mapping[str, Any] = NO_ANSWERS,
+    given: Any = None,
+    inside: Path | None = None,
+    progress: Progress = silent,
+    device: Device = CPU,
+) -> Checkpoint:
+    """Load a checkpoint: a folder of this program, or of another format.
+
+    Args:
+        answers: Answers to the open questions of another format.
+        given: Files that it lacks, such as `transformer.Given`.
+        inside: The real path of a folder that it may not leave by a link; None if any will do.
+        progress: Called with the bytes loaded so far and their total.
+        device: Where the model computes; see `transformer.checkpoint.load.load`.
+
+    Raises:
+        UnansweredError: Questions are open; `transformer.QuestionsError` lists them with their choices.
+        CheckpointError: It cannot be used; the error says which file and why.
+    """
+    place = Path(source)
+    for one in provided("formats"):
+        if one.reads(place, inside=inside):
+            opened: Checkpoint = one.load(
+                place, answers=answers, given=given, inside=inside, progress=progress, device=device
+            )
+            return opened
+    if answers or given:
+        raise CheckpointError(
+            "{folder}: is already a checkpoint of this program, so there are no questions; remove the answers "
+            "and the tokenizers.",
+            folder=as_typed(place, inside),
+        )
+    if place.name in (CONFIG, WEIGHTS) and place.is_file():  # means the folder around it
+        place = place.parent
+    return native.load(place, inside=inside, progress=progress, device=device)

@@ -1,0 +1,65 @@
+"""Names under which modules of extensions can be imported, too: the same module, whichever name is used.
+
+An extension's `modules` says so, for a module or a package and what is in it:
+
+    modules={"transformer.doctor": "glassformer.extensions.doctor.library"}
+
+A module that runs under its other name (`python -m`) is found as well.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import CodeType, ModuleType
+from typing import Any
+
+from transformer.extensions import extensions
+
+_PREFIX = f"{__package__}."
+
+
+def renamed(name: str) -> str | None:
+    """The name of the module itself; None where a name is no other name of any."""
+    if not name.startswith(_PREFIX):
+        return None
+    for extension in extensions():
+        for other, own in extension.modules.items():
+            if name == other or name.startswith(f"{other}."):
+                return own + name.removeprefix(other)
+    return None
+
+
+class AliasFinder(MetaPathFinder, Loader):
+    """Gives a module under its other names."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """What to import, if it is another name of a module that is there."""
+        own = renamed(fullname)
+        return ModuleSpec(fullname, self) if own and find_spec(own) else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module itself."""
+        module = import_module(renamed(spec.name) or "")
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """It has run; Python has only written the alias into it, which is undone."""
+        spec: Any = module.__spec__
+        module.__spec__ = spec.loader_state
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """What `python -m` runs."""
+        spec: Any = find_spec(renamed(fullname) or "")
+        code: CodeType | None = spec.loader.get_code(spec.name)
+        return code
+
+
+def install() -> None:
+    """Ask for aliases before files: a package's own folder would give its modules a second time."""
+    sys.meta_path.insert(0, AliasFinder())
