@@ -36,6 +36,9 @@ _PARTS: Final = {name: f'[data-testid="st{test_id}"]' for name, test_id in _TEST
 }  # fmt: skip
 SELECTORS: Final = {name: part if is_on(PAGE) else ":not(*)" for name, part in _PARTS.items()}
 
+# Tells Streamlit that the app is above a page; else it finds out itself.
+ABOVE: Final = '<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'
+
 
 def styled(rules: str) -> str:
     """Rules of style, or any text with selectors, with the parts of the page as Streamlit calls them."""

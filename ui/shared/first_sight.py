@@ -17,7 +17,7 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ui.components.streamlit_page import styled
+from ui.components.streamlit_page import ABOVE, styled
 from ui.server.streamlit_private import PAGE, is_on
 from ui.shared.page_style import RULES
 from ui.state.language import PARAMETER
@@ -109,10 +109,9 @@ class FirstSight:
         await self._app(scope, receive, send_filled if is_asked else send)
 
     def _above(self, path: str) -> bytes:
-        """Tells Streamlit that the app is above a page, whose path is one name; else it finds out itself."""
-        told = b'<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'
+        """Tells Streamlit where the app is, of a page whose path is one name."""
         name = path.removeprefix(self._path)
-        return told if name and "/" not in name and is_on(PAGE) else b""
+        return ABOVE.encode() if name and "/" not in name and is_on(PAGE) else b""
 
 
 def _is_page(start: Message) -> bool:

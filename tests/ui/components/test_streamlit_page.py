@@ -38,7 +38,7 @@ def test_this_streamlit_calls_it_so(name, scripts):
 def test_nothing_else_says_what_streamlit_calls_it():
     found = {path.name: PRIVATE.findall(text_of(path)) for path in OURS if path.name not in TABLES}
     there = {name: words for name, words in found.items() if words}
-    assert there == {"first_sight.py": ["__streamlit"]}, "name it in streamlit_page.py"
+    assert there == {}, "name it in streamlit_page.py"
 
 
 def test_each_name_is_known_and_used():
