@@ -5,34 +5,28 @@ and the default checkpoint, so that nobody waits for them, and tell browsers not
 """
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import streamlit as st
 from starlette.middleware import Middleware
-from streamlit import net_util
-from streamlit.runtime.pages_manager import PagesManager
 
 from transformer.errors import GlassformerError
 from ui.components.assets import ensure_static, link
 from ui.components.serving import Scripts
 from ui.runs import frames
 from ui.runs.loading import warm_up
-from ui.server import descriptors, replicas, reruns, switch
+from ui.server import descriptors, replicas, streamlit_private, switch
 from ui.server.headers import MoreHeaders
 from ui.server.parts import parts
 from ui.shared.entrance import Entrance
 from ui.shared.first_sight import FirstSight
 
-# Streamlit would ask a server of Amazon's what this machine is called, for each visitor from an origin that it does
-# not know, while all others wait. What it prints at the start asks too, unless browser.serverAddress is set.
-net_util.get_external_ip = lambda: None
 try:
     for part in parts():
         part.check()
     descriptors.limit(raised=True)
-    reruns.begin()
+    streamlit_private.begin()
     replicas.check()
     switch.device()
 except GlassformerError as error:
@@ -41,10 +35,6 @@ except GlassformerError as error:
 
 @asynccontextmanager
 async def _lifespan(_: st.App) -> AsyncIterator[None]:
-    # The folder pages/ makes Streamlit look for pages by itself until a first visitor has run st.navigation.
-    PagesManager.uses_pages_directory = False
-    # Caches are filled before there is a visitor, which Streamlit remarks on.
-    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").setLevel(logging.ERROR)
     for part in parts():
         part.start()
     await asyncio.to_thread(ensure_static)

@@ -14,7 +14,8 @@ from tools.catalogues import ERRORS, TABLES, said_in_table
 
 # Files and folders whose sentences all go through `say`.
 CONVERTED = ("main.py", "pages/", "ui/", "charts/", "transformer/")
-# Hold code for the browser, for DuckDB or Arrow, or for readers to copy, as text, and no bare word for people.
+# Hold code for the browser, for DuckDB or Arrow, or for readers to copy, as text, names of Streamlit's, or lines
+# of the log, and no bare word for people.
 CODE = (
     "transformer/corpus/conditions.py",
     "transformer/corpus/database.py",
@@ -23,6 +24,7 @@ CODE = (
     "transformer/corpus/queries.py",
     "transformer/corpus/scores.py",
     "ui/components/assets.py",
+    "ui/components/streamlit_page.py",
     "ui/shared/page_style.py",
     "ui/start/start_style.py",
     "ui/checkpoints/code_to_copy.py",
@@ -30,6 +32,7 @@ CODE = (
     "ui/lessons/lesson_style.py",
     "ui/room/projector_style.py",
     "ui/server/store_redis.py",
+    "ui/server/streamlit_private.py",
 )
 SPEAKING = {"app", "main", "pages", "ui", "charts", "transformer"}
 

@@ -23,6 +23,7 @@ import plotly
 
 from charts.theme import DARK_COLORS
 from transformer.extensions import extensions
+from ui.components.streamlit_page import SELECTORS
 
 FOLDER = Path(__file__).resolve().parent
 STATIC = FOLDER.parents[1] / "static"
@@ -58,6 +59,7 @@ def modules() -> dict[str, str]:
     values = {
         "DARK_COLORS": DARK_COLORS,
         "PLOTLY_FILE": PLOTLY_FILE,
+        "SELECTORS": SELECTORS,
         "STYLES": {sheet.parent.name: sheet.read_text(encoding="utf-8") for sheet in sheets},
     }
     served = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())

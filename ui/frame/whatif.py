@@ -20,6 +20,7 @@ from transformer.runs.interventions import Intervention, kinds
 from transformer.runs.interventions.base import Group
 from transformer.runs.interventions.spelling import spelled
 from transformer.runs.trace import Kind, Trace
+from ui.components.streamlit_page import styled
 from ui.frame.whatif_fields import Around, control
 from ui.runs import loading, measuring
 from ui.runs.open_run import OpenRun
@@ -42,25 +43,25 @@ GROUPS: Final[dict[Group, Sentence]] = {
     "positions": say("Positions"),
     "layers": say("Layers"),
 }
-_PANEL: Final = """
+_PANEL: Final = styled("""
 <style>
-[data-testid="stDialog"]:has([class*="st-key-what_if_"]) { background: none !important; backdrop-filter: none; }
-[data-testid="stDialog"] > div:has([class*="st-key-what_if_"]) {
+:--dialog:has([class*="st-key-what_if_"]) { background: none !important; backdrop-filter: none; }
+:--dialog > div:has([class*="st-key-what_if_"]) {
   position: fixed; inset: 0 0 0 auto; margin: 0; width: 25rem; max-width: 100vw; height: 100dvh; max-height: 100dvh;
   border-radius: 0; border-left: 1px solid rgb(128 128 128 / 45%); overflow-y: auto;
 }
-[data-testid="stDialog"] [data-testid="stVerticalBlock"]:has([class*="st-key-what_if_"]) { gap: 0.4rem; }
-[data-testid="stDialog"] .st-key-what_if_make {
+:--dialog :--vertical:has([class*="st-key-what_if_"]) { gap: 0.4rem; }
+:--dialog .st-key-what_if_make {
   position: sticky; bottom: 0; z-index: 1; width: 100%; padding: 0.5rem 0; backdrop-filter: blur(12px);
 }
 @media (max-width: 640px) {
-  [data-testid="stDialog"] > div:has([class*="st-key-what_if_"]) {
+  :--dialog > div:has([class*="st-key-what_if_"]) {
     inset: auto 0 0 0; width: 100vw; height: auto; max-height: 62dvh; border-radius: 0.75rem 0.75rem 0 0;
     border: 1px solid rgb(128 128 128 / 45%);
   }
 }
 </style>
-"""
+""")
 assert set(GROUPS) == set(get_args(Group))
 FIRST: Final[Group] = "heads"
 

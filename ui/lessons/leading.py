@@ -8,14 +8,13 @@ sentence or checkpoint. One that says what is looked at is left as it is.
 from dataclasses import replace
 from typing import Final
 
-from streamlit.runtime.scriptrunner import get_script_run_ctx
-
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.lessons import Posed, Step
 from ui.lessons import lesson_questions
 from ui.runs import loading
 from ui.runs.open_run import address
+from ui.server.streamlit_private import in_fragment
 from ui.shared.door import st
 from ui.state import apart, in_room, language, lesson, nested, predictions, session
 from ui.state.lesson import Place
@@ -96,7 +95,7 @@ def arrive(checkpoint: Checkpoint) -> None:
         return
     if at_the_step(place):
         _lead(place, checkpoint, run)
-    if st.session_state.get(SHOWN) != run and _in_fragment():
+    if st.session_state.get(SHOWN) != run and in_fragment():
         st.rerun()  # the panel is outside
 
 
@@ -121,12 +120,6 @@ def _lead(place: Place, checkpoint: Checkpoint, run: str) -> None:
     if there is not None and _differs(there):
         st.query_params.from_dict(apart.beside(there))
         st.rerun()
-
-
-def _in_fragment() -> bool:
-    """Whether a part of the page is drawn alone, without what stands around it."""
-    context = get_script_run_ctx(suppress_warning=True)
-    return context is not None and bool(context.fragment_ids_this_run)
 
 
 def at_the_step(place: Place) -> bool:

@@ -6,6 +6,7 @@ The rules are fixed text of ours; a lesson brings only keys of charts, of letter
 from collections.abc import Sequence
 from typing import Final
 
+from ui.components.streamlit_page import styled
 from ui.shared.door import st
 
 PANEL: Final = "lesson_panel"
@@ -13,37 +14,37 @@ PANEL: Final = "lesson_panel"
 FOLDED: Final = '<details class="gf-asked"><summary><strong>{}</strong></summary></details>'
 _OUTLINE: Final = "{ outline: 3px solid #e69f00; outline-offset: 4px; border-radius: 4px; }"
 
-_RULES = """
+_RULES = styled("""
 <style>
 .st-key-lesson_panel { gap: 0; }
 /* The panel lies over the page. */
 .st-key-lesson_panel { background: light-dark(#fbfaf7, #141b23); }
-.st-key-lesson_panel > *, .st-key-lesson_panel [data-testid="stExpander"], .st-key-lesson_panel details {
+.st-key-lesson_panel > *, .st-key-lesson_panel :--expander, .st-key-lesson_panel details {
   background-color: inherit;
 }
 [class*="_covered"] { opacity: 0.75; }
 /* Beside the panel the page is as narrow as in a small window. */
 @media (min-width: 1101px) and (max-width: 1500px) {
-  .stApp [class*="-step_grid"] {
+  :--app [class*="-step_grid"] {
     grid-template-columns: minmax(0, 1fr);
     grid-template-areas: "candidates" "force" "entropy" "row" "map"; grid-template-rows: none;
   }
-  .stApp [data-testid="stMain"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-  .stApp [data-testid="stMain"] [data-testid="stColumn"] { min-width: calc(100% - 1.5rem); }
+  :--app :--main :--horizontal { flex-wrap: wrap; }
+  :--app :--main :--column { min-width: calc(100% - 1.5rem); }
 }
 @media (min-width: 1101px) {
   .st-key-lesson_panel {
     position: fixed; z-index: 25; top: 0.6rem; right: 3.25rem; width: 20rem !important;
     max-height: calc(100vh - 1.2rem); overflow-y: auto;
   }
-  .stApp [data-testid="stMainBlockContainer"] { padding-right: 24.5rem; }
+  :--app :--main-block { padding-right: 24.5rem; }
 }
 @media (max-width: 1100px) {
   .st-key-lesson_panel {
     position: fixed; z-index: 25; bottom: 0; left: 0; right: 0; width: auto !important;
     max-height: 46vh; overflow-y: auto; padding: 0 0.5rem 1.25rem; scroll-padding-bottom: 1.25rem;
   }
-  :root .stApp [data-testid="stMainBlockContainer"] { padding-bottom: calc(50vh + var(--gf-room, 0px)); }
+  :root :--app :--main-block { padding-bottom: calc(50vh + var(--gf-room, 0px)); }
 }
 .gf-asked { display: none; }
 @media (max-width: 640px) {
@@ -52,19 +53,19 @@ _RULES = """
     overflow: hidden; text-overflow: ellipsis; white-space: nowrap; padding: 0.7rem 0.25rem 0.4rem; font-weight: 600;
   }
   .st-key-lesson_panel:has(.gf-asked:not([open])) { padding-bottom: 0.25rem; }
-  .st-key-lesson_panel:has(.gf-asked:not([open])) [data-testid="stExpander"],
-  .st-key-lesson_panel:has(.gf-asked) [data-testid="stExpander"] summary { display: none; }
+  .st-key-lesson_panel:has(.gf-asked:not([open])) :--expander,
+  .st-key-lesson_panel:has(.gf-asked) :--expander summary { display: none; }
 }
 /* The sheet is at the foot, so the stepper stays at the top: between the two buttons of the corners. */
 @media (max-width: 640px) {
-  .stApp .st-key-stepper { --gf-foot: static; --gf-side: 2rem; --gf-slider: 1.5rem; position: sticky; }
+  :--app .st-key-stepper { --gf-foot: static; --gf-side: 2rem; --gf-slider: 1.5rem; position: sticky; }
 }
 /* A narrower window has the sidebar over the page, not beside it. */
 @media (min-width: 769px) and (max-width: 1100px) {
-  :root:not(.gf-present) [data-testid="stSidebar"][data-collapsed="false"] ~ * .st-key-lesson_panel { left: 300px; }
+  :root:not(.gf-present) :--sidebar:--unfolded ~ * .st-key-lesson_panel { left: 300px; }
 }
 </style>
-"""
+""")
 
 
 def apply() -> None:

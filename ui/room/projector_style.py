@@ -3,6 +3,8 @@
 The rules are fixed text of ours; no data ever goes into them.
 """
 
+from ui.components.streamlit_page import styled
+
 RULES = """
 <style>
 .gf-wall { line-height: 1.2; }
@@ -32,23 +34,23 @@ RULES = """
 """
 NO_FEET = "<style>.gf-foot { display: none; }</style>"  # of charts, on the wall
 # `--gf-room` is how high the line is (`ui/components/room/view.js`); nothing lies under it.
-BAR_RULES = """
+BAR_RULES = styled("""
 <style>
 .st-key-room_bar { position: fixed; z-index: 999991; bottom: 0.5rem; left: 0.5rem; width: 17.75rem !important; }
 :root.gf-present .st-key-room_bar { width: auto !important; }
-.stApp { --gf-under: var(--gf-room, 3rem); }
-.stApp [data-testid="stSidebarContent"] { padding-bottom: calc(var(--gf-room, 5rem) + 1rem); }
-.stApp [data-testid="stMainBlockContainer"] { padding-bottom: max(4rem, calc(var(--gf-room, 3rem) + 1.5rem)); }
+:--app { --gf-under: var(--gf-room, 3rem); }
+:--app :--sidebar-content { padding-bottom: calc(var(--gf-room, 5rem) + 1rem); }
+:--app :--main-block { padding-bottom: max(4rem, calc(var(--gf-room, 3rem) + 1.5rem)); }
 @media (max-width: 1100px) {
-  .stApp .st-key-lesson_panel { bottom: calc(var(--gf-room, 3rem) + 0.75rem); }
+  :--app .st-key-lesson_panel { bottom: calc(var(--gf-room, 3rem) + 0.75rem); }
 }
 @media (min-width: 769px) and (max-width: 1100px) {
-  :root:not(.gf-present) [data-testid="stSidebar"][data-collapsed="false"] ~ * .st-key-lesson_panel { bottom: 0; }
+  :root:not(.gf-present) :--sidebar:--unfolded ~ * .st-key-lesson_panel { bottom: 0; }
 }
 @media (max-width: 640px) {
   .st-key-room_bar, :root.gf-present .st-key-room_bar { bottom: 0; left: 0; width: 100vw !important; }
-  .stApp [data-testid="stMainBlockContainer"] { padding-bottom: calc(var(--gf-room, 3rem) + 5rem); }
-  .stApp .st-key-lesson_panel { bottom: var(--gf-room, 3rem); }
+  :--app :--main-block { padding-bottom: calc(var(--gf-room, 3rem) + 5rem); }
+  :--app .st-key-lesson_panel { bottom: var(--gf-room, 3rem); }
 }
 </style>
-"""
+""")

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from transformer.checkpoint.listing import Entry, entry_at
@@ -28,7 +27,7 @@ from ui.inbox.desk import Desk, Job
 from ui.inbox.store import RECEIVED, Store
 from ui.runs import foreign_models
 from ui.server import replicas, switch
-from ui.server.gate import let_go
+from ui.server.streamlit_private import forget_upload, session_id
 from ui.shared.door import st
 
 NAME: Final = "upload:"
@@ -229,10 +228,10 @@ def _check(files: Sequence[UploadedFile], waiting: Waiting) -> None:
 
 
 def _let_go(files: Sequence[UploadedFile]) -> None:
-    context = get_script_run_ctx(suppress_warning=True)
+    session = session_id()
     for file in files:
-        if context is not None:
-            let_go(context.session_id, file.file_id)
+        if session is not None:
+            forget_upload(session, file.file_id)
         with contextlib.suppress(BufferError):
             file.close()
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.filling import Progress
@@ -37,6 +36,7 @@ from ui.runs import sources
 from ui.runs.map_layers import Work
 from ui.server import garbage, switch
 from ui.server.shelf import Open, Opening, Shelf
+from ui.server.streamlit_private import session_id
 from ui.server.work import MAP_BYTES, Runner
 from ui.shared.door import st
 from ui.shared.drawing import plain
@@ -244,8 +244,7 @@ def runner() -> Runner:
 
 def visitor() -> str | None:
     """Whose script this thread runs: a session, which is a tab; None outside of scripts."""
-    context = get_script_run_ctx(suppress_warning=True)
-    return None if context is None else context.session_id
+    return session_id()
 
 
 def compute(key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Result], int]) -> _Result:

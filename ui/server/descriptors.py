@@ -1,22 +1,18 @@
 """How many connections and files this process may have open at a time, and what happens before it has too many.
 
-At the start the soft limit is raised to the hard one. Streamlit gives each session, also if it is gone and kept for a
-while, an event loop with three descriptors that our pages never run: here it opens them when it runs. So connections
-are what counts; while the last ones are left for visitors who are here already, new pages are refused, and say why.
+At the start the soft limit is raised to the hard one. Sessions open none (`streamlit_private.py`), so connections are
+what counts; while the last ones are left for visitors who are here already, new pages are refused, and say why.
 
-Source: getrlimit(2); streamlit 1.67, `runtime/app_session.py`. Knows nothing of Streamlit.
+Source: getrlimit(2). Knows nothing of Streamlit.
 """
 
-import asyncio
 import errno
 import math
 import os
 import re
-import selectors
 from collections.abc import Sequence
 from contextlib import suppress
-from types import SimpleNamespace
-from typing import Any, Final
+from typing import Final
 
 from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Match
@@ -82,28 +78,3 @@ class Enough:
         if _FILES.search(f"{scope['path']}/"):
             return False
         return all(route.matches(scope)[0] is Match.NONE for route in self._routes)
-
-
-class LateLoop(asyncio.SelectorEventLoop):
-    """An event loop that opens no descriptor before it runs."""
-
-    def __init__(self) -> None:
-        super().__init__(getattr(selectors, "PollSelector", selectors.SelectSelector)())
-
-    def _make_self_pipe(self) -> None:
-        self._csock = None
-
-    def _close_self_pipe(self) -> None:
-        if self._csock is not None:
-            super()._close_self_pipe()
-
-    def run_forever(self) -> None:
-        """Run, as ever, with what wakes the loop up."""
-        if self._csock is None:
-            super()._make_self_pipe()  # type: ignore[misc]
-        super().run_forever()
-
-
-def late(module: Any) -> Any:
-    """Module asyncio, but with loops that open nothing before they run."""
-    return SimpleNamespace(**{**vars(module), "new_event_loop": LateLoop})

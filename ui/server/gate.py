@@ -16,11 +16,9 @@ from dataclasses import dataclass, field
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit.runtime import Runtime
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from ui.server import switch
+from ui.server.streamlit_private import forget_upload, runs, uploaded
 from words import Sentence, say
 
 PATH = "/_stcore/upload_file/"
@@ -88,7 +86,7 @@ class Gate:
         session, n_bytes = scope["path"].removeprefix(self._path).partition("/")[0], _length(scope)
         if n_bytes is None:
             return 411, _NO_LENGTH
-        if not Runtime.instance().is_active_session(session):
+        if not runs(session):
             await self._app(scope, receive, send)  # which refuses it
             return None
         if not self._may_ever(session, n_bytes):
@@ -140,7 +138,7 @@ class Gate:
         return None
 
     def _may_ever(self, session: str, n_bytes: int) -> bool:
-        there = [len(record.data) for owner, record in _in_memory() if owner == session]
+        there = [len(record.data) for owner, record in uploaded() if owner == session]
         there += [one.announced for one in self._coming if one.session == session]
         return len(there) < MOST_FILES and sum(there) + n_bytes <= MOST_OF_SESSION
 
@@ -163,29 +161,15 @@ class Gate:
 
     def _has_room(self, n_bytes: int) -> bool:
         self._drop_stale()
-        there = sum(len(record.data) for _, record in _in_memory())
+        there = sum(len(record.data) for _, record in uploaded())
         return there + sum(one.counted for one in self._coming) + n_bytes <= MOST_BYTES
 
     def _drop_stale(self) -> None:
         """Let go of what no page has taken over."""
-        now, there = time.monotonic(), {(owner, record.file_id) for owner, record in _in_memory()}
+        now, there = time.monotonic(), {(owner, record.file_id) for owner, record in uploaded()}
         self._since = {key: self._since.get(key, now) for key in there}
         for owner, name in [key for key, since in self._since.items() if now - since > STALE_SECONDS]:
-            let_go(owner, name)
-
-
-def let_go(session: str, file_id: str) -> None:
-    """Have Streamlit forget a file."""
-    keeper = Runtime.instance().uploaded_file_mgr
-    if isinstance(keeper, MemoryUploadedFileManager):
-        keeper.remove_file(session, file_id)
-
-
-def _in_memory() -> list[tuple[str, UploadedFileRec]]:
-    """What Streamlit keeps, each with its session."""
-    keeper = Runtime.instance().uploaded_file_mgr
-    storage = keeper.file_storage if isinstance(keeper, MemoryUploadedFileManager) else {}
-    return [(session, record) for session, records in list(storage.items()) for record in list(records.values())]
+            forget_upload(owner, name)
 
 
 def _length(scope: Scope) -> int | None:

@@ -20,6 +20,7 @@ import torch
 
 from transformer.checkpoint.device import CPU, device_of
 from transformer.confined import can_limit
+from ui.server.streamlit_private import UPLOADS, is_on
 
 Mode = Literal["on", "no-pickles", "off"]
 ENVIRONMENT, OPTION = "GLASSFORMER_UPLOADS", "--uploads"
@@ -32,7 +33,7 @@ DEVICE = "GLASSFORMER_DEVICE", "--device"
 def mode(arguments: Sequence[str] | None = None) -> Mode:
     """What may be handed in, by the app's command line; the real one when none is given."""
     asked = said(arguments)
-    if not can_limit() or asked not in (*MODES, None):
+    if not can_limit() or asked not in (*MODES, None) or not is_on(UPLOADS):
         return "off"
     if asked is not None:
         return cast(Mode, asked)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pandas as pd
 import pyarrow as pa
 import streamlit
-from streamlit.delta_generator import DeltaGenerator
 
 from ui.server.turns import DRAWING
 from ui.shared.heard import Heard
@@ -31,6 +30,7 @@ _Text = TypeVar("_Text")
 __all__ = ["frame", "here", "st", "table"]
 
 _PACKED = 64  # tables
+_Block = type(streamlit.sidebar)
 
 # Neither draws nor speaks, or decorates a function.
 _AS_THEY_ARE = {
@@ -62,7 +62,7 @@ class _Door:
         found = getattr(self._inner, name)
         if name in _AS_THEY_ARE:
             self.__dict__[name] = found = _IN_TURN.get(name, found)  # next time this function is not even asked
-        elif isinstance(found, DeltaGenerator):
+        elif isinstance(found, _Block):
             return _Door(found)  # st.sidebar
         elif callable(found):
             self.__dict__[name] = found = _speaking(self._inner, name)
@@ -167,8 +167,8 @@ def _shown(form: Callable[[Any], str], language: str) -> Callable[[Any], str]:
 
 def _behind_doors(result: Any) -> Any:
     """Containers speak the language too."""
-    if isinstance(result, DeltaGenerator):
+    if isinstance(result, _Block):
         return _Door(result)
-    if isinstance(result, list | tuple) and result and isinstance(result[0], DeltaGenerator):
+    if isinstance(result, list | tuple) and result and isinstance(result[0], _Block):
         return [_Door(one) for one in result]
     return result

@@ -17,13 +17,15 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ui.components.streamlit_page import ABOVE, styled
+from ui.server.streamlit_private import PAGE, is_on
 from ui.shared.page_style import RULES
 from ui.state.language import PARAMETER
 from words import ENGLISH, negotiated, said, say
 
 LOADING: Final = say("Loading the page…")
 _ROOT: Final = b'<div id="root">'  # into which Streamlit's scripts draw; what is saved as HTML has none
-_SIGHT: Final = """
+_SIGHT: Final = styled("""
 <style>
 .gf-loading {
   --line: #20272e; position: fixed; z-index: 1; inset: 0.75rem 1rem auto; pointer-events: none; color: #5f676e;
@@ -46,15 +48,13 @@ _SIGHT: Final = """
 }
 @media (prefers-reduced-motion: reduce) { .gf-loading, .gf-loading i { animation: none; } }
 @media print { .gf-loading { display: none; } }
-[data-testid="stAppSkeleton"] { display: none; }
-.gf-first [data-testid="stMainBlockContainer"] * { visibility: hidden !important; }
+:--skeleton { display: none; }
+.gf-first :--main-block * { visibility: hidden !important; }
 </style>
 <noscript><style>.gf-loading { display: none; }</style></noscript>
 <script>{
-  const page = document.documentElement, main = '[data-testid="stMain"]';
-  const begun = `${main} :is(h1, .gf-wall, [data-testid="stAlert"], [data-testid="stException"])`;
-  const waits = '[data-testid="stApp"]:not([data-test-script-state="notRunning"]), ' +
-    `${main} :is([data-testid="stSkeleton"], .stBidiComponent:not([data-there]))`;
+  const page = document.documentElement, begun = ':--main :is(h1, .gf-wall, :--alert, :--exception)';
+  const waits = ':--app:not(:--rests), :--main :is(:--waiting, :--component:not([data-there]))';
   page.classList.add("gf-first");
   let left = -1, looks = 0;
   const look = setInterval(() => {
@@ -67,11 +67,13 @@ _SIGHT: Final = """
     document.querySelector(".gf-loading")?.remove();
   }, 50);
 }</script>
-"""
+""")
 
 
 def sight(language: str) -> bytes:
-    """The HTML of it, in a language of ours."""
+    """The HTML of it, in a language of ours; of a page that cannot be watched only the rules."""
+    if not is_on(PAGE):
+        return f"<style>{RULES}</style>".encode()
     text = escape(said(LOADING, language))
     bars = "<i></i>" * 3
     waits = f'<div class="gf-loading" role="status" lang="{language}"><p>{text}</p>{bars}</div>'
@@ -107,9 +109,9 @@ class FirstSight:
         await self._app(scope, receive, send_filled if is_asked else send)
 
     def _above(self, path: str) -> bytes:
-        """Tells Streamlit that the app is above a page, whose path is one name; else it finds out itself."""
-        told = b'<script>window.__streamlit = { BACKEND_BASE_URL: new URL(".", location).href };</script>'
-        return told if (name := path.removeprefix(self._path)) and "/" not in name else b""
+        """Tells Streamlit where the app is, of a page whose path is one name."""
+        name = path.removeprefix(self._path)
+        return ABOVE.encode() if name and "/" not in name and is_on(PAGE) else b""
 
 
 def _is_page(start: Message) -> bool:

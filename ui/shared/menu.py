@@ -13,15 +13,15 @@ time; `common/links.js` has a click open the page in place, `common/folds.js` ke
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from streamlit.navigation.page import StreamlitPage
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from ui.server.streamlit_private import as_for_all_pages
 from ui.shared.door import here, st
 from ui.shared.page_blocks import page_blocks
 from ui.state import apart, session
@@ -72,7 +72,7 @@ def carry(link: Link, *, shows_run: bool = False) -> None:
 def above() -> Iterator[None]:
     """Where a page has chosen what it is about: above the menu, where it stays while another page opens."""
     menu: Menu | None = st.session_state.get(MENU)
-    with _as_for_all_pages() if menu else nullcontext(), menu.chosen if menu else st.sidebar:
+    with as_for_all_pages() if menu else nullcontext(), menu.chosen if menu else st.sidebar:
         yield
 
 
@@ -147,7 +147,7 @@ def _draw(menu: Menu, elsewhere: dict[str, str], again: dict[str, str], run: Lin
         lines += links
         further = ((path, blocks.under_entry(path, run)) for path in paths for blocks in page_blocks())
         lines += [_further(path, *more) for path, more in further if more is not None]
-    with _as_for_all_pages():
+    with as_for_all_pages():
         menu.place.html(f"<nav>{''.join(lines)}</nav>")
 
 
@@ -157,9 +157,3 @@ def _further(path: str, label: Sentence, leads_to: Link | None) -> str:
     if leads_to is None:
         return f'<span class="gf-this">{said}</span>'
     return f'<a class="gf-this" href="{escape(href(path, leads_to))}">{said}</a>'
-
-
-def _as_for_all_pages() -> AbstractContextManager[None]:
-    """What the script of all pages has drawn stays while another page opens; what a page has drawn goes first."""
-    context = get_script_run_ctx()
-    return nullcontext() if context is None else context.run_with_active_hash(context.pages_manager.main_script_hash)

@@ -11,6 +11,8 @@ They come with the page's HTML (`first_sight`), so that nothing is drawn without
 Knows nothing of Streamlit but its names.
 """
 
+from ui.components.streamlit_page import styled
+
 HEAD = "page_head"
 STEP_GRID = "step_grid"
 GUESSING = "guessing"
@@ -23,7 +25,7 @@ SUMMARY = "sentences_summary"
 TO_SENTENCE = "<style>.gf-skip { display: block; }</style>"  # where there is one, the link past the menu leads there
 DIAGRAM, LANE, BLOCK, WAYS = "start_diagram", "lane", "block", "ways"
 
-RULES = """
+RULES = styled("""
 [class*="-step_grid"] {
   display: grid; gap: 0.75rem 1.5rem; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr);
   grid-template-areas: "candidates map" "force map" "entropy row"; grid-template-rows: min-content 1fr;
@@ -41,43 +43,43 @@ RULES = """
   }
 }
 /* The menu comes after the page's frame: its place is kept, or all would move to the right. */
-@media (min-width: 769px) { [data-testid="stSkipToContent"] + div { margin-left: 300px; } }
+@media (min-width: 769px) { :--skip + div { margin-left: 300px; } }
 /* The app's own bar holds two buttons in the corners: the page begins beside them, not under them. */
-[data-testid="stHeader"] { background: none; }
-[data-testid="stHeader"], [data-testid="stHeader"] * { pointer-events: none; }
-[data-testid="stHeader"] :is(button, a, button *, a *) { pointer-events: auto; }
-[data-testid="stMainBlockContainer"] { padding: 0.6rem 3.25rem 4rem clamp(1.5rem, 3vw, 4rem); max-width: 96rem; }
+:--header { background: none; }
+:--header, :--header * { pointer-events: none; }
+:--header :is(button, a, button *, a *) { pointer-events: auto; }
+:--main-block { padding: 0.6rem 3.25rem 4rem clamp(1.5rem, 3vw, 4rem); max-width: 96rem; }
 /* The page, the fragment of its sentence, and in that the one of its run. */
-[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"],
-[data-testid="stMainBlockContainer"] > * > * > [data-testid="stVerticalBlock"],
-[data-testid="stMainBlockContainer"] > * > * > * > * > [data-testid="stVerticalBlock"]:not([class*="st-key-"]) {
+:--main-block > :--vertical,
+:--main-block > * > * > :--vertical,
+:--main-block > * > * > * > * > :--vertical:not([class*="st-key-"]) {
   gap: 0.6rem;
 }
-[data-testid="stSidebar"][data-collapsed="true"] ~ * .st-key-page_head { padding-left: 1.75rem; }
+:--sidebar:--folded ~ * .st-key-page_head { padding-left: 1.75rem; }
 /* What stands above the stepper's controls scrolls away, they stay. */
 .st-key-stepper, [class*="-stepper"] { position: sticky; top: calc(-1 * var(--gf-above, 200vh)); z-index: 20; }
 @media (min-width: 641px) { :root:not(.gf-present) .st-key-stepper { min-height: 7.8rem; } }
 /* Charts take the room, lines of text do not. */
-[data-testid="stMainBlockContainer"] [data-testid="stMarkdownContainer"] > p,
-[data-testid="stMainBlockContainer"] [data-testid="stCaptionContainer"] p { max-width: 54rem; }
+:--main-block :--markdown > p,
+:--main-block :--caption p { max-width: 54rem; }
 /* Streamlit's own pale letters have a contrast of 4.1 on the light page; 4.5 can be read by most. */
-.stApp [data-testid="stCaptionContainer"] { opacity: 0.72; }
+:--app :--caption { opacity: 0.72; }
 /* Nor can white on the dark theme's green, or its parameters in lines of shell. */
-.stApp :is([data-testid="stBaseButton-primary"], [data-testid="stBaseButton-primaryFormSubmit"]),
-.stApp [data-testid="stMultiSelectTagsContainer"] span {
+:--app :is(:--primary, :--primary-submit),
+:--app :--tags span {
   color: light-dark(#fff, #10161d);
 }
-[data-testid="stCode"] .token.variable { color: inherit; }
+:--code .token.variable { color: inherit; }
 /* The button of the presentation stands under Streamlit's menu, which hides as the pages' does, until asked for. */
 .st-key-presenter { position: fixed; z-index: 30; top: 3rem; right: 0.5rem; width: auto !important; }
 :root.gf-present .st-key-presenter { top: 0.6rem; }
-:root.gf-present :is([data-testid="stSidebar"], [data-testid="stHeader"]) { display: none; }
-:root.gf-present.gf-menu-open [data-testid="stSidebar"] {
+:root.gf-present :is(:--sidebar, :--header) { display: none; }
+:root.gf-present.gf-menu-open :--sidebar {
   display: flex; position: fixed !important; inset: 0 auto 0 0; z-index: 40; transform: none !important;
   width: 20rem !important; box-shadow: 0 0 2rem rgb(0 0 0 / 35%);
 }
-:root.gf-menu-open [data-testid="stSidebarCollapseButton"] { display: none; }
-:root.gf-present [data-testid="stMainBlockContainer"] { max-width: none; }
+:root.gf-menu-open :--fold { display: none; }
+:root.gf-present :--main-block { max-width: none; }
 .gf-pieces { margin: 0; line-height: 2; }
 .gf-pieces span {
   padding: 0.1rem 0.4rem; border: 1px solid color-mix(in srgb, currentColor 30%, transparent); border-radius: 0.25rem;
@@ -85,7 +87,7 @@ RULES = """
 }
 /* Nothing but what lies over the page: no room for it. */
 .st-key-glossary_marks, .st-key-lesson_memory, [class*="rest_place"] { position: absolute; width: 0; height: 0; }
-[data-testid="stMainBlockContainer"] h1 { padding: 0; font-size: 1.35rem; white-space: nowrap; }
+:--main-block h1 { padding: 0; font-size: 1.35rem; white-space: nowrap; }
 .st-key-page_head { min-height: 2.6rem; }
 .st-key-page_head > .st-key-source { min-width: 12rem; }
 /* The top of the sidebar: the name and the language, the checkpoint, and the menu, whose groups fold. */
@@ -97,7 +99,7 @@ RULES = """
 .st-key-chosen > .st-key-model { flex: 1 0 100%; padding: 0.25rem 0 0.25rem; }
 .st-key-chosen > :has(> .st-key-training_time_place) { flex: 1 0 100%; padding-bottom: 0.35rem; }
 :root:not(.gf-present) .st-key-training_time_page { display: none; }
-.st-key-chosen [data-testid="stWidgetLabel"] { min-height: 0; margin-bottom: 0.1rem; }
+.st-key-chosen :--label { min-height: 0; margin-bottom: 0.1rem; }
 .st-key-chosen [role="group"] { height: 2.125rem; min-height: 0; }
 .st-key-chosen [role="combobox"] { font-size: 0.875rem; }
 .st-key-chosen > .st-key-language_choice [role="combobox"] { padding: 0 0 0 0.5rem; }
@@ -132,16 +134,16 @@ RULES = """
 .gf-ways a:hover { background: color-mix(in srgb, currentColor 9%, transparent); }
 .gf-ways a:focus-visible { outline: 2px solid #e69f00; outline-offset: 2px; }
 [class*="_table_behind"] { display: none; }
-[class*="-result_choice"] [data-testid="stRadio"] { display: flex; column-gap: 1.25rem; align-items: baseline; }
-[class*="-result_choice"] [data-testid="stWidgetLabel"] { flex: none; }
-[class*="-branch_choice"] [data-testid="stWidgetLabel"] { min-height: 0; margin-bottom: 0.1rem; }
+[class*="-result_choice"] :--radio { display: flex; column-gap: 1.25rem; align-items: baseline; }
+[class*="-result_choice"] :--label { flex: none; }
+[class*="-branch_choice"] :--label { min-height: 0; margin-bottom: 0.1rem; }
 /* Chips: as high as a line of controls. */
 [class*="-changes"] button { height: auto; min-height: 2.125rem; max-width: 100%; padding: 0 0.6rem; }
 :is([class*="-changes"], .st-key-compared_zero) button :is(div, span, p) {
   overflow: visible; text-overflow: clip; white-space: normal;
 }
 /* Tables wrap their text at 400 px otherwise, however wide they are. */
-.st-key-card td [data-testid="stMarkdownContainer"], .st-key-counted td [data-testid="stMarkdownContainer"] {
+.st-key-card td :--markdown, .st-key-counted td :--markdown {
   max-width: none; white-space: normal;
 }
 .st-key-card td p, .st-key-counted td:last-child p { overflow-wrap: anywhere; }
@@ -156,38 +158,38 @@ RULES = """
 }
 /* Numbers of many lines stand in one row where there is room. */
 .st-key-sentences_summary { gap: 0.25rem 1.75rem; }
-.st-key-sentences_summary [data-testid="stMetricValue"] { font-size: 1.25rem; line-height: 1.4; }
-.st-key-sentences_summary [data-testid="stMetricLabel"] p { font-size: 0.8125rem; }
+.st-key-sentences_summary :--metric { font-size: 1.25rem; line-height: 1.4; }
+.st-key-sentences_summary :--metric-label p { font-size: 0.8125rem; }
 /* A row of controls is one line high: its segments are narrower, its menus and its button no higher than they. */
 [class*="-controls_bar"] { column-gap: 0.25rem; row-gap: 0.375rem; }
-[class*="-controls_bar"] :is([data-testid="stSelectbox"] [role="group"], [data-testid="stPopoverButton"]) {
+[class*="-controls_bar"] :is(:--select [role="group"], :--popover-button) {
   height: 2.125rem; min-height: 0;
 }
 /* A menu is as wide as what is chosen in it, where the row has room; what is longer is cut visibly. */
 [role="combobox"] { text-overflow: ellipsis; }
 @media (min-width: 641px) {
-  [data-testid="stMain"] [role="combobox"], [class*="-controls_bar"] input { field-sizing: content; }
-  [data-testid="stMain"] [data-testid="stElementContainer"][width$="px"]:has(> [data-testid="stSelectbox"]),
-  [class*="-controls_bar"] [data-testid="stElementContainer"]:has(> :is(.stNumberInput, .stTextInput)) {
+  :--main [role="combobox"], [class*="-controls_bar"] input { field-sizing: content; }
+  :--main :--sized:has(> :--select),
+  [class*="-controls_bar"] :--element:has(> :is(:--number, :--text)) {
     flex: 0 0 auto; width: max-content; max-width: 13rem; min-width: min(100%, attr(width type(*), 0px));
   }
-  :root.gf-present [data-testid="stMain"] [data-testid="stElementContainer"]:has(> [data-testid="stSelectbox"]) {
+  :root.gf-present :--main :--element:has(> :--select) {
     max-width: 100%;
   }
 }
 [class*="-mask_cell"] > [class*="-mask_verdict"] { min-width: 20rem; }
 [class*="-controls_bar"] [role="combobox"] { height: 2rem; padding-right: 0; padding-left: 0.5rem; }
-[class*="-controls_bar"] [data-testid="stSelectbox"] button { height: 2rem; }
+[class*="-controls_bar"] :--select button { height: 2rem; }
 [class*="-controls_bar"] [role="radiogroup"] button { min-height: 2.125rem; padding: 0 0.3rem; }
-[class*="-controls_bar"] [data-testid="stPopoverButton"] { padding: 0 0.3rem; }
+[class*="-controls_bar"] :--popover-button { padding: 0 0.3rem; }
 /* Two charts beside each other need more room than the sidebar leaves in a small window. */
 @media (max-width: 960px) {
-  [data-testid="stMain"] [data-testid="stHorizontalBlock"] { flex-wrap: wrap; }
-  [data-testid="stMain"] [data-testid="stColumn"] { min-width: calc(100% - 1.5rem); }
+  :--main :--horizontal { flex-wrap: wrap; }
+  :--main :--column { min-width: calc(100% - 1.5rem); }
 }
 @media (max-width: 900px) and (min-width: 641px) { .st-key-page_head > :has(h1) { flex: 1 0 100% !important; } }
 /* What scrolls under the two buttons in the corners is not read through them. */
-[data-testid="stHeader"] :is([data-testid="stExpandSidebarButton"], [data-testid="stMainMenu"]) {
+:--header :is(:--unfold, :--main-menu) {
   border-radius: 0.25rem; background: light-dark(#fbfaf7, #141b23);
 }
 /* On a telephone the head is one row, into which what is rarely wanted is folded, the stepper's controls stand at the
@@ -195,9 +197,9 @@ RULES = """
 .st-key-page_head > :has(.gf-more) { display: none; }
 @media (max-width: 640px) {
   :root .st-key-training_time_page.st-key-training_time_page { display: block; }
-  [data-testid="stMainBlockContainer"] { padding: 0.4rem 1rem 5rem; }
+  :--main-block { padding: 0.4rem 1rem 5rem; }
   .st-key-stepper { --gf-foot: fixed; --gf-side: 0.75rem; position: static; }
-  [data-testid="stMainBlockContainer"] h1 { font-size: 1.15rem; }
+  :--main-block h1 { font-size: 1.15rem; }
   .st-key-page_head { padding-right: 2.25rem; }
   .st-key-page_head:has(.st-key-source) { gap: 0.4rem; }
   .st-key-page_head:has(.st-key-source) h1 {
@@ -218,7 +220,7 @@ RULES = """
   }
   .gf-more summary::-webkit-details-marker { display: none; }
   .gf-more[open] summary { background: color-mix(in srgb, currentColor 9%, transparent); }
-  [data-testid="stMain"] :is([class*="controls_bar"], [class*="measure_choices"]) { flex-wrap: nowrap; }
+  :--main :is([class*="controls_bar"], [class*="measure_choices"]) { flex-wrap: nowrap; }
   [class*="controls_bar"] {
     overflow-x: auto; scrollbar-width: none; margin: -2px; padding: 2px 1.5rem 2px 2px;
     mask-image: linear-gradient(to left, transparent, #000 1.5rem);
@@ -227,12 +229,12 @@ RULES = """
     flex: none !important; max-width: none;
   }
   /* A menu ends in sight: its arrow, and that something comes after it. */
-  [class*="controls_bar"] > [data-testid="stElementContainer"]:has(> [data-testid="stSelectbox"]) { max-width: 75vw; }
+  [class*="controls_bar"] > :--element:has(> :--select) { max-width: 75vw; }
   [class*="controls_bar"] [role="radiogroup"] { flex-wrap: nowrap; width: max-content; max-width: none; }
   [class*="controls_bar"] [aria-checked="true"] { scroll-initial-target: nearest; }
   /* What can be done with a head comes after its picture, as do the menus of what can be clicked in one. */
-  [data-testid="stLayoutWrapper"]:has(> [class*="of_head"]) { order: 1; }
+  :--layout:has(> [class*="of_head"]) { order: 1; }
   [class*="measure_choices"] > * { flex: 1 1 0 !important; min-width: 0; }
-  [class*="walk_choices"] [data-testid="stColumn"]:first-child { order: 1; }
+  [class*="walk_choices"] :--column:first-child { order: 1; }
 }
-"""
+""")

@@ -3,6 +3,7 @@
 The rules are fixed text of ours; no data ever goes into them. The colours are thin enough to suit both themes.
 """
 
+from ui.components.streamlit_page import styled
 from ui.shared.door import st
 from ui.start.thumbnails import MOST_STEPS
 
@@ -13,18 +14,18 @@ _RULES = """
 }
 .st-key-examples button p { font-size: 0.875rem; }
 .st-key-start_diagram { gap: 0.55rem; margin-top: 0.25rem; }
-.st-key-start_diagram :is([data-testid="stMarkdownContainer"], [data-testid="stCaptionContainer"]) {
+.st-key-start_diagram :is(:--markdown, :--caption) {
   margin-bottom: 0;
 }
 [class*="st-key-lane_encoder"] { --lane: 40 140 200; }
 [class*="st-key-lane_decoder"] { --lane: 220 112 30; }
 [class*="st-key-lane_"] { gap: 0.25rem; }
-.st-key-start_diagram :is([data-testid="stCaptionContainer"], [data-testid="stMarkdownContainer"]) p {
+.st-key-start_diagram :is(:--caption, :--markdown) p {
   margin: 0; max-width: none;
 }
 .st-key-lane_head_encoder, .st-key-lane_head_decoder { gap: 0.75rem; row-gap: 0.25rem; }
 [class*="st-key-pieces_"] { flex: 0 1 auto; min-width: 0; max-height: 3.6rem; overflow-y: auto; }
-[class*="st-key-pieces_"] .stMarkdownBadge { font-family: monospace; font-size: 0.85rem; margin-right: 0.1rem; }
+[class*="st-key-pieces_"] :--badge { font-family: monospace; font-size: 0.85rem; margin-right: 0.1rem; }
 @media (min-width: 641px) { .st-key-page_head h1 { font-size: 1.75rem !important; } }
 [class*="st-key-text_"] p {
   font-family: "Source Serif", "PingFang SC", "Microsoft YaHei", "Noto Sans SC", "Noto Sans CJK SC", serif;
@@ -38,12 +39,12 @@ _RULES = """
   padding: 0.45rem 0.15rem 0.45rem 0.45rem; border: 1px dashed rgb(var(--lane) / 55%); border-radius: 0.5rem;
   position: relative; min-width: 0; width: auto !important;
 }
-[data-testid="stLayoutWrapper"]:has(> [class*="st-key-block_"]) {
+:--layout:has(> [class*="st-key-block_"]) {
   display: flex; flex: 1 1 0 !important; min-width: 0;
 }
-[data-testid="stLayoutWrapper"]:has(> .st-key-lane_layers_encoder) { flex: 2 1 0 !important; min-width: 0; }
-[data-testid="stLayoutWrapper"]:has(> .st-key-lane_layers_decoder) { flex: 4.6 1 0 !important; min-width: 0; }
-[class*="st-key-lane_layers_"] > [data-testid="stElementContainer"] {
+:--layout:has(> .st-key-lane_layers_encoder) { flex: 2 1 0 !important; min-width: 0; }
+:--layout:has(> .st-key-lane_layers_decoder) { flex: 4.6 1 0 !important; min-width: 0; }
+[class*="st-key-lane_layers_"] > :--element {
   width: 3.1rem !important; flex: none; align-self: center; text-align: center; margin-left: -0.9rem;
 }
 [class*="st-key-block_"] {
@@ -63,24 +64,24 @@ _RULES = """
 [class*="st-key-block_"] a::after { content: ""; position: absolute; inset: 0; }
 [class*="st-key-block_"] a span { white-space: normal; overflow: visible; }
 [class*="st-key-block_"] a p { font-weight: 600; font-size: 0.95rem; line-height: 1.3; white-space: normal; }
-[class*="st-key-block_"] [data-testid="stCaptionContainer"] p { font-size: 0.8rem; line-height: 1.3; }
+[class*="st-key-block_"] :--caption p { font-size: 0.8rem; line-height: 1.3; }
 [class*="st-key-lane_layers_"] [class*="st-key-block_"] { padding: 0.5rem; }
-[class*="st-key-lane_layers_"] [data-testid="stCaptionContainer"] p { font-size: 0.75rem !important; }
+[class*="st-key-lane_layers_"] :--caption p { font-size: 0.75rem !important; }
 .st-key-ways { gap: 0.75rem; margin-top: 0.25rem; }
-.st-key-ways [data-testid="stElementContainer"] { width: auto !important; flex: 1 1 0 !important; }
+.st-key-ways :--element { width: auto !important; flex: 1 1 0 !important; }
 .st-key-ways a {
   padding: 0.55rem 0.8rem; border: 1px solid rgb(128 128 128 / 40%); border-radius: 0.4rem; justify-content: center;
 }
 .st-key-ways a p { font-weight: 600; }
 @media (max-width: 900px) {
   [class*="st-key-lane_blocks_"], [class*="st-key-lane_layers_"] { flex-wrap: wrap; gap: 0.5rem; }
-  [data-testid="stLayoutWrapper"]:has(> [class*="st-key-block_"]) { flex: 1 1 8.5rem !important; }
-  [data-testid="stLayoutWrapper"]:has(> [class*="st-key-lane_layers_"]) { flex: 1 1 100% !important; }
+  :--layout:has(> [class*="st-key-block_"]) { flex: 1 1 8.5rem !important; }
+  :--layout:has(> [class*="st-key-lane_layers_"]) { flex: 1 1 100% !important; }
   [class*="st-key-block_"]::before { content: none; }
-  [class*="st-key-lane_layers_"] > [data-testid="stElementContainer"] { width: 100% !important; margin: 0; }
+  [class*="st-key-lane_layers_"] > :--element { width: 100% !important; margin: 0; }
   .st-key-examples { flex-wrap: nowrap; overflow-x: auto; padding-bottom: 0.25rem; }
   .st-key-examples > * { flex-shrink: 0; }
-  .st-key-examples button :is([data-testid="stMarkdownContainer"], p) { white-space: normal; }
+  .st-key-examples button :is(:--markdown, p) { white-space: normal; }
   .st-key-handed_over p { text-align: left; padding: 0; }
   .st-key-ways { flex-direction: column; }
 }
@@ -107,7 +108,7 @@ _RULES = """
   .gf-passing i { animation: gf-come 0.3s ease-out calc(var(--n, 0) * 0.35s) backwards; }
   .gf-passing .gf-frame { animation: gf-show 0.35s step-end calc(var(--n) * 0.35s); }
   .gf-passing .gf-frame.gf-at-rest { animation: gf-wait calc(var(--n) * 0.35s) step-end; }
-  [class*="st-key-pieces_decoder"]:not([class*="_guess"]) > :last-child .stMarkdownBadge {
+  [class*="st-key-pieces_decoder"]:not([class*="_guess"]) > :last-child :--badge {
     animation: gf-come 0.3s ease-out backwards;
   }
 }
@@ -116,7 +117,7 @@ _RULES = """
 @keyframes gf-wait { from, to { opacity: 0; } }
 """
 
-_PIECE = '[class*="st-key-pieces_decoder"] > :last-child .stMarkdownBadge'
+_PIECE = '[class*="st-key-pieces_decoder"] > :last-child :--badge'
 
 
 def apply() -> None:
@@ -124,4 +125,4 @@ def apply() -> None:
     late = [
         f"{_PIECE}:nth-of-type(n + {n + 1}) {{ animation-delay: {n * 0.35:.2f}s; }}" for n in range(MOST_STEPS + 1)
     ]
-    st.html(f"<style>{_RULES}{''.join(late)}</style>")
+    st.html(styled(f"<style>{_RULES}{''.join(late)}</style>"))

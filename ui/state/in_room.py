@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import Final
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from ui.server import codes
 from ui.server.clients import client
 from ui.server.public import Opened, Public, RefusedError
 from ui.server.registry import ROOMS
 from ui.server.room import Room
+from ui.server.streamlit_private import session_id
 from words import Sentence, say
 
 PARAMETER: Final = "room"  # in the address
@@ -65,8 +65,7 @@ def may_look_for(code: str) -> bool:
 
 def asking() -> tuple[str, str]:
     """The client that the session is of, and the visitor, as they are counted."""
-    context = get_script_run_ctx(suppress_warning=True)
-    return client(st.context.ip_address), "" if context is None else context.session_id
+    return client(st.context.ip_address), session_id() or ""
 
 
 def take_notes() -> tuple[str, ...]:

@@ -1,10 +1,8 @@
 """A class that comes again and again stays within what a process may have open, and who comes too much is told."""
 
-import asyncio
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
@@ -12,11 +10,10 @@ from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
-from streamlit.runtime import app_session
 
 from tests.source_code import ROOT
-from ui.server import descriptors, reruns
-from ui.server.descriptors import Enough, LateLoop, n_open
+from ui.server import descriptors
+from ui.server.descriptors import Enough
 from ui.server.health import Health
 
 
@@ -24,37 +21,6 @@ from ui.server.health import Health
 def scarce(monkeypatch):
     monkeypatch.setattr(descriptors, "limit", lambda: 1024)
     monkeypatch.setattr(descriptors, "n_open", lambda: 1024 * 3 / 4)
-
-
-def test_an_event_loop_that_never_runs_has_nothing_open():
-    before = n_open()
-    loops = [LateLoop() for _ in range(50)]
-    assert n_open() == before
-    for loop in loops:
-        loop.close()
-    assert all(loop.is_closed() for loop in loops)
-    assert n_open() == before
-
-
-def test_it_runs_as_any_other_and_is_woken_by_threads():
-    async def work():
-        await asyncio.sleep(0)
-        return await asyncio.get_running_loop().run_in_executor(None, sum, [1, 2])
-
-    before, loop = n_open(), LateLoop()
-    assert [loop.run_until_complete(work()) for _ in range(2)] == [3, 3]
-    loop.run_until_complete(loop.shutdown_default_executor())
-    loop.close()
-    assert n_open() == before
-
-
-def test_sessions_of_streamlit_have_such_loops():
-    assert hasattr(app_session, "asyncio")
-    made = reruns.REPLACED[app_session, "asyncio"](asyncio).new_event_loop()
-    assert isinstance(made, LateLoop)
-    made.close()
-    source = Path(app_session.__file__).read_text(encoding="utf-8")
-    assert source.count("asyncio.new_event_loop()") == 2, "Streamlit makes a session's loop in another way"
 
 
 def test_the_soft_limit_becomes_the_hard_one():

@@ -45,7 +45,7 @@ class App:
 @pytest.fixture
 def runtime(monkeypatch):
     found = Runtime()
-    monkeypatch.setattr(gate.Runtime, "instance", lambda: found)
+    monkeypatch.setattr("streamlit.runtime.Runtime.instance", lambda: found)
     monkeypatch.setattr(switch, "mode", lambda: "on")
     monkeypatch.setattr(gate, "LOOK_SECONDS", 0.001)
     monkeypatch.setattr(gate, "MOST_BYTES", 1000)

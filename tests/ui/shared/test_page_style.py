@@ -9,7 +9,7 @@ from tools.serve import ROOT
 STYLED = [path for path in sorted((ROOT / "ui").rglob("*")) if path.suffix in {".py", ".css"}]
 # What holds all charts, or may: with such an anchor the browser asks again whenever anything comes anywhere.
 WHOLE_PAGE = re.compile(
-    r"""(?:^|[\s,>+~])(?:body|:root[^\s,{]*|\.stApp|\[data-testid="st(?:Main|App)[^\]]*\])?(?::not\()?:has\((?!\))"""
+    r"""(?:^|[\s,>+~])(?:body|:root[^\s,{]*|:--(?:app|main|main-block))?(?::not\()?:has\((?!\))"""
 )
 INSIDE = re.compile(r"\.st-key-(?:page_head[^,{]*|chosen) > :?$")
 
@@ -31,14 +31,14 @@ def test_no_rule_asks_what_the_whole_page_holds():
 @pytest.mark.parametrize(
     ("rule", "is_found"),
     [
-        (".stApp:has(.st-key-bar) p { color: red; }", True),
+        (":--app:has(.st-key-bar) p { color: red; }", True),
         ("body:not(:has(p)) > a {}", True),
-        (".stApp :has(p) {}", True),
-        (":root.dark .stApp:has(p), b {}", True),
-        ('[data-testid="stMainBlockContainer"]:has(.st-key-stepper) {}', True),
+        (":--app :has(p) {}", True),
+        (":root.dark :--app:has(p), b {}", True),
+        (":--main-block:has(.st-key-stepper) {}", True),
         (".st-key-page_head > :has(h1) {}", False),
         (".st-key-menu details:has([aria-current]) > summary {}", False),
-        ('[data-testid="stLayoutWrapper"]:has(> [class*="of_head"]) {}', False),
+        (':--layout:has(> [class*="of_head"]) {}', False),
     ],
 )
 def test_such_a_rule_is_found(rule, is_found):

@@ -3,6 +3,7 @@
 // Asked of Python, another page with parameters would be two entries.
 
 import { isPlain } from "./keys.js";
+import { goTo } from "./streamlit-page.js";
 
 const FOLLOWED = ".st-key-menu a, .gf-ways a, .gf-grown a";
 
@@ -14,9 +15,7 @@ const FOLLOWED = ".st-key-menu a, .gf-ways a, .gf-grown a";
 export function openInPlace(address, again = false) {
   const { href } = new URL(address, location.href);
   if (href === location.href && !again) return;
-  if (href !== location.href) history.pushState({}, "", href);
-  // Streamlit takes what it says now as it takes what the Back button leads to.
-  dispatchEvent(new PopStateEvent("popstate", { state: {} }));
+  goTo(href);
 }
 
 /** @param {MouseEvent} event */

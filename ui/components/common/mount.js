@@ -10,6 +10,7 @@ import { make, markTheme } from "./dom.js";
 import { PRESENT_EVENT } from "./present.js";
 import { STYLES } from "./served.js";
 import { STEP_EVENT } from "./step.js";
+import { PAGE } from "./streamlit-page.js";
 import { speak, spoken } from "./words.js";
 
 /** @import { Component, Create, Show, Spoken } from "./payloads.js" */
@@ -37,7 +38,7 @@ import { speak, spoken } from "./words.js";
  */
 export function isThere(parent) {
   const { host = parent } = /** @type {any} */ (parent.getRootNode());
-  host.closest(".stBidiComponent")?.toggleAttribute("data-there", true);
+  host.closest(PAGE.component)?.toggleAttribute("data-there", true);
 }
 
 /**

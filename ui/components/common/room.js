@@ -1,9 +1,9 @@
 // @ts-check
 // How much of the window is left for what a page is about.
 
+import { PAGE } from "./streamlit-page.js";
+
 const BELOW = 8;
-const SCROLLER = "[data-testid='stMain']";
-const PAGE = "[data-testid='stMainBlockContainer']";
 
 /**
  * The height that the window has left under all that stands above an element, before anybody scrolls, and at most
@@ -12,7 +12,7 @@ const PAGE = "[data-testid='stMainBlockContainer']";
  * @param {{ own: number, least: number, most: number, below?: number }} heights `below` of what shall be seen under it
  */
 export function fittedHeight(element, { own, least, most, below = BELOW }) {
-  const scrolled = element.closest(SCROLLER)?.scrollTop ?? 0;
+  const scrolled = element.closest(PAGE.main)?.scrollTop ?? 0;
   const left = Math.floor(window.innerHeight - element.getBoundingClientRect().top - scrolled - below);
   return left < least ? own : Math.min(left, most);
 }
@@ -22,6 +22,6 @@ export function fittedHeight(element, { own, least, most, below = BELOW }) {
  * @returns {HTMLElement[]}
  */
 export function whatMakesRoom() {
-  return Array.from(document.querySelectorAll(`${SCROLLER}, ${PAGE}`),
+  return Array.from(document.querySelectorAll(`${PAGE.main}, ${PAGE["main-block"]}`),
     (found) => /** @type {HTMLElement} */ (found));
 }

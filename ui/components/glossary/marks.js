@@ -7,6 +7,7 @@
 // term stands in. A browser without highlights shows none of it; the page Glossary has it all.
 
 import { mount } from "../common/mount.js";
+import { PAGE } from "../common/streamlit-page.js";
 import { finder } from "./matching.js";
 import { renewStops } from "./stops.js";
 import { blockOf, eachText, isShown } from "./texts.js";
@@ -18,8 +19,7 @@ import { hideTip, listen, makeTip } from "./tip.js";
 const QUIET_MS = 250;
 // What is looked at comes before what stands beside it.
 const PARTS = [
-  "[data-testid=stMain]", "[data-testid=stSidebar] h3",
-  "[data-testid=stSidebar] [data-testid=stWidgetLabel]:not([data-testid=stCheckbox] *)",
+  PAGE.main, `${PAGE.sidebar} h3`, `${PAGE.sidebar} ${PAGE.label}:not(${PAGE.checkbox} *)`,
 ];
 
 /**

@@ -2,6 +2,7 @@
 // Where the Tab key stops: one empty element for each marked term, behind the part of the page it stands in.
 
 import { make } from "../common/dom.js";
+import { PAGE } from "../common/streamlit-page.js";
 import { hideTip, showTip } from "./tip.js";
 
 /** @import { Marked, View } from "./types.js" */
@@ -41,7 +42,7 @@ export function renewStops(view, found) {
 function homeOf(range) {
   const root = range.startContainer.getRootNode();
   const element = root instanceof ShadowRoot ? root.host : range.startContainer.parentElement;
-  return element?.closest("[data-testid=stElementContainer]") ?? null;
+  return element?.closest(PAGE.element) ?? null;
 }
 
 /**

@@ -1,13 +1,14 @@
 // @ts-check
 // Walks the texts of a page in which terms may be marked: sentences, labels and titles, and no data.
 
+import { PAGE } from "../common/streamlit-page.js";
+
 // What is pressed, typed or drawn, and what is about the reader's own sentence instead of in our words.
 const SKIPPED = [
   "button", "a", "input", "textarea", "select", "svg", "canvas", "style", "script", "code", "pre", "bdi", "td", "strong",
   "dialog:not([open])",
   "[hidden]", "[contenteditable]", "[role=radiogroup]", "[role=slider]", "[role=option]", ".katex",
-  "[data-testid=stCheckbox]", "[data-testid=stIconMaterial]", "[data-testid=stTooltipIcon]",
-  "[data-testid=stDataFrame]", "[data-testid=stSlider] [data-testid=stSliderThumbValue]",
+  PAGE.checkbox, PAGE.icon, PAGE.hint, PAGE.table, `${PAGE.slider} ${PAGE["slider-value"]}`,
   ".gf-plot", ".gf-pieces", ".gf-text", ".gf-quoted", ".gf-said", ".gf-flow-readout", ".gf-flow-chips",
   ".gf-glossary", ".gf-glossary-marks", ".gf-wall", ".gf-room", ".st-key-lesson_choices",
 ].join(", ");

@@ -5,6 +5,7 @@
 import { icon, make, makeButton, set } from "../common/dom.js";
 import { clamped, isPlain } from "../common/keys.js";
 import { mount } from "../common/mount.js";
+import { isPage } from "../common/streamlit-page.js";
 import { say } from "../common/words.js";
 
 /** @import { Create, MomentsPayload, Show } from "../common/payloads.js" */
@@ -28,7 +29,6 @@ import { say } from "../common/words.js";
 const SETTLE_MS = 200;
 const PLAY_MS = 900;
 const LOOK_MS = 60;
-const RESTS = "[data-testid='stApp'][data-test-script-state='notRunning']";
 const SIGNS = { back: "M17 5v14L6.5 12z", next: "M7 5v14l10.5-7z", play: "M8 4.5v15l11.5-7.5z", pause: "M7 5h3.6v14H7zM13.4 5H17v14h-3.6z" };
 
 /** @type {Create<View>} */
@@ -141,7 +141,7 @@ function play(view) {
  * @param {View} view
  */
 function onwards(view) {
-  if (!document.querySelector(RESTS)) {
+  if (isPage("known") && !isPage("rests")) {
     view.timer = setTimeout(() => onwards(view), LOOK_MS);
     return;
   }

@@ -8,6 +8,7 @@ import { isPlain } from "../common/keys.js";
 import { followLinks } from "../common/links.js";
 import { mount } from "../common/mount.js";
 import { isPresenting, present, speakInAddress } from "../common/present.js";
+import { PAGE } from "../common/streamlit-page.js";
 import { say } from "../common/words.js";
 
 /** @import { Create, PresenterPayload, Show } from "../common/payloads.js" */
@@ -21,7 +22,7 @@ const LINES = "M4 6h16M4 12h16M4 18h16", ARROW = "M4 12h15M13 6l6 6-6 6";
 const WRITTEN = "textarea, select, [contenteditable]:not([contenteditable='false']), [role='textbox'], [role='combobox']";
 /** Inputs that take no letters. */
 const CHOSEN = new Set(["button", "checkbox", "color", "file", "image", "radio", "range", "reset", "submit"]);
-const OPEN = "[role='dialog'], [role='menu'], [role='listbox'][data-testid], [data-baseweb='popover']";
+const OPEN = `[role='dialog'], [role='menu'], ${PAGE.list}`;
 
 /** @param {EventTarget | undefined} at */
 function takesLetters(at) {

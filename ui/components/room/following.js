@@ -7,6 +7,7 @@
 
 import { openInPlace } from "../common/links.js";
 import { currentStep, moveStep } from "../common/step.js";
+import { isPage } from "../common/streamlit-page.js";
 
 /** @import { RoomState } from "./types.js" */
 
@@ -24,7 +25,6 @@ const RUN_OF_A_STEP = ["model", "rev", "answers", "src", "mine"];
 const TAKEN_BACK = ["lesson", "cover"];
 
 const UNDER_WAY_MS = 500;  // until Streamlit says that it runs the page that was asked for
-const IDLE = "[data-testid='stApp'][data-test-script-state='notRunning'][data-test-connection-state='CONNECTED']";
 const LOOK_MS = 200;
 const LOOKS = 3;  // between two runs of the script there is a moment of rest
 const AGAIN_MS = 1000;  // and twice as long each time
@@ -153,7 +153,7 @@ export const hearDrawn = (at) => { drawn = at; };
 
 /** Whether another page is on its way: what is said to Python meanwhile would be taken for the page before. */
 export function isUnderWay() {
-  return performance.now() < arrived || document.querySelector(IDLE) === null;
+  return performance.now() < arrived || (isPage("known") && !isPage("rests", "connected"));
 }
 
 /** Stay where one is. */

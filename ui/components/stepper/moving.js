@@ -6,6 +6,7 @@ import { icon, make, makeButton, set } from "../common/dom.js";
 import { clamped } from "../common/keys.js";
 import { wantFrames } from "../common/frames.js";
 import { restOf } from "../common/step.js";
+import { isPage } from "../common/streamlit-page.js";
 import { say } from "../common/words.js";
 import { isCovered, render } from "./drawing.js";
 import { SETTLE_MS } from "./rest.js";
@@ -13,7 +14,6 @@ import { SETTLE_MS } from "./rest.js";
 /** @import { View } from "./types.js" */
 
 const APART_MS = 120;  // of what two fragments hear: of two that wait Streamlit runs one
-const RUNNING = "[data-testid='stApp'][data-test-script-state='running']";
 const PLAY_MS = 900;
 const SPEEDS = [0.5, 1, 2, 4];
 /** The signs on the buttons. */
@@ -74,7 +74,7 @@ function moved(view, wanted) {
  * @param {() => void} act
  */
 function whenRan(act) {
-  if (document.querySelector(RUNNING)) setTimeout(() => whenRan(act), APART_MS);
+  if (isPage("runs")) setTimeout(() => whenRan(act), APART_MS);
   else act();
 }
 

@@ -5,11 +5,11 @@
 import { pointMenu } from "../common/links.js";
 import { isThere } from "../common/mount.js";
 import { moveStep, offerRest, runOf } from "../common/step.js";
+import { atOnce, isPage } from "../common/streamlit-page.js";
 
 /** @import { Component, RestPayload } from "../common/payloads.js" */
 /** @import { Report } from "../common/step.js" */
 
-const IDLE = "[data-testid='stApp'][data-test-script-state='notRunning']";
 export const SETTLE_MS = 200;
 const DOING = ["pointerdown", "click", "input", "change", "drop"];
 
@@ -20,22 +20,11 @@ let tell = () => {};
 /** The step of each address that the browser has been at since Python heard last. @type {Map<string, number>} */
 const steps = new Map();
 
-/**
- * Tell Python now where the reader rests, ahead of what the reader does next. Streamlit sends what is said in one turn
- * of the browser together, and runs what the first asked for alone: so here it sends at once.
- */
+/** Tell Python now where the reader rests, ahead of what the reader does next. */
 export function tellRest() {
   const report = untold;
   forget();
-  if (!report) return;
-  const later = window.setTimeout;
-  window.setTimeout = /** @type {any} */ ((/** @type {() => void} */ act, /** @type {number} */ ms) =>
-    (ms ? later(act, ms) : act()));
-  try {
-    tell(report);
-  } finally {
-    window.setTimeout = later;
-  }
+  if (report) atOnce(() => tell(report));
 }
 
 /**
@@ -107,7 +96,7 @@ export function component({ data: { payload: { name, addresses } }, parentElemen
   if (own) tell = now;
   const end = offerRest(name, (report, before) => {
     if (own) pointMenu(report.step);
-    if (!own || !addresses || !document.querySelector(IDLE) || !write(addresses, report.step, before)) {
+    if (!own || !addresses || !isPage("rests") || !write(addresses, report.step, before)) {
       if (own) forget();
       else tellRest();
       return now(report);

@@ -6,6 +6,7 @@ import { wantFrames } from "../common/frames.js";
 import { clamped } from "../common/keys.js";
 import { mount } from "../common/mount.js";
 import { runOf, tellStep } from "../common/step.js";
+import { PAGE } from "../common/streamlit-page.js";
 import { say } from "../common/words.js";
 import { buildChips } from "./chips.js";
 import { offerAll, render, reserve } from "./drawing.js";
@@ -105,7 +106,7 @@ function show(view, { data: { payload }, setStateValue, setTriggerValue }) {
  */
 function stick(view) {
   const root = view.root.getRootNode();
-  const place = root instanceof ShadowRoot ? root.host.closest("[data-testid='stElementContainer']") : null;
+  const place = root instanceof ShadowRoot ? root.host.closest(PAGE.element) : null;
   const above = view.run?.still || !view.run?.target.length ? "200vh" : `${view.bar.offsetTop}px`;
   if (place instanceof HTMLElement) place.style.setProperty("--gf-above", above);
 }
