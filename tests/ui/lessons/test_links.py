@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 
+from tests.pages.conftest import PAGES
 from tests.source_code import ROOT
 from tests.transformer.lessons.posed import NAMES, STEPS, case, in_turn
 from transformer.errors import QueryError
@@ -15,7 +16,6 @@ from ui.state import nested, view
 from ui.state.link import Link, read_link, write_link
 
 IDS = [f"{lesson.name}-{n}" for lesson, n, _ in STEPS]
-PAGES = set(re.findall(r'url_path="([\w-]+)"', (ROOT / "main.py").read_text(encoding="utf-8")))
 FIXED = {"*", "part"}  # words of `ui.shared.cover` that are no keys
 
 
@@ -23,7 +23,7 @@ FIXED = {"*", "part"}  # words of `ui.shared.cover` that are no keys
 def texts_in_ui():
     """Whole texts in the code of the interface, and those before the first value of an f-string."""
     whole, begun = set(), set()
-    for file in (ROOT / "ui").rglob("*.py"):
+    for file in (file for folder in ("ui", "glassformer") for file in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
                 begun.add(str(node.values[0].value))
