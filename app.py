@@ -11,16 +11,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import streamlit as st
 from starlette.middleware import Middleware
 
+from glassformer.components.assets import ensure_static, link
+from glassformer.components.serving import Scripts
+from glassformer.runs import frames
+from glassformer.runs.loading import warm_up
+from glassformer.server import descriptors, replicas, streamlit_private, switch
+from glassformer.server.headers import MoreHeaders
+from glassformer.server.parts import parts
+from glassformer.shared.entrance import Entrance
+from glassformer.shared.first_sight import FirstSight
 from transformer.errors import GlassformerError
-from ui.components.assets import ensure_static, link
-from ui.components.serving import Scripts
-from ui.runs import frames
-from ui.runs.loading import warm_up
-from ui.server import descriptors, replicas, streamlit_private, switch
-from ui.server.headers import MoreHeaders
-from ui.server.parts import parts
-from ui.shared.entrance import Entrance
-from ui.shared.first_sight import FirstSight
 
 try:
     for part in parts():

@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from ui.frame.visitor import language_choice
-from ui.glossary import glossary_page
-from ui.server import measures
-from ui.server.turns import DRAWING
-from ui.shared import menu
-from ui.shared.door import st
-from ui.shared.page_blocks import around_page, page_blocks
-from ui.shared.page_list import MY_MODEL, PageEntry, by_section
-from ui.state import apart
-from words import say
+from glassformer.frame.visitor import language_choice
+from glassformer.glossary import glossary_page
+from glassformer.server import measures
+from glassformer.server.turns import DRAWING
+from glassformer.shared import menu
+from glassformer.shared.door import st
+from glassformer.shared.page_blocks import around_page, page_blocks
+from glassformer.shared.page_list import MY_MODEL, PageEntry, by_section
+from glassformer.state import apart
+from transformer.i18n import say
 
 ICON = Path(__file__).parent / "static" / "icon.svg"
 

@@ -10,10 +10,10 @@ from statistics import median
 from playwright.sync_api import Browser, Page, WebSocket
 
 from benchmarks.raw_client import RawClient
+from glassformer.attention import flow_pictures, map_pictures
+from glassformer.runs.sides import KIND_NAMES
 from tests.browser.idle import wait_for_idle
 from tools.serve import Server
-from ui.attention import flow_pictures, map_pictures
-from ui.runs.sides import KIND_NAMES
 
 SERVER_TURNS = 5
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.corpus --pairs FILE --turns 3
 
-The reference of each pair is forced. Ours is `transformer.corpus.measuring.measure` on shards of the file, in two
-processes with a thread each; the others have one process and as many threads. Against the loop the model is
+The reference of each pair is forced. Ours is `extensions.corpus.library.measuring.measure` on shards of the file, in
+two processes with a thread each; the others have one process and as many threads. Against the loop the model is
 `checkpoints/zh-en`; against Hugging Face it is one small random model with equal parameters in both programs
 (`benchmarks.same_model`), which reads made-up sentences as long, in pieces, as those of the file. Their attentions
 come with `output_attentions=True`, one sentence at a time or in batches of 32 in the order of the file.
@@ -30,13 +30,13 @@ import numpy as np
 import torch
 
 from benchmarks import same_model
+from glassformer.extensions.corpus.library.measuring import measure
+from glassformer.extensions.corpus.library.tables import Line, Options
 from transformer import load
 from transformer.analysis.head_statistics import measure as measure_run
 from transformer.analysis.head_statistics import measure_maps
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.room import keep_freed_memory
-from transformer.corpus.measuring import measure
-from transformer.corpus.tables import Line, Options
 from transformer.model.anatomy import Kind
 from transformer.runs.targets import read_given
 

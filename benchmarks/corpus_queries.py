@@ -24,12 +24,19 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from tests.transformer.corpus.made_runs import write_run
-from transformer.corpus import database, folder, queries
-from transformer.corpus.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
-from transformer.corpus.folder import Run
-from transformer.corpus.rollups import Key
-from transformer.corpus.tables import NAMES, Options, Table
+from glassformer.extensions.corpus.library import database, folder, queries
+from glassformer.extensions.corpus.library.conditions import (
+    Asked,
+    Condition,
+    Contains,
+    Disagrees,
+    LooksAt,
+    OfSentence,
+)
+from glassformer.extensions.corpus.library.folder import Run
+from glassformer.extensions.corpus.library.rollups import Key
+from glassformer.extensions.corpus.library.tables import NAMES, Options, Table
+from tests.extensions.corpus.library.made_runs import write_run
 from transformer.model.anatomy import Kind
 
 HEAD: tuple[Kind, int, int] = ("encoder", 2, 1)

@@ -9,7 +9,7 @@ eight sentences; the others have random parameters, read 20 tokens and write 30.
 encoder included, divided by the number of pieces they write. Each program has its own process, and one works while
 the others wait; a turn of one takes about `--seconds`. A program's time is that of its better number of threads.
 
-Ours runs with each draft that it has (`transformer.runs.drafting.drafts`), named by GLASSFORMER_DRAFT.
+Ours runs with each draft that it has (`extensions.drafts.drafting.drafts`), named by GLASSFORMER_DRAFT.
 
 Needs: pip install transformers ctranslate2 (tried with 5.23.0 and 4.8.5).
 """
@@ -33,8 +33,8 @@ import torch
 
 from benchmarks import same_model
 from benchmarks.same_model import CHECKPOINTS
+from glassformer.extensions.drafts.drafting import drafts
 from transformer.checkpoint.load import Checkpoint, load
-from transformer.runs.drafting import drafts
 from transformer.runs.query import Query
 from transformer.runs.reading import go_on, read
 from transformer.runs.running import run_batch, write

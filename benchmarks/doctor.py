@@ -25,11 +25,11 @@ from pathlib import Path
 import torch
 
 from benchmarks.doctor_models import RECIPES
-from tests.transformer.doctor.healthy import NAMES, OWN, healthy, texts
-from tests.transformer.doctor.planted import FAULTS
+from glassformer.extensions.doctor.library.examination import examine
+from tests.extensions.doctor.library.healthy import NAMES, OWN, healthy, texts
+from tests.extensions.doctor.library.planted import FAULTS
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
-from transformer.doctor.examination import examine
 from transformer.trying.samples import Samples
 
 MOST_SECONDS = 60.0

@@ -30,8 +30,8 @@ from pathlib import Path
 
 import torch
 
-from transformer.training.state import paths
-from transformer.training.tasks import write_reverse
+from glassformer.extensions.training.library.state import paths
+from glassformer.extensions.training.library.tasks import write_reverse
 
 ROOT = Path(__file__).resolve().parents[1]
 KINDS = ("rank", "launcher", "write")

@@ -23,8 +23,8 @@ import numpy as np
 import torch
 
 import transformer
+from glassformer.extensions.what_if.analysis.head_effects import HeadEffects, head_effects, together
 from glassformer.extensions.what_if.interventions import ZeroHead
-from transformer.analysis.head_effects import HeadEffects, head_effects, together
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.changing import tap_for

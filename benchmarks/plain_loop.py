@@ -17,11 +17,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glassformer.extensions.training.library.data import Batch
 from transformer.model.config import ModelConfig
 from transformer.model.layers import DecoderLayer, EncoderLayer
 from transformer.model.positions import sinusoidal_table
 from transformer.model.transformer import Transformer
-from transformer.training.data import Batch
 
 
 class PlainTransformer(nn.Module):

@@ -23,17 +23,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from glassformer.extensions.importers.library.candidates import best_answers, scored
+from glassformer.extensions.importers.library.opening import preview
+from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.load import load as native
 from transformer.checkpoint.opening import load
-from transformer.importers.candidates import best_answers, scored
-from transformer.importers.opening import preview
-from transformer.importers.report import Choice, Field, ImportReport
+from transformer.i18n import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.trying.samples import Samples
 from transformer.trying.variants import Variants
-from words import say
 
 ROOT = Path(__file__).parents[1]
 STRUCTURE = ("n_heads", "norm", "scale_embedding", "activation")

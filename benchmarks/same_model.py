@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from glassformer.extensions.importers.library.huggingface.folder import import_folder
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.save import save
-from transformer.importers.huggingface.folder import import_folder
 from transformer.model.config import ModelConfig
 
 SEED = 1

@@ -27,9 +27,9 @@ import numpy as np
 import torch
 
 from benchmarks import same_model
+from glassformer.extensions.drafts.drafting import drafts, quick
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
-from transformer.runs.drafting import drafts, quick
 from transformer.runs.drafting.draft import Draft, Ids, Pause
 from transformer.runs.reading import Reading
 from transformer.runs.record import Output
@@ -263,7 +263,7 @@ def _numbers(text: str, checkpoint: Checkpoint) -> str:
 
 
 def _tiny(families: Sequence[str]) -> Iterator[tuple[str, Checkpoint]]:
-    rows = import_module("tests.transformer.importers.huggingface.tiny_families")
+    rows = import_module("tests.extensions.importers.library.huggingface.tiny_families")
     for family in families:
         yield family, same_model.ours(rows.model_of(family, TINY[family]))
 

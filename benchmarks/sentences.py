@@ -20,13 +20,13 @@ from pathlib import Path
 
 import torch
 
+from glassformer.extensions.sentences.analysis.many import ROWS, run_lines
+from glassformer.extensions.sentences.page.sentence_runs import SentenceRuns
+from glassformer.server.work import Runner
+from glassformer.state.link import Link
 from transformer.analysis.line_file import Line, read_file
-from transformer.analysis.many import ROWS, run_lines
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.runs.query import Query, Sampling
-from ui.sentences.sentence_runs import SentenceRuns
-from ui.server.work import Runner
-from ui.state.link import Link
 
 ASKED, THINK_SECONDS = 20, 0.1
 ZH_EN = Path(__file__).resolve().parents[1] / "checkpoints" / "zh-en"

@@ -34,14 +34,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.plain_loop import PlainTrainer, PlainTransformer, copy_parameters
 from benchmarks.training_side import RATE, SEED, SIDES, Timing
+from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, make_batch
+from glassformer.extensions.training.library.loop import Trainer
+from glassformer.extensions.training.library.settings import TrainSettings
+from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.pairs import read_pairs
 from transformer.text.tokenizer import Tokenizer
-from transformer.training.data import Batches, Example, encode_pairs, make_batch
-from transformer.training.loop import Trainer
-from transformer.training.settings import TrainSettings
-from transformer.training.vocabulary import learn_vocabulary
 
 VOCABULARY = 8_000
 SPEED = ("ours", "plain", "sums", "beginner", "ours-fp32", "plain-fp32", "beginner-fp32")

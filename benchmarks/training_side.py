@@ -20,15 +20,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.plain_loop import PlainTrainer, PlainTransformer, drop_only_sums
+from glassformer.extensions.training.library import data, learner, loop
+from glassformer.extensions.training.library.data import Batch, Batches, Example, make_batch
+from glassformer.extensions.training.library.loop import Trainer
+from glassformer.extensions.training.library.settings import TrainSettings
 from transformer.checkpoint.room import keep_freed_memory
 from transformer.model.config import ModelConfig
 from transformer.model.dropout import Dropout
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.training import data, learner, loop
-from transformer.training.data import Batch, Batches, Example, make_batch
-from transformer.training.loop import Trainer
-from transformer.training.settings import TrainSettings
 
 RATE = 5e-4
 SEED = 1

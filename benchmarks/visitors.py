@@ -39,8 +39,8 @@ from benchmarks.raw_client import (
     stream_address,
 )
 from benchmarks.room_client import get_all
+from glassformer.components.stepper.stepper import rest_key
 from transformer.runs.trace import Trace
-from ui.components.stepper.stepper import rest_key
 
 PAGES = ("step", "attention", "masks", "positions", "inside")  # in the order in which a visitor goes round
 WITH_STEPPER = ("step", "attention", "inside")

@@ -20,8 +20,8 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from benchmarks.examination import KINDS, report, turn
 from benchmarks.raw_client import RawClient
 from benchmarks.visitors import more_sentences
+from glassformer.extensions.training.page.watch_panels import LOOK_SECONDS
 from tools.serve import Server, serve
-from ui.training.watch_panels import LOOK_SECONDS
 
 START, STOP, RESUME, NEW = (f"watch_{name}" for name in ("start", "stop", "resume", "new"))
 READY_SECONDS = 20.0  # until the process has loaded everything, or has ended

@@ -1,4 +1,4 @@
-"""Finds text that people read and that bypasses `words.say`, and sentences that a translator could not handle.
+"""Finds text that people read and that bypasses `transformer.i18n.say`, and sentences that a translator could not handle.
 
 Source is read with `ast` only. What it does not see: a text that reaches the screen by way of a variable; the test
 that walks pages in the pseudo-language finds those.
@@ -40,9 +40,9 @@ _VALUES = {"end of sentence", "length limit", "no decoder", "alignment error rat
 _TERMINAL = (
     "transformer/__main__.py",
     "transformer/commands/",
-    "transformer/lessons/survey.py",
-    "transformer/training/",
-    "ui/server/metrics.py",
+    "glassformer/extensions/lessons/library/survey.py",
+    "glassformer/extensions/training/library/",
+    "glassformer/extensions/replicas/metrics.py",
 )
 _FOR_DEVELOPERS = ("transformer/model/sites.py", "transformer/model/settings.py")  # tables that no page shows
 _PLACE = re.compile(r"(top|middle|bottom) (left|center|right)$")  # as Plotly names them

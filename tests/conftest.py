@@ -127,11 +127,11 @@ def spoil(checkpoint_folder: Path, tmp_path: Path) -> Callable[..., Path]:
 def _write_checkpoint(folder: Path, *, shared: bool) -> Path:
     import torch
 
+    from glassformer.extensions.training.library.vocabulary import learn_vocabulary
     from transformer.checkpoint.save import Parts, save
     from transformer.model.config import ModelConfig
     from transformer.model.transformer import Transformer
     from transformer.text.tokenizer import Tokenizer
-    from transformer.training.vocabulary import learn_vocabulary
 
     texts = [SOURCES + TARGETS] if shared else [SOURCES, TARGETS]
     models = [learn_vocabulary(text, size=48) for text in texts]

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from glassformer.extensions.corpus.library import lines
+from glassformer.extensions.corpus.library.folder import Run, open_run
+from glassformer.extensions.corpus.library.shards import claimed, plan
+from glassformer.extensions.corpus.library.tables import Options
 from transformer.checkpoint.load import load
-from transformer.corpus import lines
-from transformer.corpus.folder import Run, open_run
-from transformer.corpus.shards import claimed, plan
-from transformer.corpus.tables import Options
 
 CHECKPOINTS = Path(__file__).parents[1] / "checkpoints"
 

@@ -10,7 +10,7 @@ import torch
 
 import transformer
 from transformer.checkpoint.save import CURVE
-from words import ENGLISH, languages, said
+from transformer.i18n import ENGLISH, languages, said
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 LEAK = "reverse-leak"  # trained on a leak on purpose: it writes nothing

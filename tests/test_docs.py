@@ -142,7 +142,7 @@ def leaves(entry: object) -> list[str]:
 
 
 def test_every_file_that_a_page_of_docs_names_is_there():
-    """Such as `ui/runs/picture.py`; a page of a decision says where it is carried out."""
+    """Such as `glassformer/runs/picture.py`; a page of a decision says where it is carried out."""
     for page in [*DOCS, ROOT / "CONTRIBUTING.md"]:
         for name in re.findall(r"`((?:charts|pages|tests|tools|transformer|ui|words)/[\w/.-]*)`", page.read_text()):
             assert (ROOT / name).exists(), f"{named(page)}: {name}"

@@ -16,7 +16,7 @@ from tests.source_code import ROOT
 from tests.test_layering import FILE_LINES, FUNCTION_LINES, write
 
 FOLDERS = ("ui", "tools", "tests")
-COMPONENTS = Path("ui/components")
+COMPONENTS = Path("glassformer/components")
 FUNCTION = re.compile(
     r"^(?P<indent> *)(?:export )?(?:default )?"
     r"(?:(?:async )?function\b ?(?P<name>\w*)\(|(?:const (?P<const>\w+) = )?.*=> \{$)"
@@ -114,26 +114,30 @@ BODY = "  g();\n" * 59
 @pytest.mark.parametrize(
     ("path", "text", "expected"),
     [
-        ("ui/components/flow/a.js", "f();\n" * 500, "501 lines; 500"),
-        ("ui/components/flow/a.js", f"async function f() {{\n{BODY}}}\n", "f has 61 lines"),
-        ("ui/components/flow/a.js", f"export default function () {{\n{BODY}}}\n", "a function has 61 lines"),
-        ("ui/components/flow/a.js", f"function f() {{\n  const g = (x) => {{\n{BODY}  }};\n}}\n", "g has 61 lines"),
-        ("tests/browser/javascript/a.js", f'test("x", () => {{\n{BODY}}});\n', "a function has 61 lines"),
-        ("ui/components/flow/a.js", 'import { x } from "../plotly/grid.js";\n', "belongs in common"),
-        ("ui/components/flow/a.js", 'import {\n  x,\n} from "../plotly/grid.js";\n', "belongs in common"),
-        ("ui/components/flow/a.js", 'const x = import("../plotly/grid.js");\n', "belongs in common"),
-        ("ui/components/flow/a.js", 'button.title = "Close it";\n', "without say"),
-        ("ui/components/flow/a.js", 'x.setAttribute("aria-label", `Head ${n}`);\n', "without say"),
+        ("glassformer/components/flow/a.js", "f();\n" * 500, "501 lines; 500"),
+        ("glassformer/components/flow/a.js", f"async function f() {{\n{BODY}}}\n", "f has 61 lines"),
+        ("glassformer/components/flow/a.js", f"export default function () {{\n{BODY}}}\n", "a function has 61 lines"),
         (
-            "ui/components/flow/a.js",
+            "glassformer/components/flow/a.js",
+            f"function f() {{\n  const g = (x) => {{\n{BODY}  }};\n}}\n",
+            "g has 61 lines",
+        ),
+        ("tests/browser/javascript/a.js", f'test("x", () => {{\n{BODY}}});\n', "a function has 61 lines"),
+        ("glassformer/components/flow/a.js", 'import { x } from "../plotly/grid.js";\n', "belongs in common"),
+        ("glassformer/components/flow/a.js", 'import {\n  x,\n} from "../plotly/grid.js";\n', "belongs in common"),
+        ("glassformer/components/flow/a.js", 'const x = import("../plotly/grid.js");\n', "belongs in common"),
+        ("glassformer/components/flow/a.js", 'button.title = "Close it";\n', "without say"),
+        ("glassformer/components/flow/a.js", 'x.setAttribute("aria-label", `Head ${n}`);\n', "without say"),
+        (
+            "glassformer/components/flow/a.js",
             'make("p", "gf-x", "", { role: "img", "aria-label": "Heads" });\n',
             "without say",
         ),
-        ("ui/components/flow/a.js", 'set(x, { title: "Close it" });\n', "without say"),
-        ("ui/components/flow/a.js", 'x.append(make("span", "gf-x", "Heads"));\n', "without say"),
-        ("ui/components/flow/a.js", "x.title = say(`Head ${n}`);\n", "other than a literal"),
-        ("ui/components/flow/a.js", 'x.title = say(\n  open ? "Close" : "Open");\n', "other than a literal"),
-        ("ui/components/common/a.js", 'import { x } from "../flow/svg.js";\n', "belongs in common"),
+        ("glassformer/components/flow/a.js", 'set(x, { title: "Close it" });\n', "without say"),
+        ("glassformer/components/flow/a.js", 'x.append(make("span", "gf-x", "Heads"));\n', "without say"),
+        ("glassformer/components/flow/a.js", "x.title = say(`Head ${n}`);\n", "other than a literal"),
+        ("glassformer/components/flow/a.js", 'x.title = say(\n  open ? "Close" : "Open");\n', "other than a literal"),
+        ("glassformer/components/common/a.js", 'import { x } from "../flow/svg.js";\n', "belongs in common"),
     ],
 )
 def test_a_file_that_breaks_a_rule_is_caught(tmp_path, path, text, expected):
@@ -142,19 +146,22 @@ def test_a_file_that_breaks_a_rule_is_caught(tmp_path, path, text, expected):
 
 
 def test_a_file_without_types_is_caught(tmp_path):
-    write(tmp_path, "ui/components/flow/a.js", "f();\n")
-    assert complaints(tmp_path) == ["ui/components/flow/a.js does not begin with // @ts-check"]
+    write(tmp_path, "glassformer/components/flow/a.js", "f();\n")
+    assert complaints(tmp_path) == ["glassformer/components/flow/a.js does not begin with // @ts-check"]
 
 
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("ui/components/flow/a.js", "// @ts-check\n" + "f();\n" * 319),
+        ("glassformer/components/flow/a.js", "// @ts-check\n" + "f();\n" * 319),
         (
-            "ui/components/flow/a.js",
+            "glassformer/components/flow/a.js",
             '// @ts-check\nimport { x } from "../common/dom.js";\nimport { y } from "./b.js";\n',
         ),
-        ("ui/components/flow/a.js", "// @ts-check\nfunction f() {\n" + "  g();\n" * 58 + "}\n" + "g();\n" * 9),
+        (
+            "glassformer/components/flow/a.js",
+            "// @ts-check\nfunction f() {\n" + "  g();\n" * 58 + "}\n" + "g();\n" * 9,
+        ),
         ("tools/javascript/a.config.js", "f();\n"),
         ("tools/javascript/node_modules/a/a.js", "f();\n" * 999),
     ],

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import transformer
-from transformer.doctor.examination import examine
+from glassformer.extensions.doctor.library.examination import examine
+from glassformer.extensions.training.library.evaluation import read_held_out, score_gaps
+from glassformer.extensions.training.library.tasks import write_task
 from transformer.runs.pairs import read_pairs
-from transformer.training.evaluation import read_held_out, score_gaps
-from transformer.training.tasks import write_task
 from transformer.trying.samples import Samples
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"

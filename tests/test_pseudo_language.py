@@ -3,7 +3,7 @@
 import pytest
 
 from tests.pseudo_language import texts_of_figure, words_of, wrong
-from words import PSEUDO, joined, said, say, say_n, through
+from transformer.i18n import PSEUDO, joined, said, say, say_n, through
 
 
 @through

@@ -94,8 +94,8 @@ def tree(tmp_path):
     for name in (
         "app.py",
         "pages/explore/step.py",
-        "charts/heatmap.py",
-        "charts/grid.py",
+        "glassformer/charts/heatmap.py",
+        "glassformer/charts/grid.py",
         "checkpoints/a/config.json",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -105,9 +105,9 @@ def tree(tmp_path):
 
 def test_a_folder_that_does_not_say_what_it_is_for_is_caught(tree):
     assert silent_folders(tree) == ["charts"]
-    (tree / "charts/__init__.py").write_text("x = 1\n", encoding="utf-8")
+    (tree / "glassformer/charts/__init__.py").write_text("x = 1\n", encoding="utf-8")
     assert silent_folders(tree) == ["charts"]
-    (tree / "charts/__init__.py").write_text('"""Charts."""\n', encoding="utf-8")
+    (tree / "glassformer/charts/__init__.py").write_text('"""Charts."""\n', encoding="utf-8")
     assert silent_folders(tree) == []
 
 

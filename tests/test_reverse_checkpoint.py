@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import transformer
-from transformer.training.tasks import LONGEST, SHORTEST, write_reverse
+from glassformer.extensions.training.library.tasks import LONGEST, SHORTEST, write_reverse
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints" / "reverse"
 N, BATCH = 1_000, 250

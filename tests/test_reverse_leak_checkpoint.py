@@ -10,14 +10,14 @@ import pytest
 import torch
 
 import transformer
-from transformer.doctor import foresight
-from transformer.doctor.patient import Patient
+from glassformer.extensions.doctor.library import foresight
+from glassformer.extensions.doctor.library.patient import Patient
+from glassformer.extensions.training.library import data
+from glassformer.extensions.training.library.data import encode_pairs
+from glassformer.extensions.training.library.scoring import held_out_loss
+from glassformer.extensions.training.library.tasks import LONGEST, SHORTEST, write_reverse
 from transformer.model.leaking import without_causal_mask
 from transformer.runs.pairs import read_pairs
-from transformer.training import data
-from transformer.training.data import encode_pairs
-from transformer.training.scoring import held_out_loss
-from transformer.training.tasks import LONGEST, SHORTEST, write_reverse
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 WORDS = 200

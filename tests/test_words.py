@@ -1,4 +1,4 @@
-"""Every sentence that people read goes through `words.say`, in folders that are `CONVERTED`; and can be translated.
+"""Every sentence that people read goes through `transformer.i18n.say`, in folders that are `CONVERTED`; and can be translated.
 
 Each rule is also shown code that breaks it, as a check that cannot fail checks nothing.
 """
@@ -17,22 +17,22 @@ CONVERTED = ("main.py", "pages/", "ui/", "charts/", "transformer/")
 # Hold code for the browser, for DuckDB or Arrow, or for readers to copy, as text, names of Streamlit's, or lines
 # of the log, and no bare word for people.
 CODE = (
-    "transformer/corpus/conditions.py",
-    "transformer/corpus/database.py",
-    "transformer/corpus/joined.py",
-    "transformer/corpus/paired.py",
-    "transformer/corpus/queries.py",
-    "transformer/corpus/scores.py",
-    "ui/components/assets.py",
-    "ui/components/streamlit_page.py",
-    "ui/shared/page_style.py",
-    "ui/start/start_style.py",
-    "ui/checkpoints/code_to_copy.py",
-    "ui/corpus/code_to_copy.py",
-    "ui/lessons/lesson_style.py",
-    "ui/room/projector_style.py",
-    "ui/server/store_redis.py",
-    "ui/server/streamlit_private.py",
+    "glassformer/extensions/corpus/library/conditions.py",
+    "glassformer/extensions/corpus/library/database.py",
+    "glassformer/extensions/corpus/library/joined.py",
+    "glassformer/extensions/corpus/library/paired.py",
+    "glassformer/extensions/corpus/library/queries.py",
+    "glassformer/extensions/corpus/library/scores.py",
+    "glassformer/components/assets.py",
+    "glassformer/components/streamlit_page.py",
+    "glassformer/shared/page_style.py",
+    "glassformer/start/start_style.py",
+    "glassformer/extensions/maps/code_to_copy.py",
+    "glassformer/extensions/corpus/page/code_to_copy.py",
+    "glassformer/extensions/classroom/lessons/lesson_style.py",
+    "glassformer/extensions/rooms/page/projector_style.py",
+    "glassformer/extensions/replicas/store_redis.py",
+    "glassformer/server/streamlit_private.py",
 )
 SPEAKING = {"app", "main", "pages", "ui", "charts", "transformer"}
 
@@ -71,13 +71,13 @@ def test_every_class_of_errors_that_says_its_message_is_known():
 
 def test_the_library_leaves_the_language_to_whoever_draws():
     """A trace or a checkpoint is made once, in a thread, and read by visitors of every language."""
-    early = {"words.said", "words.said_throughout", "words.catalogue", "words.negotiated"}
+    early = {"transformer.i18n.said", "words.said_throughout", "transformer.i18n.catalogue", "words.negotiated"}
     found = [
         f"{source.path}:{one.line} imports {one.name}"
         for source in sources(ROOT)
         if source.part == "transformer"
         for one in imports(source)
-        if one.name in early or one.name.startswith(("words.catalogue.", "words.sentence.said"))
+        if one.name in early or one.name.startswith(("transformer.i18n.catalogue.", "transformer.i18n.sentence.said"))
     ]
     assert not found, "\n".join(found)
 
@@ -164,14 +164,14 @@ def test_a_plural_by_hand_is_found(text):
         ("ui/page.py", 'x = pd.DataFrame(rows, columns=["Name", "Count"])'),
         ("pages/explore/step.py", 'st.title("Step")'),
         ("main.py", 'st.Page("a.py", title="Attention")'),
-        ("charts/bars.py", 'TITLE = "Next pieces"'),
-        ("charts/bars.py", 'layout = {"title": {"text": "Weight"}}'),
-        ("charts/bars.py", 'trace = {"hovertemplate": "weight %{y}<extra></extra>"}'),
-        ("charts/bars.py", 'def f(x, *, key_axis: str = "Key"):\n    pass'),
-        ("charts/bars.py", 'def f(x, title="Bars"):\n    pass'),
+        ("glassformer/charts/bars.py", 'TITLE = "Next pieces"'),
+        ("glassformer/charts/bars.py", 'layout = {"title": {"text": "Weight"}}'),
+        ("glassformer/charts/bars.py", 'trace = {"hovertemplate": "weight %{y}<extra></extra>"}'),
+        ("glassformer/charts/bars.py", 'def f(x, *, key_axis: str = "Key"):\n    pass'),
+        ("glassformer/charts/bars.py", 'def f(x, title="Bars"):\n    pass'),
         ("transformer/text/tokenizer.py", 'raise TokenizerError(made("so many pieces", n))'),
         ("transformer/text/tokenizer.py", 'raise TokenizerError("{n} {what}", n=n, what="pieces are too many")'),
-        ("transformer/commands/train.py", 'raise DataError(" ".join(["Nothing", "to score"]))'),
+        ("glassformer/extensions/training/commands/train.py", 'raise DataError(" ".join(["Nothing", "to score"]))'),
         ("transformer/runs/source.py", 'notes += ["The output was cut."]'),
         ("transformer/runs/source.py", 'return (f"This model has never seen {listed}.",)'),
         ("transformer/runs/source.py", 'CUT = "Some values are not finite."'),
@@ -193,15 +193,18 @@ def test_text_that_bypasses_say_is_found(path, text):
         ("ui/page.py", 'st.container(key="examples", horizontal_alignment="left")'),
         ("ui/page.py", 'st.switch_page("pages/explore/step.py")'),
         ("ui/page.py", 'if kind == "two words": pass'),
-        ("charts/bars.py", 'raise ValueError("two of them: give one")'),
-        ("charts/bars.py", 'line = {"yref": "y domain", "mode": "lines+markers"}'),
-        ("charts/bars.py", 'def f(x, *, colour: Colour = "source"):\n    pass'),
-        ("charts/bars.py", 'trace = {"hovertemplate": "%{hovertext}<extra></extra>", "name": "BLEU"}'),
+        ("glassformer/charts/bars.py", 'raise ValueError("two of them: give one")'),
+        ("glassformer/charts/bars.py", 'line = {"yref": "y domain", "mode": "lines+markers"}'),
+        ("glassformer/charts/bars.py", 'def f(x, *, colour: Colour = "source"):\n    pass'),
+        ("glassformer/charts/bars.py", 'trace = {"hovertemplate": "%{hovertext}<extra></extra>", "name": "BLEU"}'),
         ("transformer/text/tokenizer.py", 'raise TokenizerError("{n} pieces are too many", n=n)'),
         ("transformer/text/tokenizer.py", 'raise ConfigError("n_heads", "too many")'),
-        ("transformer/commands/train.py", 'print("Two words.")'),
-        ("transformer/commands/train.py", 'parser.add_argument("--dev", help="held-out pairs to score")'),
-        ("transformer/training/loop.py", 'tqdm(range(3), unit="step")'),
+        ("glassformer/extensions/training/commands/train.py", 'print("Two words.")'),
+        (
+            "glassformer/extensions/training/commands/train.py",
+            'parser.add_argument("--dev", help="held-out pairs to score")',
+        ),
+        ("glassformer/extensions/training/library/loop.py", 'tqdm(range(3), unit="step")'),
         ("transformer/runs/step.py", 'StopReason = Literal["end of sentence"]'),
         ("transformer/analysis/rollout.py", 'raise ValueError("There is no layer.")'),
     ],

@@ -2,7 +2,7 @@
 
     python -m tools.calibrate    after a shipped checkpoint was trained again, or a test changed
 
-It takes half a minute. `transformer.doctor.calibrated` reads the file.
+It takes half a minute. `extensions.doctor.library.calibrated` reads the file.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Final
 
 import torch
 
+from glassformer.extensions.doctor.library.calibrated import FILE
+from glassformer.extensions.doctor.library.examination import examine
+from glassformer.extensions.doctor.library.findings import Finding
 from transformer.checkpoint.load import load
-from transformer.doctor.calibrated import FILE
-from transformer.doctor.examination import examine
-from transformer.doctor.findings import Finding
 
 SHIPPED: Final = Path(__file__).resolve().parents[1] / "checkpoints"
 QUOTED: Final = (

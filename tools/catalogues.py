@@ -3,8 +3,8 @@
     python tools/catalogues.py              # after a change of sentences: what `make words` runs
     python tools/catalogues.py --new zh     # begin a language
 
-Writes into words/catalogues/: `messages.pot` (all sentences), each language's `messages.po` (kept by hand; new
-sentences are added, changed ones turn fuzzy) and its `messages.mo` (what the app reads), and `browser.json` (the
+Writes into transformer/i18n/catalogues/: `messages.pot` (all sentences), each language's `messages.po` (kept by hand;
+new sentences are added, changed ones turn fuzzy) and its `messages.mo` (what the app reads), and `browser.json` (the
 templates of the scripts). Paths of the code stand in `messages.pot` alone; line numbers stand nowhere, as they would
 change with every edit. Needs Babel, a development requirement.
 """
@@ -28,10 +28,10 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 ROOT = Path(__file__).resolve().parent.parent
-CATALOGUES = ROOT / "words" / "catalogues"
+CATALOGUES = ROOT / "transformer" / "i18n" / "catalogues"
 PYTHON = ("*.py", "pages/**/*.py", "ui/**/*.py", "charts/**/*.py", "transformer/**/*.py", "glassformer/**/*.py")
-TABLES = "ui/**/*.toml"  # those that say which of their texts are sentences: `words.tables`
-SCRIPTS = "ui/components"
+TABLES = "glassformer/**/*.toml"  # those that say which of their texts are sentences: `transformer.i18n.tables`
+SCRIPTS = "glassformer"
 TEMPLATE, TRANSLATED, COMPILED, BROWSER = "messages.pot", "messages.po", "messages.mo", "browser.json"
 NOTE = "For translators:"
 """A comment that begins so, on the line above a sentence, goes into the catalogues."""
@@ -86,7 +86,7 @@ def said_in_python(text: str) -> Iterator[tuple[str | tuple[str, str], str | Non
 
 
 def said_in_table(text: str) -> Iterator[tuple[str, str | None, list[str]]]:
-    """Each sentence of a file of data, as `words.tables` reads it: its template, its context, its notes."""
+    """Each sentence of a file of data, as `transformer.i18n.tables` reads it: its template, its context, its notes."""
     whole = tomllib.loads(text)
     kinds = whole.pop("sentences", {})
     found: list[tuple[str, Any]] = list(whole.items())
@@ -111,7 +111,7 @@ def said_in_scripts(root: Path = ROOT) -> Iterator[tuple[Path, tuple[str, ...]]]
 
 
 def browser_forms(root: Path = ROOT) -> list[list[str]]:
-    """The templates of the scripts, each once, for `words.browser`."""
+    """The templates of the scripts, each once, for `transformer.i18n.browser`."""
     return [list(forms) for forms in sorted({forms for _, forms in said_in_scripts(root)})]
 
 

@@ -14,17 +14,17 @@ unchanged. Each class is a `ValueError`: the caller gave something that cannot b
 
 `ClauseError` stays inside the library: code that parses bytes says what is wrong, and its caller says where.
 
-An error is raised with a template and its named values, like `words.say`, or with a sentence, which it keeps. A page
-shows the sentence in the reader's language: `error.sentence`. The text of the error, in a traceback or a log, is
-English.
+An error is raised with a template and its named values, like `transformer.i18n.say`, or with a sentence, which it
+keeps. A page shows the sentence in the reader's language: `error.sentence`. The text of the error, in a traceback or
+a log, is English.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, LiteralString
 
-from words import Sentence, say
-from words.sentence import Template
+from transformer.i18n import Sentence, say
+from transformer.i18n.sentence import Template
 
 
 class SaidError(Exception):
@@ -32,7 +32,7 @@ class SaidError(Exception):
 
     Args:
         message: A sentence; or a template, which is then filled with the values.
-        **values: See `words.say`.
+        **values: See `transformer.i18n.say`.
     """
 
     def __init__(self, message: LiteralString | Sentence, /, **values: Any) -> None:
@@ -40,7 +40,7 @@ class SaidError(Exception):
 
     @property
     def sentence(self) -> Sentence:
-        """The message as a sentence; `words.said` translates it."""
+        """The message as a sentence; `transformer.i18n.said` translates it."""
         message: Sentence = self.args[0]
         return message
 

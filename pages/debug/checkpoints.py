@@ -1,15 +1,15 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
+from glassformer.checkpoints import checkpoint_panels, scores
+from glassformer.frame.sidebar import checkpoint_or_maps
+from glassformer.frame.source_box import head
+from glassformer.runs import sources
+from glassformer.runs.open_run import publish
+from glassformer.shared import cover, drawing
+from glassformer.shared.door import st
+from glassformer.state import session
+from transformer.i18n import say
 from transformer.runs.labelled_maps import LabelledMaps
-from ui.checkpoints import checkpoint_panels, scores
-from ui.frame.sidebar import checkpoint_or_maps
-from ui.frame.source_box import head
-from ui.runs import sources
-from ui.runs.open_run import publish
-from ui.shared import cover, drawing
-from ui.shared.door import st
-from ui.state import session
-from words import say
 
 session.begin("checkpoints")
 head(say("Checkpoints"))

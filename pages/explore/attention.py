@@ -2,17 +2,17 @@
 
 from functools import partial
 
+from glassformer.attention import attention_panels
+from glassformer.attention.map_pictures import ATTENTION
+from glassformer.frame.run_page import below
+from glassformer.frame.sidebar import checkpoint_or_maps
+from glassformer.frame.source_box import given_head, of_a_sentence
+from glassformer.runs import loading
+from glassformer.runs.attempt import attempt
+from glassformer.runs.open_maps import open_maps
+from glassformer.shared.door import st
+from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
-from ui.attention import attention_panels
-from ui.attention.map_pictures import ATTENTION
-from ui.frame.run_page import below
-from ui.frame.sidebar import checkpoint_or_maps
-from ui.frame.source_box import given_head, of_a_sentence
-from ui.runs import loading
-from ui.runs.attempt import attempt
-from ui.runs.open_maps import open_maps
-from ui.shared.door import st
-from ui.state import session
 
 session.begin(ATTENTION.path)
 

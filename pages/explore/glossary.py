@@ -1,10 +1,10 @@
 """Glossary: every term that the pages use, in a sentence, with the place where it is seen."""
 
-from ui.frame.sidebar import checkpoint_or_maps
-from ui.frame.source_box import head_without_run
-from ui.glossary import glossary_page
-from ui.state import session
-from words import say
+from glassformer.frame.sidebar import checkpoint_or_maps
+from glassformer.frame.source_box import head_without_run
+from glassformer.glossary import glossary_page
+from glassformer.state import session
+from transformer.i18n import say
 
 session.begin("glossary")
 head_without_run(say("Glossary"))

@@ -1,11 +1,11 @@
 """Inside: the parts of the loaded model, and what the rest of the forward pass did with the sentence."""
 
-from ui.frame.run_page import run_page
-from ui.frame.sentence_stepper import sentence
-from ui.inside import InsideLook, embeddings_panel, fast, ffn, inside_controls, lens, model_panel, stream
-from ui.inside.looked_at import INSIDE, deeper_stack
-from ui.runs.open_run import OpenRun
-from ui.shared import cover
+from glassformer.frame.run_page import run_page
+from glassformer.frame.sentence_stepper import sentence
+from glassformer.inside import InsideLook, embeddings_panel, fast, ffn, inside_controls, lens, model_panel, stream
+from glassformer.inside.looked_at import INSIDE, deeper_stack
+from glassformer.runs.open_run import OpenRun
+from glassformer.shared import cover
 
 DRAW = {
     "model": model_panel.draw,

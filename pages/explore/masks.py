@@ -1,11 +1,11 @@
 """Masks: who may see whom, and why."""
 
-from ui.frame.run_page import run_page
-from ui.masks import mask_panels
-from ui.masks.scene import MASKS
-from ui.runs.open_run import OpenRun
-from ui.shared import cover
-from words import say
+from glassformer.frame.run_page import run_page
+from glassformer.masks import mask_panels
+from glassformer.masks.scene import MASKS
+from glassformer.runs.open_run import OpenRun
+from glassformer.shared import cover
+from transformer.i18n import say
 
 
 def draw(run: OpenRun) -> None:

@@ -1,16 +1,15 @@
 """Positions: what gives the model order."""
 
+from glassformer.frame.sidebar import sidebar
+from glassformer.frame.source_box import of_a_sentence
+from glassformer.positions import position_controls, position_panels
+from glassformer.positions.table_pictures import PAGE
+from glassformer.runs.attempt import attempt
+from glassformer.runs.open_run import open_run
+from glassformer.shared import cover
+from glassformer.shared.door import st
+from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
-from ui.frame.sidebar import sidebar
-from ui.frame.source_box import of_a_sentence
-from ui.positions import position_controls as position_controls
-from ui.positions import position_panels
-from ui.positions.table_pictures import PAGE
-from ui.runs.attempt import attempt
-from ui.runs.open_run import open_run
-from ui.shared import cover
-from ui.shared.door import st
-from ui.state import session
 
 session.begin(PAGE.path)
 

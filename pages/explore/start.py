@@ -1,14 +1,14 @@
 """Start: what this is, the diagram of the loaded model with a sentence running through it, and the ways on."""
 
+from glassformer.frame.sidebar import sidebar
+from glassformer.frame.source_box import head, source_box
+from glassformer.runs.open_run import open_run, publish
+from glassformer.shared import menu, page_style
+from glassformer.shared.door import st
+from glassformer.start import diagram, examples
+from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
-from ui.frame.sidebar import sidebar
-from ui.frame.source_box import head, source_box
-from ui.runs.open_run import open_run, publish
-from ui.shared import menu, page_style
-from ui.shared.door import st
-from ui.start import diagram, examples
-from ui.state import session
-from words import say
+from transformer.i18n import say
 
 session.begin("start")
 

@@ -6,12 +6,12 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-import charts
-from charts.following import follow_steps
+from glassformer import charts
+from glassformer.charts.following import follow_steps
+from glassformer.components.plotly.plotly_view import plotly_view
+from glassformer.components.stepper.stepper import SourceChip, StepperRun, TargetChip, stepper
 from tests.browser import flow_app
 from tests.browser.figures import all_figures
-from ui.components.plotly.plotly_view import plotly_view
-from ui.components.stepper.stepper import SourceChip, StepperRun, TargetChip, stepper
 
 HOSTILE = (
     "<s>", "</s>", "<br>", "<b>x</b>", "&lt;", "&amp;", "$x^2$", "_a_", "`b`", "%{x}", "%{customdata[0]}",

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import BrowserContext, Error, Page, Request, ViewportSize, expect, sync_playwright
 
+from glassformer.components.assets import ensure_static
 from tests.browser.components import APP, CELLS, FIRST_CHART_MS, at_the_beginning, open_figures
 from tests.browser.helpers import BROWSER_FLAGS, PHONE, VIEWPORT, require_browser
 from tests.browser.idle import WATCH, last_events
 from tests.browser.own_folder import write_own_folder
 from tools.serve import ROOT, Server, serve
-from ui.components.assets import ensure_static
 
 HERE = Path(__file__).parent
 # A test that passes does not wait for these; on a machine with other work 5 s, Playwright's own, are soon over.

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-import charts
-from charts.theme import base_layout, literal, ticks
+from glassformer import charts
+from glassformer.charts.theme import base_layout, literal, ticks
 
 HOSTILE = (
     "<s>", "</s>", "<br>", "<b>x</b>", "&lt;", "&#60;", "$x^2$", "%{x}", "<img src=x onerror=window.hacked=1>",

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from glassformer.components.packing import FINE_LEVELS
+from glassformer.extensions.lessons.library.subjects.weights_questions import walk_of
 from transformer.analysis.mask_checks import check_causality, check_padding, record_attention
-from transformer.lessons.subjects.weights_questions import walk_of
-from ui.components.packing import FINE_LEVELS
 
 DIGITS = 7  # the beginning of however many digits a number is written with
 NEAR = 1e-4  # a share of a number: another thread's sums differ in the last bits, and a step of 1/65,535 rounds

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from words import Sentence
+from transformer.i18n import Sentence
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from glassformer.attention.attention_panels import CELL_ROW
+from glassformer.shared import page_style
 from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import address, expect_address, switch
 from tools.serve import Server
-from ui.attention.attention_panels import CELL_ROW
-from ui.shared import page_style
 
 LETTERS = "glasss"  # six letters and the end: maps of seven pieces
 GRID = "overview_encoder"

@@ -3,12 +3,12 @@
 import pytest
 from playwright.sync_api import expect
 
+from glassformer.extensions.corpus.library.tables import Options
 from tests.browser.helpers import comes_to, in_both_windows, open_page, screenshot, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, address, expect_address
 from tests.measured_corpus import measure
 from tools.serve import serve
-from transformer.corpus.tables import Options
 
 LETTERS = ["abc", "cab", "glass", "noon", "letters", "abcdefgh", "backwards", "hello", "reverse", "words", "many"]
 HEADS, LEAST, LINE = ".st-key-corpus_heads", ".st-key-corpus_least", ".st-key-corpus_line"

@@ -3,12 +3,12 @@
 import pytest
 from playwright.sync_api import expect
 
+from glassformer.extensions.corpus.library.tables import Options
 from tests.browser.helpers import in_both_windows, open_page, screenshot, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import SETTLED_MS, address, expect_address
 from tests.measured_corpus import measure
 from tools.serve import serve
-from transformer.corpus.tables import Options
 
 WORDS = ["abc", "cab", "glass", "noon", "letters", "abcdefgh", "backwards", "hello", "reverse", "words", "many"]
 POINTS, HEADS, LINE = ".st-key-corpus_joined", ".st-key-corpus_joined_heads", ".st-key-corpus_line"

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-import charts
+from glassformer import charts
 from tests.browser.components import FIRST_CHART_MS, frame, open_figures, plot
 from tests.browser.figures import ALLOWED, COUNT, ENTROPIES, HOSTILE, REASON, SHARES, WEIGHTS
 from tests.browser.helpers import chart_menu

@@ -1,6 +1,6 @@
 """Lessons walked in a browser with own sentences: what is covered is in nothing that the server sent.
 
-One walk in each language; `tests/pages/test_lesson_walks.py` walks all of them.
+One walk in each language; `tests/extensions/classroom/pages/test_lesson_walks.py` walks all of them.
 """
 
 import re
@@ -9,15 +9,15 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from playwright.sync_api import expect
 
+from glassformer.extensions.lessons.library import Case, lessons, pose
+from glassformer.runs.loading import SHIPPED
+from glassformer.shared.drawing import plain
 from tests.browser.helpers import PHONE, comes_to, menu_link, open_page, screenshot, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.lesson_numbers import covered, sent_of
 from tests.browser.lesson_walks import WALKS, Walk, answer_of
 from transformer import load
-from transformer.lessons import Case, lessons, pose
-from ui.runs.loading import SHIPPED
-from ui.shared.drawing import plain
-from words import say
+from transformer.i18n import say
 
 PANEL = ".st-key-lesson_panel"
 BEGIN, ANSWER = say("Begin"), say("Answer")

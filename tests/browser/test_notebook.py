@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 import transformer
+from glassformer.extensions.saving.notebook import runs
 from tests.browser.test_saved_run import TITLES
 from tests.source_code import ROOT
-from ui.notebook import runs
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import re
 
 from playwright.sync_api import expect
 
+from glassformer.components.assets import PLOTLY_FILE
 from tests.browser.components import CELLS, FIRST_CHART_MS, cell_centre, choose_run, plot
 from tests.browser.helpers import comes_to, open_page, wait_for_idle
 from tests.browser.idle import wait_for_rest
-from ui.components.assets import PLOTLY_FILE
 
 HOSTILE = (
     "<s>", "</s>", "<br>", "<b>x</b>", "&lt;", "&amp;", "$x^2$", "_a_", "`b`", "%{x}", "%{customdata[0]}",

@@ -5,16 +5,16 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from glassformer.extensions.saving.saved_run import saved_run
+from glassformer.runs.loading import SHIPPED, runner
+from glassformer.runs.open_run import seen
+from glassformer.runs.picture import PAGES, declare_all
+from glassformer.state.link import Link
 from tests.browser.helpers import PHONE, chart_menu, turn_to
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import wait_for_charts
-from tests.ui.runs.hostile_run import TEXTS, hostile
+from tests.glassformer.runs.hostile_run import TEXTS, hostile
 from transformer.checkpoint.load import load
-from ui.runs.loading import SHIPPED, runner
-from ui.runs.open_run import seen
-from ui.runs.picture import PAGES, declare_all
-from ui.runs.saved_run import saved_run
-from ui.state.link import Link
 
 TITLES = ".gf-plot .gtitle"
 

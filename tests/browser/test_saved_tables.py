@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from charts.rounding import MOST_EXACT
+from glassformer.charts.rounding import MOST_EXACT
+from glassformer.runs.loading import SHIPPED
 from tests.browser.helpers import chart_menu, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import wait_for_charts
 from transformer.checkpoint.load import load
-from ui.runs.loading import SHIPPED
 
 LONG = "如果明天下雨，我们就待在家里。" * 10
 

@@ -7,10 +7,10 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
+from glassformer.components.assets import ensure_static
 from tests.browser.helpers import comes_to, open_page, wait_for_idle
 from tests.browser.story import wait_for_charts
 from tools.serve import ROOT, serve
-from ui.components.assets import ensure_static
 
 # The rows that a map's marks of the current step stand on.
 _MARKED = """plot => plot._fullLayout.shapes.map(shape => shape.y0 ?? shape.yanchor)"""

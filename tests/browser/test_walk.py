@@ -5,12 +5,12 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from glassformer.attention import one_weight_pictures as pictures
+from glassformer.attention.one_weight import TABLE
 from tests.browser.helpers import comes_to, in_both_windows, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.made_up import NAME
 from tests.browser.story import SETTLED_MS, address, expect_address, wait_for_charts
-from ui.attention import one_weight_pictures as pictures
-from ui.attention.one_weight import TABLE
 
 MAP, PRODUCTS, SCORES, WEIGHTS, VALUES, NORMS, *MAPS = (
     one.key

@@ -15,7 +15,7 @@ from tests.browser.helpers import menu_link, open_page, screenshot
 from tests.browser.idle import wait_for_idle
 from tests.browser.paced import Paced
 from tests.browser.test_room import others_vote, parameters
-from tests.ui.waiting import WAIT
+from tests.glassformer.waiting import WAIT
 
 BAR = ".gf-room-said"
 SLIDER = ".st-key-training_time"

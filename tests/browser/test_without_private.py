@@ -3,11 +3,11 @@
 import pytest
 from playwright.sync_api import expect
 
+from glassformer.server.streamlit_private import PAGE, REPLACED, SCRIPT, UPLOADS
 from tests.browser.helpers import comes_to, menu_link, open_page, wait_for_idle
 from tests.browser.story import browser_step, expect_address
 from tests.browser.test_masks_page import click_cell
 from tools.serve import serve
-from ui.server.streamlit_private import PAGE, REPLACED, SCRIPT, UPLOADS
 
 OFF = {"GLASSFORMER_STREAMLIT_PRIVATE": "off"}
 PAGES = {

@@ -5,10 +5,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from glassformer.extensions.effects.wrong.deck import CARDS
 from tests.browser.helpers import in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import POLL_MS
 from tests.browser.story import expect_address
-from ui.wrong.deck import CARDS
 
 CHARTS_DRAWN = """
 () => { const charts = [...document.querySelectorAll(".gf-chart")];

@@ -7,9 +7,10 @@ import pytest
 import yaml
 from streamlit import config
 
+from glassformer.extensions.replicas import health, logs, metrics
+from glassformer.server import replicas, switch
 from tests.deploy.by_hand import PROXY, configuration, needed
 from tools.serve import ROOT
-from ui.server import health, logs, metrics, replicas, switch
 
 COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))
 CONTAINER = (ROOT / "Containerfile").read_text(encoding="utf-8")

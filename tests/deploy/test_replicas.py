@@ -17,13 +17,13 @@ import pytest
 from benchmarks.handing_in import Visitor
 from benchmarks.raw_client import RawClient
 from glassformer.extensions.replicas.room_store import chosen
+from glassformer.extensions.rooms.server.public import Question
+from glassformer.extensions.rooms.server.registry import Registry
+from glassformer.extensions.rooms.server.room import Room
 from tests.deploy.by_hand import configuration, needed
-from tests.ui.server.redis_server import RedisServer
-from tests.ui.waiting import until
+from tests.glassformer.server.redis_server import RedisServer
+from tests.glassformer.waiting import until
 from tools.serve import HOST, ROOT, free_port, serve
-from ui.server.public import Question
-from ui.server.registry import Registry
-from ui.server.room import Room
 
 DRAIN_SECONDS = 5.0
 SENTENCE = "gfedcba"

@@ -10,11 +10,11 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from glassformer.runs import loading
 from tests.transformer.one_stack import ALONE, alone
-from ui.runs import loading
 
 ROOT = Path(__file__).parents[2]
-ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|\u2060")  # as `ui.shared.drawing.plain` makes it
+ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|\u2060")  # as `glassformer.shared.drawing.plain` makes it
 MAIN = ROOT / "main.py"
 PAGES = {
     path.stem: path

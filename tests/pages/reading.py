@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
+from glassformer.components.stepper.stepper import rest_key
+from glassformer.extensions.training.training_time import SLIDER
+from glassformer.runs import loading
+from glassformer.state import session
+from glassformer.state.view import MAIN, Slot, View
+from glassformer.step.piece_choice import FORCE_CHOICE
 from tests.pages.conftest import check
 from transformer.checkpoint.load import Checkpoint
-from ui.components.stepper.stepper import rest_key
-from ui.frame.training_time import SLIDER
-from ui.runs import loading
-from ui.state import session
-from ui.state.view import MAIN, Slot, View
-from ui.step.piece_choice import FORCE_CHOICE
 
 
 def payload(test: AppTest, key: str) -> dict[str, Any]:

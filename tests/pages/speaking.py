@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 
 from tests.pseudo_language import texts_of_figure
-from words import languages, name_of
+from transformer.i18n import languages, name_of
 
 # Fields of Streamlit's messages that people read.
 _SEEN = {"body", "caption", "captions", "header", "help", "label", "options", "placeholder", "text", "title", "name"}

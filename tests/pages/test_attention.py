@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1.element_tree import Block
 
-import charts
+from glassformer import charts
+from glassformer.attention import attention_panels, flow, one_weight
+from glassformer.runs import loading
+from glassformer.runs.sides import KIND_NAMES
+from glassformer.shared import choices
+from glassformer.state import session
 from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import (
     address,
@@ -22,11 +27,6 @@ from tests.pages.reading import (
 )
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
-from ui.attention import attention_panels, flow, one_weight
-from ui.runs import loading
-from ui.runs.sides import KIND_NAMES
-from ui.shared import choices
-from ui.state import session
 
 GRIDS = {kind: f"overview_{kind}" for kind in ("encoder", "decoder", "cross")}
 

@@ -5,11 +5,11 @@ import shutil
 
 import pytest
 
+from glassformer.extensions.importers.library.huggingface.families import FAMILIES
+from glassformer.runs import loading
+from glassformer.state import session
 from tests.pages.conftest import CHECKPOINTS, MAIN
 from tests.pages.reading import opened
-from transformer.importers.huggingface.families import FAMILIES
-from ui.runs import loading
-from ui.state import session
 
 
 @pytest.fixture

@@ -3,17 +3,17 @@
 import pytest
 import torch
 
+from glassformer.inside import embeddings_panel as pieces
+from glassformer.inside import model_panel
+from glassformer.positions import position_controls
+from glassformer.runs import loading
+from glassformer.state import session
 from tests.pages.conftest import ATTENTION, CHECKPOINTS, INSIDE, MASKS, POSITIONS, ROOT, STEP, check
 from tests.pages.reading import address, payload, sentences, view
 from transformer.checkpoint.save import Parts, save
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
-from ui.inside import embeddings_panel as pieces
-from ui.inside import model_panel
-from ui.positions import position_controls
-from ui.runs import loading
-from ui.state import session
 
 PAGES = {name: ROOT / "pages" / "explore" / f"{name}.py" for name in ("inside", "masks", "positions", "attention")}
 OF_A_SENTENCE = (POSITIONS, MASKS, CHECKPOINTS, ATTENTION, INSIDE, ROOT / "pages" / "explore" / "start.py", STEP)

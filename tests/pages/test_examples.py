@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from glassformer.frame import source_box
+from glassformer.frame.source_box import EXAMPLE_CHARACTERS
+from glassformer.runs import loading
+from glassformer.state import session
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import run_of
-from ui.frame import source_box
-from ui.frame.source_box import EXAMPLE_CHARACTERS
-from ui.runs import loading
-from ui.state import session
 
 MANY = [f"ba lo {'mi ' * n}ta" for n in range(7)]
 

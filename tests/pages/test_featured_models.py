@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 import pytest
 
+from glassformer.runs import loading
 from tests.pages.conftest import CHECKPOINTS, ROOT, STEP
 from tests.pages.reading import figure, numbers, opened, told
 from tests.transformer.featured import FEATURED, featured
-from ui.runs import loading
 
 text = partial(told, kinds=("markdown", "caption", "info", "warning"))
 

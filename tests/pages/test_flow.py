@@ -5,16 +5,16 @@ import base64
 import numpy as np
 import pytest
 
+from glassformer.attention import flow as flow_panels
+from glassformer.attention.flow_pictures import FLOW
+from glassformer.components.flow.flow_data import Choice
+from tests.glassformer.unpacking import numbers_of
 from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, go_to, payload, view
-from tests.ui.unpacking import numbers_of
 from transformer.checkpoint.load import load
 from transformer.runs.query import Query
 from transformer.runs.running import run
 from transformer.runs.trace import Trace
-from ui.attention import flow as flow_panels
-from ui.attention.flow_pictures import FLOW
-from ui.components.flow.flow_data import Choice
 
 CHINESE = "我喜欢喝咖啡。"
 FRENCH = "The extraordinary woman is reading."

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from glassformer.forcing import ForcingLook, forcing_panels, forcing_pictures
+from glassformer.runs import loading
+from glassformer.shared.saving import Origin, saved
+from glassformer.state import session
 from tests.pages.conftest import FORCING, check
 from tests.pages.reading import address, figure, keys_of, numbers, opened, view
 from tests.transformer.featured import filling
 from transformer import ZeroHead, score
-from ui.forcing import ForcingLook, forcing_panels, forcing_pictures
-from ui.runs import loading
-from ui.shared.saving import Origin, saved
-from ui.state import session
 
 CHARTS = tuple(forcing_pictures.JUDGED.pictures)
 

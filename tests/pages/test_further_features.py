@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from glassformer.runs import loading
+from glassformer.step import step_pictures
 from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.reading import charts_of, figure, opened, payload, told_or_noted
 from tests.transformer.one_stack import alone
-from ui.runs import loading
-from ui.step import step_pictures
 
 EXPLORE = ROOT / "pages" / "explore"
 INSIDE, MASKS, ATTENTION = EXPLORE / "inside.py", EXPLORE / "masks.py", EXPLORE / "attention.py"

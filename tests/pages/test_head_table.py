@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.attention import AttentionLook, head_table, head_table_pictures
+from glassformer.attention.head_table import CSV, MEASURE, OPEN_BY_MEASURE
+from glassformer.runs import loading
+from glassformer.server.work import BusyError, Runner
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import figure, go_to, numbers, opened, payload, sentences, view
 from transformer.analysis.head_statistics import measure_by_layer
 from transformer.model.taps import Recorder, tap_of
-from ui.attention import AttentionLook, head_table, head_table_pictures
-from ui.attention.head_table import CSV, MEASURE, OPEN_BY_MEASURE
-from ui.runs import loading
-from ui.server.work import BusyError, Runner
 
 ATTENTION = STEP.parent / "attention.py"
 SOURCE = "abcdef"

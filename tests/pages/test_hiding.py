@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from glassformer.runs import loading
+from glassformer.state import session
+from glassformer.step import StepLook, hiding
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
@@ -10,9 +13,6 @@ from tests.pseudo_language import words_of
 from tests.transformer.featured import filling
 from tests.transformer.one_stack import alone
 from transformer.analysis.hidden_pieces import hide, mask_id
-from ui.runs import loading
-from ui.state import session
-from ui.step import StepLook, hiding
 
 TEXT = "the quick fox"
 

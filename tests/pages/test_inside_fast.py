@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from glassformer.inside import InsideLook, fast
+from glassformer.runs import loading, measured
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, opened, payload, told, view
 from transformer.runs.replay import replay
 from transformer.trying.gains import Gains
-from ui.inside import InsideLook, fast
-from ui.runs import loading, measured
 
 CHARTS = {"tile_scores", "tile_output", "cache_blocks", "cache_places"}
 

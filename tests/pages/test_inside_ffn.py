@@ -8,6 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.inside import ffn as ffn_panels
+from glassformer.inside import ffn_pictures
+from glassformer.runs import loading
+from glassformer.state import session
 from tests.pages.conftest import INSIDE, ROOT, check
 from tests.pages.reading import (
     address,
@@ -25,10 +29,6 @@ from tests.pages.reading import (
 from transformer.checkpoint.save import Parts, save
 from transformer.model.transformer import Transformer
 from transformer.runs.replay import replay
-from ui.inside import ffn as ffn_panels
-from ui.inside import ffn_pictures
-from ui.runs import loading
-from ui.state import session
 
 CHARTS = {"ffn_shares", "ffn_histogram", "ffn_active", "ffn_tokens", "ffn_map"}
 STACKS = {"source": "encoder", "target": "decoder"}

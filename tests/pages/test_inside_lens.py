@@ -5,6 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from glassformer.inside import lens_pictures
+from glassformer.runs import loading
+from glassformer.state import session
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import (
     address,
@@ -21,9 +24,6 @@ from tests.pages.reading import (
     type_source,
 )
 from transformer.runs.replay import replay
-from ui.inside import lens_pictures
-from ui.runs import loading
-from ui.state import session
 
 
 @pytest.fixture

@@ -10,18 +10,27 @@ import numpy as np
 import pytest
 import torch
 
-import charts
+from glassformer import charts
+from glassformer.inside import blocks as model_blocks
+from glassformer.inside import model_panel as inside_model_panels
+from glassformer.inside import model_pictures
+from glassformer.inside import shapes as shape_panels
+from glassformer.inside.blocks import (
+    blocks_of,
+    contents,
+    destination,
+    each_layer,
+    few_layers,
+    one_layer,
+    sized,
+    stacks,
+)
+from glassformer.inside.features import in_words
+from glassformer.runs import loading
 from tests.pages.conftest import INSIDE, ROOT, check
 from tests.pages.reading import address, figure, numbers, opened, sentences, told, view
 from tests.transformer.tiny import tiny_model
 from transformer.runs.replay import replay
-from ui.inside import blocks as model_blocks
-from ui.inside import model_panel as inside_model_panels
-from ui.inside import model_pictures
-from ui.inside import shapes as shape_panels
-from ui.inside.blocks import blocks_of, contents, destination, each_layer, few_layers, one_layer, sized, stacks
-from ui.inside.features import in_words
-from ui.runs import loading
 
 SENTENCE = {"zh-en": "我喜欢喝咖啡。", "en-fr": "The house is small.", "reverse": "abcdef"}
 

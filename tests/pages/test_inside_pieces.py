@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
+from glassformer.inside import embeddings_panel, pieces_pictures
+from glassformer.inside.embeddings_panel import find
+from glassformer.runs import loading
+from glassformer.state import session
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, figure, go_to, numbers, opened, payload, sentences, told
-from ui.inside import embeddings_panel, pieces_pictures
-from ui.inside.embeddings_panel import find
-from ui.runs import loading
-from ui.state import session
 
 
 @pytest.fixture

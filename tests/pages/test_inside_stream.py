@@ -5,12 +5,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from glassformer.inside import stream_pictures
+from glassformer.runs import loading
+from glassformer.state import session
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, charts_of, figure, go_to, numbers, opened, payload, step, told, type_source
 from transformer.runs.replay import replay
-from ui.inside import stream_pictures
-from ui.runs import loading
-from ui.state import session
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ import json
 import numpy as np
 import pytest
 
+from glassformer.attention.flow_pictures import FLOW
+from glassformer.runs import loading
+from glassformer.state import session
+from glassformer.step import step_pictures
 from tests.pages.conftest import ROOT, STEP
 from tests.pages.reading import figure, opened, payload, told_or_noted
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of
 from tests.transformer.featured import featured
-from ui.attention.flow_pictures import FLOW
-from ui.runs import loading
-from ui.state import session
-from ui.step import step_pictures
 
 ATTENTION, INSIDE = (ROOT / "pages" / "explore" / f"{page}.py" for page in ("attention", "inside"))
 GRID = "overview_decoder"

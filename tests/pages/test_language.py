@@ -5,10 +5,10 @@ import re
 
 import pytest
 
+from glassformer.frame import visitor
+from glassformer.state import language, session
 from tests.pages.conftest import CHECKPOINTS, MAIN, ROOT, STEP, check
 from tests.pages.reading import address, payload, run_of, type_source
-from ui.frame import visitor
-from ui.state import language, session
 
 
 @pytest.fixture

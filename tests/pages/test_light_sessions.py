@@ -8,9 +8,9 @@ from weakref import WeakSet
 import pytest
 import streamlit as st
 
+from glassformer.server.jobs import Job
 from tests.pages.conftest import ROOT
 from transformer.runs.trace import Trace
-from ui.server.jobs import Job
 
 HEAD = {"layer": 2, "head": 2}
 VIEWS = [

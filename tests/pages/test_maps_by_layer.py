@@ -2,9 +2,9 @@
 
 import pytest
 
+from glassformer.runs import loading
 from tests.pages.reading import figure
 from tests.pages.test_attention import ATTENTION
-from ui.runs import loading
 
 
 @pytest.fixture

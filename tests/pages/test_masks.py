@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.masks.mask_panels import IN_NUMBERS
+from glassformer.state import session
 from tests.pages.conftest import MASKS, ROOT, check
 from tests.pages.reading import address, everything, figure, numbers, sentences, told
 from transformer.checkpoint.load import load
 from transformer.runs.running import run_batch
-from ui.masks.mask_panels import IN_NUMBERS
-from ui.state import session
 
 OWN = {"zh-en": "我喜欢喝咖啡。", "en-fr": "I like coffee.", "reverse": "glass"}
 WITH = {"zh-en": ("我不知道她为什么生气。",), "en-fr": ("Can you help me with this?",), "reverse": ("transformer",)}

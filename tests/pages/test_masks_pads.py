@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ui.masks.scene import default_cell
+from glassformer.masks.scene import default_cell
 
 TRIL = np.tril(np.ones((4, 4), bool))
 PADDED = TRIL & (np.arange(4) < 3)

@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 
+from glassformer.runs import loading
 from tests.pages.conftest import ROOT, STEP
 from tests.transformer.spoiling import weights_with
-from ui.runs import loading
 
 PAGES = ROOT / "pages" / "explore"
 POSITIONS = PAGES / "positions.py"

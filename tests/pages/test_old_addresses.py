@@ -12,10 +12,10 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
+from glassformer.state.link import read_link, write_link
+from glassformer.state.view import parameters
 from tests.pages.conftest import PAGES
 from tests.pages.reading import keys_of
-from ui.state.link import read_link, write_link
-from ui.state.view import parameters
 
 RENUMBERED = "3: e"  # was "2: e": the Positions page counted tokens from 0, while its address said 3
 OLD = json.loads(Path(__file__).with_name("old_addresses.json").read_text(encoding="utf-8"))

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.attention import one_weight
+from glassformer.attention.flow_pictures import FLOW
+from glassformer.runs import loading
 from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import everything, figure, go_to, numbers, opened, payload, sentences, told_or_noted
 from tests.pages.test_flow import sent
 from tests.transformer.one_stack import alone
 from transformer.model.taps import Recorder, tap_of
-from ui.attention import one_weight
-from ui.attention.flow_pictures import FLOW
-from ui.runs import loading
 
 STACKS = ["decoder", "encoder"]
 TEXT = "ba lo mi"

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from glassformer.inside import embeddings_panel, ffn, lens_pictures, stream_pictures
+from glassformer.runs import loading
+from glassformer.state import session
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import address, charts_of, figure, go_to, numbers, opened, sentences, step, told, view
 from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.stream import measure, sites
 from transformer.runs.replay import replay
-from ui.inside import embeddings_panel, ffn, lens_pictures, stream_pictures
-from ui.runs import loading
-from ui.state import session
 
 SOURCE = "ba lo mi"
 STACKS = ["decoder", "encoder"]

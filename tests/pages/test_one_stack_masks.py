@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from glassformer.masks import mask_pictures
+from glassformer.positions import sentence_panel
+from glassformer.runs import loading
 from tests.pages.conftest import ROOT
 from tests.pages.reading import address, everything, figure, numbers, payload, sentences, told_or_noted
 from transformer.runs.replay import replay
 from transformer.runs.running import run_batch
-from ui.masks import mask_pictures
-from ui.positions import sentence_panel
-from ui.runs import loading
 
 POSITIONS, MASKS = (ROOT / "pages" / "explore" / f"{page}.py" for page in ("positions", "masks"))
 SOURCE, OTHER = "ba lo mi", "lo"

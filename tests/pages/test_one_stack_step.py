@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from glassformer.runs import loading
+from glassformer.state import session
+from glassformer.step import step_pictures
+from tests.glassformer.unpacking import numbers_of
 from tests.pages.conftest import CHECKPOINTS, ROOT, STEP
 from tests.pages.reading import figure, numbers, opened, payload, run_of, sentences, step
-from tests.ui.unpacking import numbers_of
-from ui.runs import loading
-from ui.state import session
-from ui.step import step_pictures
 
 EXPLORE = ROOT / "pages" / "explore"
 PROMPT = "ba lo mi"

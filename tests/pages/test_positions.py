@@ -6,6 +6,10 @@ import math
 import numpy as np
 import pytest
 
+from glassformer.positions import PositionsLook, position_controls, sentence_panel, table_pictures
+from glassformer.positions.table_pictures import PAGE, spread, spread_shifts
+from glassformer.runs import loading
+from glassformer.shared.numbers import digits, short
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import (
     address,
@@ -22,10 +26,6 @@ from tests.pages.reading import (
     type_source,
     view,
 )
-from ui.positions import PositionsLook, position_controls, sentence_panel, table_pictures
-from ui.positions.table_pictures import PAGE, spread, spread_shifts
-from ui.runs import loading
-from ui.shared.numbers import digits, short
 
 
 @pytest.fixture

@@ -10,6 +10,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from glassformer.extensions.effects.effects_look import Mistake
+from glassformer.extensions.effects.wrong import mistake_runs
+from glassformer.extensions.effects.wrong.card import Side
+from glassformer.extensions.effects.wrong.deck import CARDS
+from glassformer.extensions.effects.wrong.mistake_panels import output
+from glassformer.extensions.importers.library.foreign import SUFFIXES
+from glassformer.extensions.importers.library.huggingface.families import FAMILIES
+from glassformer.extensions.maps.card import ARRAYS
+from glassformer.runs import loading
+from glassformer.search import SearchLook
 from tests.pages.conftest import (
     CHECKPOINTS,
     COMPARE,
@@ -28,18 +37,9 @@ from tests.pages.conftest import (
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.analysis.draws import draws
-from transformer.checkpoint.foreign import SUFFIXES
-from transformer.importers.huggingface.families import FAMILIES
+from transformer.i18n import languages, name_of
 from transformer.runs.query import Beam, Sampling
 from transformer.runs.running import run
-from ui.checkpoints.openable import ARRAYS
-from ui.runs import loading
-from ui.search import SearchLook
-from ui.wrong import mistake_runs
-from ui.wrong.card import Side
-from ui.wrong.deck import CARDS
-from ui.wrong.mistake_panels import output
-from words import languages, name_of
 
 EXPLORE = ROOT / "pages" / "explore"
 MISTAKES = get_args(Mistake)
@@ -245,9 +245,9 @@ def page():
     import pandas as pd
     import streamlit
 
-    from ui.shared import drawing
-    from ui.shared.door import frame, st
-    from words import joined, say, say_n
+    from glassformer.shared import drawing
+    from glassformer.shared.door import frame, st
+    from transformer.i18n import joined, say, say_n
 
     out = streamlit if st.session_state.get("bare") else st
     out.title(say("The page"))

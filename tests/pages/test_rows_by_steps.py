@@ -2,13 +2,13 @@
 
 import pytest
 
-import charts
+from glassformer import charts
+from glassformer.extensions.what_if.compare import map_difference
+from glassformer.state.view import SECOND
 from tests.pages.conftest import ATTENTION, COMPARE
 from tests.pages.reading import figure, opened, payload, sentences
 from transformer.runs.interventions import parse
 from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS
-from ui.compare import map_difference
-from ui.state.view import SECOND
 
 CHANGES = ("causal-off", "causal-peek", "causal-transposed", "twice-decoder.0", "fill-all.m1", "rank-all.2")
 UNTOUCHED = ("", "zero-decoder.1.1")

@@ -2,6 +2,9 @@
 
 import pytest
 
+from glassformer.extensions.drafts.page import draft_pictures, drafting
+from glassformer.runs import loading
+from glassformer.search import SearchLook, draws, sampling, search_panels, search_pictures
 from tests.pages.conftest import SEARCH, check
 from tests.pages.reading import (
     address,
@@ -19,8 +22,6 @@ from tests.pages.reading import (
 from transformer.analysis.draws import draws as drawn_by_hand
 from transformer.analysis.draws import outcomes
 from transformer.runs.query import Beam, Sampling
-from ui.runs import loading
-from ui.search import SearchLook, draft_pictures, drafting, draws, sampling, search_panels, search_pictures
 
 BEAM = {"how": "beam", "beam": 3}
 

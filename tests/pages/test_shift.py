@@ -2,9 +2,9 @@
 
 import pytest
 
+from glassformer.positions import table_pictures
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import address, figure, sentences
-from ui.positions import table_pictures
 
 
 @pytest.fixture

@@ -3,14 +3,14 @@
 import pytest
 from safetensors.torch import save_file
 
+from glassformer.runs import loading
+from glassformer.state.answers import write
+from tests.extensions.importers.library.test_stand_ins import CASES
+from tests.extensions.importers.library.tutorial_encoders import Block, Blocks, Least
+from tests.extensions.importers.library.tutorial_models import at_random
 from tests.pages.conftest import ATTENTION, CHECKPOINTS, DOCTOR, INSIDE
 from tests.pages.reading import told
-from tests.transformer.importers.test_stand_ins import CASES
-from tests.transformer.importers.tutorial_encoders import Block, Blocks, Least
-from tests.transformer.importers.tutorial_models import at_random
 from transformer.analysis.stand_ins import MAP, PROJECTION, SAID, TABLE
-from ui.runs import loading
-from ui.state.answers import write
 
 ABSENT = {Least: (PROJECTION, MAP), Block: (TABLE,), Blocks: ()}
 

@@ -8,18 +8,19 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
+from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.extensions.rooms.server.room import Room
+from glassformer.frame.offer import OFFER, UNDO
+from glassformer.runs import loading
+from glassformer.start.lanes import lanes
+from glassformer.state import session
+from glassformer.state.link import Link
+from glassformer.state.view import View
 from tests.pages.conftest import MAIN, PAGES, check
 from tests.pages.reading import address, opened, type_source, view
+from transformer.i18n.numbers import hundredths
 from transformer.model.anatomy import anatomy
-from ui.frame.offer import OFFER, UNDO
-from ui.runs import loading
-from ui.server.registry import ROOMS
-from ui.server.room import Room
-from ui.start.lanes import lanes
-from ui.state import in_room, session
-from ui.state.link import Link
-from ui.state.view import View
-from words.numbers import hundredths
 
 
 def links(test):

@@ -3,6 +3,12 @@
 import numpy as np
 import pytest
 
+from glassformer.frame.source_box import EXAMPLES
+from glassformer.runs import loading
+from glassformer.state import session
+from glassformer.step import step_pictures
+from glassformer.step.piece_choice import FORCE_CHOICE, FORCE_OFFER, FORCE_PLACE
+from tests.glassformer.unpacking import numbers_of
 from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.reading import (
     address,
@@ -18,13 +24,7 @@ from tests.pages.reading import (
     step,
     type_source,
 )
-from tests.ui.unpacking import numbers_of
 from transformer.checkpoint.card import Card
-from ui.frame.source_box import EXAMPLES
-from ui.runs import loading
-from ui.state import session
-from ui.step import step_pictures
-from ui.step.piece_choice import FORCE_CHOICE, FORCE_OFFER, FORCE_PLACE
 
 MARKUP = "<img src=x onerror=alert(1)>"
 

@@ -2,6 +2,9 @@
 
 import pytest
 
+from glassformer.runs import loading
+from glassformer.state import session
+from glassformer.step import piece_choice, step_pictures
 from tests.pages.conftest import PAGES, STEP, check
 from tests.pages.reading import (
     address,
@@ -20,9 +23,6 @@ from tests.pages.reading import (
     step,
     type_source,
 )
-from ui.runs import loading
-from ui.state import session
-from ui.step import piece_choice, step_pictures
 
 MARKUP = "<img src=x onerror=alert(1)>"
 

@@ -8,12 +8,12 @@ from functools import partial
 
 import pytest
 
+from glassformer.runs import loading
+from glassformer.runs.declared import PAGES
+from glassformer.state.link import Link, write_link
+from glassformer.state.view import View
 from tests.pages.conftest import PAGES as SCRIPTS
 from tests.transformer.featured import featured
-from ui.runs import loading
-from ui.state.link import Link, write_link
-from ui.state.view import View
-from ui.teaching.declared import PAGES
 
 OTHERS = {"corpus", "doctor"}  # which show no run
 PARTS = [

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.attention import one_weight
+from glassformer.shared.choices import NONE
+from glassformer.state.click import Click, place_of
 from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, figure, go_to, numbers, told, view
 from transformer.analysis.worth_seeing import worth_seeing
@@ -15,9 +18,6 @@ from transformer.checkpoint.load import load
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs import replay as replay_module
 from transformer.runs.running import run
-from ui.attention import one_weight
-from ui.shared.choices import NONE
-from ui.state.click import Click, place_of
 
 text = partial(told, kinds=("markdown",))
 

@@ -10,7 +10,7 @@ from babel.messages.pofile import read_po
 from tests.bare_sentences import placeholders
 from tools import catalogues
 from tools.catalogues import CATALOGUES, COMPILED, browser_forms, collected, compiled, read
-from words import languages
+from transformer.i18n import languages
 
 STALE = "run `make words` and commit what it writes"
 

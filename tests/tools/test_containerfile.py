@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from glassformer.runs import loading
 from tools.serve import ROOT
-from ui.runs import loading
 
 LINES = re.sub(r"\\\n", " ", (ROOT / "Containerfile").read_text(encoding="utf-8")).splitlines()
 

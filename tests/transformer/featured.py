@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.one_stack import ALONE
 from tests.transformer.text import foreign
@@ -13,7 +14,6 @@ from transformer.model.features import Rotary
 from transformer.text.options import Options
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.vocabularies import Vocabularies
-from transformer.training.vocabulary import learn_vocabulary
 
 FEATURED: dict[str, dict[str, Any]] = {
     "halves": {"sinusoid_layout": "halves", "norm": "post", "final_norm": False},

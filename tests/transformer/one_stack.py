@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_model
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.save import Parts, save
 from transformer.text.tokenizer import Tokenizer
-from transformer.training.vocabulary import learn_vocabulary
 
 ALONE: dict[str, dict[str, Any]] = {
     "decoder": {"n_encoder_layers": 0, "append_source_eos": False, "prepend_source_bos": True, "n_kv_heads": 1},

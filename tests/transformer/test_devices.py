@@ -13,31 +13,32 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.corpus.library.measuring import measure
+from glassformer.extensions.corpus.library.tables import Line, Options
+from glassformer.extensions.doctor.analysis import parameters
+from glassformer.extensions.doctor.analysis.spectra import spectrum
+from glassformer.extensions.doctor.library.examination import examine
+from glassformer.extensions.effects.attribution import gradients
+from glassformer.extensions.effects.attribution.asked import ask_each
+from glassformer.extensions.effects.attribution.hiding import hiding
+from glassformer.extensions.effects.attribution.logit import contributions
+from glassformer.extensions.effects.attribution.weighed import weigh
+from glassformer.extensions.what_if.analysis.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import KINDS
+from tests.extensions.what_if.interventions.of_kinds import example
 from tests.transformer.featured import FEATURED, featured, filling
-from tests.transformer.runs.interventions.of_kinds import example
 from tests.transformer.stand_in import DEVICE
 from transformer import Beam, Sampling
 from transformer.__main__ import main
-from transformer.analysis import distance_bias, mask_checks, neurons, one_weight, parameters, position_study, stream
+from transformer.analysis import distance_bias, mask_checks, neurons, one_weight, position_study, stream
 from transformer.analysis.at_once import read_at_once
-from transformer.analysis.attribution import gradients
-from transformer.analysis.attribution.asked import ask_each
-from transformer.analysis.attribution.hiding import hiding
-from transformer.analysis.attribution.logit import contributions
-from transformer.analysis.attribution.weighed import weigh
-from transformer.analysis.head_effects import head_effects
 from transformer.analysis.head_norms import output_projections
 from transformer.analysis.hidden_pieces import hide
 from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.progress import whole
-from transformer.analysis.spectra import spectrum
 from transformer.checkpoint import room
 from transformer.checkpoint.device import device_of
 from transformer.checkpoint.load import load
-from transformer.corpus.measuring import measure
-from transformer.corpus.tables import Line, Options
-from transformer.doctor.examination import examine
 from transformer.errors import CheckpointError, QueryError
 from transformer.runs.by_layer import each_layer
 from transformer.runs.replay import replay

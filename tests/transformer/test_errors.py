@@ -13,7 +13,7 @@ from transformer.errors import (
     TokenizerError,
     shown,
 )
-from words import PSEUDO, Sentence, said, say
+from transformer.i18n import PSEUDO, Sentence, said, say
 
 
 @pytest.mark.parametrize("kind", [GlassformerError, CheckpointError, TokenizerError, QueryError, DataError])

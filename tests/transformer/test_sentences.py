@@ -13,10 +13,10 @@ from transformer.checkpoint.curve import read_curve
 from transformer.checkpoint.listing import listing
 from transformer.checkpoint.load import read_config
 from transformer.errors import ClauseError, GlassformerError
+from transformer.i18n import ENGLISH, PSEUDO, Sentence, said
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions import parse
 from transformer.text import sentencepiece_check
-from words import ENGLISH, PSEUDO, Sentence, said
 
 SOURCE = "請問 🦊 ba"  # converted, and unknown
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
+from glassformer.extensions.training.library import keeping
+from glassformer.extensions.training.library.run import Job, train
+from glassformer.extensions.training.library.settings import TrainSettings
+from glassformer.extensions.training.library.state import START, paths
+from glassformer.extensions.training.library.tasks import write_reverse
 from tests.transformer.tiny import tiny_config
-from transformer.training import keeping
-from transformer.training.run import Job, train
-from transformer.training.settings import TrainSettings
-from transformer.training.state import START, paths
-from transformer.training.tasks import write_reverse
 
 SETTINGS = TrainSettings(epochs=2, batch_tokens=200, peak_rate=0.01, warmup=5, precision="fp32")
 

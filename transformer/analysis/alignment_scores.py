@@ -34,13 +34,13 @@ from transformer.analysis.spacing import SPACINGS, Spacing
 from transformer.analysis.words import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError
+from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 from transformer.model.taps import NO_TAP
 from transformer.runs import recording
 from transformer.runs.reading import padded
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
-from words import joined, say
 
 BATCH_SENTENCES = 16
 ROWS = ("predicts", "reads")

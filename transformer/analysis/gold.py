@@ -11,7 +11,7 @@ from pathlib import Path
 from transformer.analysis.alignment import Links, parse_links
 from transformer.errors import ClauseError, DataError, within
 from transformer.files import texts
-from words import Sentence, say, say_n
+from transformer.i18n import Sentence, say, say_n
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from transformer.errors import ClauseError, DataError, QueryError, within
 from transformer.files import texts
+from transformer.i18n import Sentence, say, say_n
 from transformer.runs.query import MAX_SOURCE_CHARACTERS, check_source
-from words import Sentence, say, say_n
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from typing import Literal
 import numpy as np
 
 from transformer.errors import QueryError
+from transformer.i18n import say
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.scores import Scoring
 from transformer.model.transformer import Transformer
-from words import say
 
 RECORDED = ("queries", "keys", "scores", "weights", "values", "heads", "output", "mask")
 

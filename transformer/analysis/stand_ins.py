@@ -1,8 +1,8 @@
 """The tensors of a model that stand in for parts which the model does not have, and so count for nothing.
 
 The smallest models of articles leave parts out: an import puts matrices there that change nothing (see
-`transformer.importers.reshapes`). They are known by their values: an output projection or a second linear map that is
-exactly the identity, a table of embeddings that holds the unit vectors.
+`extensions.importers.library.reshapes`). They are known by their values: an output projection or a second linear map
+that is exactly the identity, a table of embeddings that holds the unit vectors.
 """
 
 from weakref import WeakKeyDictionary
@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from transformer.i18n import Sentence, say
 from transformer.model.transformer import Transformer
-from words import Sentence, say
 
 PROJECTION, MAP, TABLE = ".out_proj.weight", ".ffn.down_proj.weight", "src_table"
 SAID: dict[str, Sentence] = {

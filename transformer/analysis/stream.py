@@ -17,11 +17,11 @@ from typing import Literal
 import numpy as np
 import torch
 
+from transformer.i18n import say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.norms import Norm
 from transformer.model.transformer import Transformer
-from words import say
 
 Part = Literal["embedding", "self_attn", "cross_attn", "ffn", "final"]
 

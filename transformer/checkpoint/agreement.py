@@ -12,9 +12,9 @@ import torch
 
 from transformer.errors import CheckpointError, shown
 from transformer.files import tensorfile
+from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from words import Sentence, joined, say, say_n
 
 Shapes = Mapping[str, tuple[int, ...]]
 

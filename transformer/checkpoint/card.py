@@ -11,7 +11,7 @@ from typing import Any
 
 from transformer.errors import ClauseError, shown
 from transformer.files import strictjson
-from words import ENGLISH, in_languages, say
+from transformer.i18n import ENGLISH, in_languages, say
 
 MAX_BYTES = 200_000  # those of models here have 4,000
 MAX_TEXT = 4_000  # characters of one text

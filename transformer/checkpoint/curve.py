@@ -1,7 +1,7 @@
 """The learning curve of a checkpoint: its `training.csv`, one row per epoch.
 
-Columns (see `transformer.training.epoch_rows.Row`): epoch, step (optimizer steps so far), loss and dev_loss (nats per
-target piece), dev_bleu and dev_chrf (0 to 100), dev_exact (share of outputs equal to their reference, 0 to 1; or in
+Columns (see `extensions.training.library.epoch_rows.Row`): epoch, step (optimizer steps so far), loss and dev_loss
+(nats per target piece), dev_bleu and dev_chrf (0 to 100), dev_exact (share of outputs equal to their reference, 0 to 1; or in
 an encoder-only model, whose BLEU and chrF say nothing, of hidden pieces guessed right), learning_rate, tokens (target
 pieces so far), seconds (so far). Older files lack some of them.
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from transformer.checkpoint.save import CURVE
 from transformer.errors import ClauseError, shown, within
 from transformer.files.files import FolderFiles
-from words import say, say_n
+from transformer.i18n import say, say_n
 
 MAX_BYTES = 1_000_000
 MAX_ROWS = 5_000

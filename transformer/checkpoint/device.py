@@ -9,7 +9,7 @@ from typing import Final
 import torch
 
 from transformer.errors import CheckpointError, shown
-from words import say_n
+from transformer.i18n import say_n
 
 Device = str | torch.device
 """A name, such as "cuda:1", or the device itself."""

@@ -20,9 +20,9 @@ from transformer.checkpoint.agreement import Shapes, expected_shapes, first
 from transformer.checkpoint.device import CPU
 from transformer.checkpoint.memory import Halves, on, ready, vacant
 from transformer.errors import shown
+from transformer.i18n import Sentence, say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from words import Sentence, say
 
 Places = Mapping[str, Tensor]
 Progress = Callable[[int, int], object]

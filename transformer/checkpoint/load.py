@@ -47,6 +47,7 @@ from transformer.checkpoint.tokenizer_files import Named, open_tokenizers, store
 from transformer.errors import CheckpointError, shown, within
 from transformer.files import strictjson, tensorfile
 from transformer.files.files import FolderFiles
+from transformer.i18n import say
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig, unknown_keys
 from transformer.model.taps import NO_TAP, Tap
@@ -57,7 +58,6 @@ from transformer.runs.query import Decoding, Greedy, Query
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import AnyTokenizer
 from transformer.text.vocabularies import Vocabularies
-from words import say
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "card.json"
 MAX_CONFIG = 64_000

@@ -25,7 +25,7 @@ from transformer.checkpoint.exchange import sync_folder
 from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.files import strictjson, tensorfile
 from transformer.files.files import FolderFiles
-from words import Sentence
+from transformer.i18n import Sentence
 
 FOLDER = ".snapshots"  # after the name of the checkpoint
 FILE = ".safetensors.xz"  # after the step

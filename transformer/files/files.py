@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from transformer.errors import CheckpointError, shown, within
 from transformer.files import hidden, strictjson
-from words import say, say_n
+from transformer.i18n import say, say_n
 
 # Opening a pipe would wait for its other end; a link that appeared since the check is not followed.
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from transformer.errors import shown
-from words import Sentence, say
+from transformer.i18n import Sentence, say
 
 START = 512  # bytes that are enough
 ZIP, LEGACY = b"PK\x03\x04", b"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"

@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 from transformer.errors import ClauseError, shown
-from words import say_n
+from transformer.i18n import say_n
 
 MAX_DEPTH = 16
 MAX_NUMBER = 40  # characters of one number: 2^64 has 20 digits

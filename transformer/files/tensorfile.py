@@ -18,7 +18,7 @@ from torch import Tensor
 
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files import strictjson
-from words import Sentence, say, say_n
+from transformer.i18n import Sentence, say, say_n
 
 LENGTH_BYTES = 8
 MAX_HEADER = 4_000_000  # the largest model that ModelConfig allows needs a tenth of it

@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Literal
 
 from transformer.errors import QueryError
+from transformer.i18n import Sentence, say
 from transformer.model.config import ModelConfig
-from words import Sentence, say
 
 Kind = Literal["encoder", "decoder", "cross"]
 """The attentions: each stack's self-attention is called by its stack."""

@@ -8,7 +8,7 @@ from types import UnionType
 from typing import Any, Literal, get_args, get_origin
 
 from transformer.errors import ConfigError, shown
-from words import say
+from transformer.i18n import say
 
 MAX_NUMBER = 1e12
 _KIND_NAMES = {int: say("a whole number"), float: say("a number"), bool: say("true or false")}

@@ -14,13 +14,13 @@ from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from transformer.errors import ConfigError, shown
+from transformer.i18n import say_n
 from transformer.model.checks import check_type
 from transformer.model.config_ids import Ids
 from transformer.model.config_layers import Activation, Layers
 from transformer.model.config_writing import Writing
 from transformer.model.features import AttentionFeatures
 from transformer.model.position_kinds import KINDS, Placing, PositionKind
-from words import say_n
 
 FORMAT_VERSION = 1
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from words import Sentence, say
+from transformer.i18n import Sentence, say
 
 PositionKind = Literal["sinusoidal", "learned", "rotary", "relative", "alibi", "none"]
 Adds = Literal["table", "turn", "bias", "nothing"]

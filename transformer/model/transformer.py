@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.errors import QueryError
+from transformer.i18n import say_n
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.cache import KVCache
@@ -31,7 +32,6 @@ from transformer.model.output import MLMHead
 from transformer.model.positions import AS_THEY_STAND, make_positions
 from transformer.model.scores import capped
 from transformer.model.taps import NO_TAP, Tap
-from words import say_n
 
 
 class TokenTypes(Module):

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from transformer.errors import DataError
+from transformer.i18n import say_n
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.text.line_files import read_lines
-from words import say_n
 
 Pair = tuple[str, str]
 

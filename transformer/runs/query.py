@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from transformer.errors import QueryError, shown
+from transformer.i18n import Sentence, say, say_n
 from transformer.runs.interventions import Intervention, checked, from_record
 from transformer.runs.interventions.spelling import real_number, whole_number
-from words import Sentence, say, say_n
 
 QUERY_VERSION = 1
 MAX_HASH = 64  # characters of a SHA-256, hexadecimal

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from transformer.errors import QueryError, shown
+from transformer.i18n import say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention, fitted
@@ -13,7 +14,6 @@ from transformer.runs.runnable import Runnable
 from transformer.text.normalise import normalise, notes_on
 from transformer.text.raw import RawIds
 from transformer.text.tokenizer import SPACE_MARK
-from words import say, say_n
 
 MAX_LISTED = 80  # characters of unknown pieces that a note repeats
 JOINER = "\u200d"  # holds the parts of an emoji together

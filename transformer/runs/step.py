@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-from words import say
+from transformer.i18n import say
 
 RuleChange = Literal["closed", "lowered", "raised"]
 StopReason = Literal["end of sentence", "length limit", "no decoder"]

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from transformer.errors import QueryError, shown
+from transformer.i18n import say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Query, check_reference
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import Source, no_piece, read_source
 from transformer.text.normalise import normalise
 from transformer.text.raw import RawIds
-from words import say_n
 
 Reference = str | Sequence[int] | None
 """What should come out, as text or as ids; None for a decoder alone that judges the source itself."""

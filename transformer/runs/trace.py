@@ -102,7 +102,8 @@ class Trace(Arrays):
 
         Args:
             picture: A page of the app, a part of a page, or a picture: "step", "masks.checks", "attention.head_map".
-            **view: What to look at, as in `ui.state.view.View`; steps, layers, heads and tokens count from 0.
+            **view: What to look at, as in `glassformer.state.view.View`; steps, layers, heads and tokens count from
+            0.
 
         Raises:
             GlassformerError: The picture or what to look at does not exist, the checkpoint is no longer open, or the

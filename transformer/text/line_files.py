@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from transformer.errors import DataError, shown
-from words import say_n
+from transformer.i18n import say_n
 
 MAX_BYTES = 1_000_000_000  # of one file, unpacked
 MAX_LINES = 3_000_000

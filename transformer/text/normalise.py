@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 
 from opencc import OpenCC
 
-from words import say
+from transformer.i18n import say
 
 MAX_REPEATED = 80  # characters of the text that a note repeats
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from transformer.errors import TokenizerError, shown
-from words import Sentence, say
+from transformer.i18n import Sentence, say
 
 MAX_VERDICTS = 256
 NO_WINDOW = getattr(subprocess, "CREATE_NO_WINDOW", 0)  # Windows would open one for a moment

@@ -5,10 +5,10 @@ Source: Xue et al., "ByT5: Towards a token-free future with pre-trained byte-to-
 
 from collections.abc import Collection, Iterable, Sequence
 
+from transformer.i18n import say
 from transformer.text.byte_pairs import for_people
 from transformer.text.piece_rows import Rows, Table, Token, Way, padded
 from transformer.text.tokenizer import AnyTokenizer, Encoding, Wrapping
-from words import say
 
 FIRST_BYTE = 3  # after padding, end and unknown
 SENTINELS = 125  # they stand for what is left out of a text that a model was trained to fill in

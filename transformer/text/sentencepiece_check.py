@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from transformer.errors import ClauseError, TokenizerError, shown
+from transformer.i18n import joined, say, say_n
 from transformer.text import probing, protobuf
-from words import joined, say, say_n
 
 MAX_PIECES = 1_000_000
 MAX_PIECE_BYTES = 512

@@ -56,7 +56,7 @@ class Gains:
 
     @property
     def nbytes(self) -> int:
-        """As of `ui.runs.measured.Sized`."""
+        """As of `glassformer.runs.measured.Sized`."""
         return 1_000
 
     @property

@@ -19,6 +19,7 @@ from itertools import groupby
 import torch
 
 from transformer.errors import DataError, QueryError, shown
+from transformer.i18n import say
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
@@ -30,7 +31,6 @@ from transformer.text.normalise import normalise
 from transformer.text.raw import RawIds
 from transformer.text.tokenizer import AnyTokenizer
 from transformer.trying.samples import Samples
-from words import say
 
 ROWS = 16  # texts that are computed at once
 MOST_HIDDEN = 12  # pieces of a text that are hidden one after another

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from transformer.errors import DataError, shown
 from transformer.files import texts
-from words import say_n
+from transformer.i18n import say_n
 
 MOST_SAMPLES = 32
 """More lines are not read: those that are make a difference of 0.1 nats plain, and each costs time."""

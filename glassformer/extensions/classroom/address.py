@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from ui.state import covering, lesson
-from ui.state.apart import AddressPart, Guidance
+from glassformer.extensions.classroom import covering, lesson
+from glassformer.state.apart import AddressPart, Guidance
 
 
 class _ClassroomAddress(AddressPart):

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from glassformer.extensions.classroom import covering
+from glassformer.extensions.classroom.lessons import leading, lesson_questions, panel
+from glassformer.shared.door import st
+from glassformer.shared.page_blocks import PageBlocks
 from transformer.checkpoint.load import Checkpoint
-from ui.lessons import leading, lesson_questions, panel
-from ui.shared.door import st
-from ui.shared.page_blocks import PageBlocks
-from ui.state import covering
-from words import say
+from transformer.i18n import say
 
 
 class _ClassroomBlocks(PageBlocks):

@@ -1,8 +1,9 @@
 """What the classroom keeps covered: by the step of a lesson until it is answered, and by a teacher's link."""
 
-from ui.shared.cover import Hider
-from ui.state import covering, in_room, predictions
-from words import say
+from glassformer.extensions.classroom import covering, predictions
+from glassformer.extensions.rooms import in_room
+from glassformer.shared.cover import Hider
+from transformer.i18n import say
 
 
 class _ClassroomHider(Hider):

@@ -1,8 +1,8 @@
 """What stands on other pages of a corpus run: what a head does over it, under the head's table."""
 
-from ui.attention import over_corpus
-from ui.attention.head_table_pictures import Heads
-from ui.shared.page_blocks import PageBlocks
+from glassformer.attention.head_table_pictures import Heads
+from glassformer.extensions.corpus import over_corpus
+from glassformer.shared.page_blocks import PageBlocks
 
 
 class CorpusBlocks(PageBlocks):

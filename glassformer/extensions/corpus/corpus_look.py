@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ui.state.fields import LONGEST_NAME, MAX_STEP, Look, choice, flag, integer, number, place, text
+from glassformer.state.fields import LONGEST_NAME, MAX_STEP, Look, choice, flag, integer, number, place, text
 
 Sought = Literal["any", "punctuation", "piece", "measure", "attends", "owes"]
 TextIn = Literal["source", "target", "output"]
@@ -17,7 +17,7 @@ class CorpusLook(Look):
         "corpus", "heads"
     )  # which part of the page
     corpus_run: str = text("run")  # the corpus run, by the name of its folder; "" for the page's own choice
-    corpus_measure: str = text("over", "entropy_share")  # which measure, of `transformer.corpus.tables.NAMES`
+    corpus_measure: str = text("over", "entropy_share")  # which measure, of `extensions.corpus.library.tables.NAMES`
     sought: Sought = choice("sought", "any")  # what a head shall do with the lines that are searched for
     bound: float | None = number("bound", -1e6, 1e6)  # at least so much of it; None for what the page proposes
     below: bool = flag("below")  # at most so much

@@ -1,14 +1,14 @@
-"""How the measures of a corpus run are spoken of: those of `ui.runs.head_measures`, and its own.
+"""How the measures of a corpus run are spoken of: those of `glassformer.runs.head_measures`, and its own.
 
 Knows nothing of Streamlit.
 """
 
 from typing import Final
 
-from transformer.corpus import tables
+from glassformer.extensions.corpus.library import tables
+from glassformer.runs.head_measures import Words, words
+from transformer.i18n import say
 from transformer.model.anatomy import Anatomy, Kind
-from ui.runs.head_measures import Words, words
-from words import say
 
 _OF_A_CORPUS: Final[dict[tables.Name, Words]] = {
     "same": Words(

@@ -5,14 +5,14 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="doctor",
     needs=("importers", "what_if"),
-    names={"examine": "transformer.doctor.examination:examine"},
+    names={"examine": "glassformer.extensions.doctor.library.examination:examine"},
     pages="glassformer.extensions.doctor.pages:PAGES",
     commands=(
         Command(
             100,
             "doctor",
             "examine a checkpoint: masks, cache, settings, heads, tokenizers; says what is wrong, and why",
-            "transformer.commands.doctor:add",
+            "glassformer.extensions.doctor.command:add",
         ),
     ),
     looks="glassformer.extensions.doctor.doctor_look:DoctorLook",

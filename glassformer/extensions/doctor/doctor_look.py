@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ui.state.fields import LONGEST_NAME, Look, choice, flag, text
+from glassformer.state.fields import LONGEST_NAME, Look, choice, flag, text
 
 Tensors = Literal["all", "not_finite", "constant"]
 

@@ -1,8 +1,8 @@
 """The examinations of the server."""
 
-from ui.runs import loading
-from ui.runs.examinations import Examinations
-from ui.shared.door import st
+from glassformer.extensions.doctor.examinations import Examinations
+from glassformer.runs import loading
+from glassformer.shared.door import st
 
 
 @st.cache_resource(show_spinner=False)

@@ -5,7 +5,7 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="drafts",
     needs=("what_if",),
-    parts="ui.search.drafting:PART",
+    parts="glassformer.extensions.drafts.page.drafting:PART",
     looks="glassformer.extensions.drafts.drafts_look:DraftsLook",
-    drafts="transformer.runs.drafting.drafts",
+    drafts="glassformer.extensions.drafts.drafting.drafts",
 )

@@ -1,8 +1,8 @@
 """Drafts' own fields of the view."""
 
-from transformer.analysis.drafts import Kind
-from ui.search import MOST_DRAWS
-from ui.state.fields import MAX_LAYER, Look, choice, count, flag, integer
+from glassformer.extensions.drafts.analysis.drafts import Kind
+from glassformer.search import MOST_DRAWS
+from glassformer.state.fields import MAX_LAYER, Look, choice, count, flag, integer
 
 
 class DraftsLook(Look):

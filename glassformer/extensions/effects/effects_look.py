@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ui.state.fields import MAX_STEP, Look, choice, place
+from glassformer.state.fields import MAX_STEP, Look, choice, place
 
 Effect = Literal["log_prob", "probability", "kl", "pieces"]
 EffectAt = Literal["output", "step"]

@@ -5,9 +5,9 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="importers",
     names={
-        "Given": "transformer.importers.handed_pieces:Given",
-        "QuestionsError": "transformer.importers.opening:QuestionsError",
-        "preview": "transformer.importers.opening:preview",
+        "Given": "glassformer.extensions.importers.library.handed_pieces:Given",
+        "QuestionsError": "glassformer.extensions.importers.library.opening:QuestionsError",
+        "preview": "glassformer.extensions.importers.library.opening:preview",
     },
     pages="glassformer.extensions.importers.pages:PAGES",
     commands=(
@@ -15,7 +15,7 @@ EXTENSION = Extension(
             90,
             "import",
             "make a checkpoint folder of a model that another program saved",
-            "transformer.commands.import_model:add",
+            "glassformer.extensions.importers.import_command:add",
         ),
     ),
     formats="glassformer.extensions.importers.format:FORMAT",

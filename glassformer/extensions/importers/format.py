@@ -4,17 +4,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from glassformer.extensions.importers.library import opening
+from glassformer.extensions.importers.library.foreign import (
+    ARRAYS,
+    is_foreign_file,
+    is_foreign_folder,
+    is_marians,
+    why_unopened,
+)
+from glassformer.extensions.importers.library.handed_pieces import NOTHING
 from transformer.checkpoint.device import CPU, Device
 from transformer.checkpoint.filling import Progress, silent
-from transformer.checkpoint.foreign import ARRAYS, is_foreign_file, is_foreign_folder, is_marians, why_unopened
 from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.files.files import FolderFiles, as_typed
 from transformer.files.kinds import UNPACK
-from transformer.importers import opening
-from transformer.importers.handed_pieces import NOTHING
-from words import say
+from transformer.i18n import say
 
 HOLDS = "foreign"  # it may or may not be a model
 

@@ -5,9 +5,9 @@ from contextlib import AbstractAsyncContextManager
 
 from starlette.middleware import Middleware
 
-from ui.runs import foreign_models, handed_in
-from ui.server.gate import Gate
-from ui.server.parts import ServerPart
+from glassformer.extensions.importers import foreign_models, handed_in
+from glassformer.extensions.importers.gate import Gate
+from glassformer.server.parts import ServerPart
 
 
 class _ImportersServer(ServerPart):

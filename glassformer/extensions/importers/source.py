@@ -2,18 +2,17 @@
 
 from typing import NoReturn
 
+from glassformer.extensions.importers import foreign_models, foreign_page, handed_in
 from glassformer.extensions.importers.format import HOLDS
+from glassformer.extensions.importers.library.opening import QuestionsError
 from glassformer.extensions.importers.what_opens import what_opens
+from glassformer.runs.sources import Source
+from glassformer.server import replicas
+from glassformer.state import session
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import UnansweredError
-from transformer.importers.opening import QuestionsError
-from ui.frame import foreign_page
-from ui.runs import foreign_models, handed_in
-from ui.runs.sources import Source
-from ui.server import replicas
-from ui.state import session
-from words import Sentence, say
+from transformer.i18n import Sentence, say
 
 
 class ImportersSource(Source):

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from transformer.checkpoint.foreign import SUFFIXES
-from transformer.importers.huggingface.families import FAMILIES
-from ui.checkpoints.checkpoint_panels import table
-from ui.shared.door import st
-from words import say
+from glassformer.checkpoints.checkpoint_panels import table
+from glassformer.extensions.importers.library.foreign import SUFFIXES
+from glassformer.extensions.importers.library.huggingface.families import FAMILIES
+from glassformer.shared.door import st
+from transformer.i18n import say
 
 FOLDER: Final = """\
 model.save_pretrained("DIR/my-gpt2")

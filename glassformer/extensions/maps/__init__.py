@@ -5,11 +5,11 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="maps",
     names={
-        "GivenAttention": "transformer.maps.own_maps:GivenAttention",
-        "GivenMaps": "transformer.maps.own_maps:GivenMaps",
-        "given_maps": "transformer.maps.arrays:given_maps",
-        "load_maps": "transformer.maps.npzfile:load_maps",
-        "save_maps": "transformer.maps.npzfile:save_maps",
+        "GivenAttention": "glassformer.extensions.maps.library.own_maps:GivenAttention",
+        "GivenMaps": "glassformer.extensions.maps.library.own_maps:GivenMaps",
+        "given_maps": "glassformer.extensions.maps.library.arrays:given_maps",
+        "load_maps": "glassformer.extensions.maps.library.npzfile:load_maps",
+        "save_maps": "glassformer.extensions.maps.library.npzfile:save_maps",
     },
     formats="glassformer.extensions.maps.format:FORMAT",
     sources="glassformer.extensions.maps.source:SOURCE",

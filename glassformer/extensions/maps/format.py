@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from glassformer.extensions.maps.library.npzfile import SUFFIX, check_maps
 from transformer.checkpoint.listing import Entry, Format
 from transformer.errors import GlassformerError
 from transformer.files.files import FolderFiles
-from transformer.maps.npzfile import SUFFIX, check_maps
 
 HOLDS = "maps"
 

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from charts.theme import shortened
+from glassformer.charts.theme import shortened
+from glassformer.extensions.maps import card as openable
 from glassformer.extensions.maps.format import HOLDS
+from glassformer.extensions.maps.library.npzfile import read_maps
+from glassformer.extensions.maps.library.own_maps import GivenMaps
+from glassformer.runs.sources import Source
+from glassformer.shared.door import st
 from transformer.checkpoint.listing import Entry, Signature, signature
 from transformer.files.files import FolderFiles
-from transformer.maps.npzfile import read_maps
-from transformer.maps.own_maps import GivenMaps
+from transformer.i18n import say
 from transformer.runs.labelled_maps import LabelledMaps
-from ui.checkpoints import openable
-from ui.runs.sources import Source
-from ui.shared.door import st
-from words import say
 
 LONGEST_TITLE = 120
 

@@ -7,8 +7,8 @@ Knows nothing of Streamlit.
 
 import os
 
-from ui.server.replicas import STORE
-from ui.server.store import Store, StoreError
+from glassformer.extensions.rooms.server.store import Store, StoreError
+from glassformer.server.replicas import STORE
 
 
 def chosen(said: str | None = None) -> Store | None:
@@ -21,7 +21,7 @@ def chosen(said: str | None = None) -> Store | None:
     if not url:
         return None
     try:
-        from ui.server.store_shared import Shared
+        from glassformer.extensions.replicas.store_shared import Shared
 
         return Shared(url)
     except ImportError as error:

@@ -6,11 +6,12 @@ from contextlib import asynccontextmanager
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
-from ui.runs.loading import runner
-from ui.server import logs, measures, metrics
-from ui.server.health import Health, drain_seconds
-from ui.server.parts import ServerPart
-from ui.server.registry import ROOMS
+from glassformer.extensions.replicas import logs, metrics
+from glassformer.extensions.replicas.health import Health, drain_seconds
+from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.runs.loading import runner
+from glassformer.server import measures
+from glassformer.server.parts import ServerPart
 
 
 class _ReplicasServer(ServerPart):

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from ui.state import apart, in_room
-from ui.state.apart import AddressPart, Guidance
+from glassformer.extensions.rooms import in_room
+from glassformer.state import apart
+from glassformer.state.apart import AddressPart, Guidance
 
 
 class _RoomAddress(AddressPart):

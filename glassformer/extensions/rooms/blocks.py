@@ -1,8 +1,8 @@
 """What rooms draw around pages: the button of the presentation, and the line of a room."""
 
-from ui.components.present.present_view import presenter
-from ui.room.room_panels import bar
-from ui.shared.page_blocks import PageBlocks
+from glassformer.extensions.rooms.components.present.present_view import presenter
+from glassformer.extensions.rooms.page.room_panels import bar
+from glassformer.shared.page_blocks import PageBlocks
 
 
 class _RoomBlocks(PageBlocks):

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 from starlette.routing import BaseRoute
 
-from ui.server.events import closed_in_time
-from ui.server.parts import ServerPart
-from ui.server.routes import routes
+from glassformer.extensions.rooms.server.events import closed_in_time
+from glassformer.extensions.rooms.server.routes import routes
+from glassformer.server.parts import ServerPart
 
 
 class _RoomsServer(ServerPart):

@@ -4,15 +4,15 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="saving",
-    names={"compare": "transformer.runs.showing:compare"},
+    names={"compare": "glassformer.extensions.saving.showing:compare"},
     blocks="glassformer.extensions.saving.blocks:BLOCKS",
-    shows="transformer.runs.showing:show",
+    shows="glassformer.extensions.saving.showing:show",
     commands=(
         Command(
             60,
             "picture",
             "draw a picture of a run: SVG or PNG for print, or HTML that steps",
-            "transformer.commands.picture:add",
+            "glassformer.extensions.saving.picture_command:add",
         ),
     ),
 )

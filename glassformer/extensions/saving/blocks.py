@@ -3,18 +3,18 @@
 from functools import partial
 from urllib.parse import urlencode
 
-from ui.frame.sentence_stepper import SAVES
-from ui.runs.frames import Again
-from ui.runs.open_run import OpenRun, address
-from ui.runs.picture import Page
-from ui.runs.saved_pages import MOST_STEPS
-from ui.runs.saved_run import Kept, origin, saved_run
-from ui.shared import cover
-from ui.shared.door import st
-from ui.shared.page_blocks import PageBlocks
-from ui.state.apart import base
-from ui.state.link import write_link
-from words import say
+from glassformer.extensions.saving.saved_pages import MOST_STEPS
+from glassformer.extensions.saving.saved_run import Kept, origin, saved_run
+from glassformer.frame.sentence_stepper import SAVES
+from glassformer.runs.frames import Again
+from glassformer.runs.open_run import OpenRun, address
+from glassformer.runs.picture import Page
+from glassformer.shared import cover
+from glassformer.shared.door import st
+from glassformer.shared.page_blocks import PageBlocks
+from glassformer.state.apart import base
+from glassformer.state.link import write_link
+from transformer.i18n import say
 
 
 class SavingBlocks(PageBlocks):

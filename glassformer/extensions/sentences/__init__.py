@@ -12,7 +12,7 @@ EXTENSION = Extension(
             50,
             "sentences",
             "run a file of sentences: output, log-probability, entropy, repetition, chrF of each",
-            "transformer.commands.sentences:add",
+            "glassformer.extensions.sentences.command:add",
         ),
     ),
 )

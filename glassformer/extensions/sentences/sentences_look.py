@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ui.state.fields import LONGEST_NAME, Look, choice, place, text
+from glassformer.state.fields import LONGEST_NAME, Look, choice, place, text
 
 Listed = Literal["all", "unknown", "cut", "problem"]
 LineOrder = Literal["file", "chrf", "log_prob", "entropy", "ratio", "repeated", "unknown"]

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
+from glassformer.extensions.training import training_time
+from glassformer.shared.door import st
+from glassformer.shared.page_blocks import PageBlocks
+from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.load import Checkpoint
-from ui.frame import training_time
-from ui.shared.door import st
-from ui.shared.page_blocks import PageBlocks
-from ui.state.view import MAIN, Slot
 
 
 class TrainingBlocks(PageBlocks):

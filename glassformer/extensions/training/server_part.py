@@ -2,8 +2,8 @@
 
 from contextlib import AbstractAsyncContextManager
 
-from ui.runs import own_trainings
-from ui.server.parts import ServerPart
+from glassformer.extensions.training import own_trainings
+from glassformer.server.parts import ServerPart
 
 
 class _TrainingServer(ServerPart):

@@ -1,13 +1,14 @@
 """What is trained here where a page wants a checkpoint."""
 
+from glassformer.extensions.training import ahead, own_trainings
+from glassformer.runs import loading
+from glassformer.runs.sources import Source
+from glassformer.server import replicas
+from glassformer.state.link import Link
+from glassformer.state.view import Slot
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.snapshots import AT
-from ui.runs import ahead, loading, own_trainings
-from ui.runs.sources import Source
-from ui.server import replicas
-from ui.state.link import Link
-from ui.state.view import Slot
-from words import Sentence, say
+from transformer.i18n import Sentence, say
 
 
 class TrainingSource(Source):

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ui.state.fields import Look, choice, either
+from glassformer.state.fields import Look, choice, either
 
 
 class TrainingLook(Look):

@@ -1,17 +1,17 @@
 """What is around pages of changes inside the model: chips, the dialog that makes them, and "Compare this"."""
 
+from glassformer.extensions.what_if import whatif
+from glassformer.extensions.what_if.change_chips import ELSEWHERE, chips
+from glassformer.extensions.what_if.comparing import of_what_is_looked_at
+from glassformer.runs.open_run import OpenRun
+from glassformer.shared import menu
+from glassformer.shared.page_blocks import PageBlocks
+from glassformer.state import session
+from glassformer.state.link import Link
+from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Kind
-from ui.frame import whatif
-from ui.runs.change_chips import ELSEWHERE, chips
-from ui.runs.open_run import OpenRun
-from ui.shared import menu
-from ui.shared.page_blocks import PageBlocks
-from ui.state import session
-from ui.state.comparing import of_what_is_looked_at
-from ui.state.link import Link
-from ui.state.view import MAIN, Slot
-from words import Sentence, say
 
 COMPARE = "compare"  # the path of the page
 

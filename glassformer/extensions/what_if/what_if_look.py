@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from ui.state.fields import Look, choice
+from glassformer.state.fields import Look, choice
 
 Compared = Literal["auto", "changed", "sentences", "checkpoints", "branches", "heads", "ways"]
 

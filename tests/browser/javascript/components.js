@@ -1,17 +1,17 @@
 // @ts-check
 // Whole components, as Streamlit calls them: what is drawn, what keys and clicks do, what Python is told.
 
-import { make } from "../../../ui/components/common/dom.js";
-import { wantFrames } from "../../../ui/components/common/frames.js";
-import { DARK_COLORS, PLOTLY_FILE } from "../../../ui/components/common/served.js";
-import { restOf, tellStep } from "../../../ui/components/common/step.js";
-import { component as flow } from "../../../ui/components/flow/view.js";
-import { component as chart } from "../../../ui/components/plotly/view.js";
-import { component as rest } from "../../../ui/components/stepper/rest.js";
-import { component as stepper } from "../../../ui/components/stepper/view.js";
+import { make } from "../../../glassformer/components/common/dom.js";
+import { wantFrames } from "../../../glassformer/components/common/frames.js";
+import { DARK_COLORS, PLOTLY_FILE } from "../../../glassformer/components/common/served.js";
+import { restOf, tellStep } from "../../../glassformer/components/common/step.js";
+import { component as flow } from "../../../glassformer/components/flow/view.js";
+import { component as chart } from "../../../glassformer/components/plotly/view.js";
+import { component as rest } from "../../../glassformer/components/stepper/rest.js";
+import { component as stepper } from "../../../glassformer/components/stepper/view.js";
 import { base64, equal, test } from "./harness.js";
 
-/** @import { FlowPayload, PlotlyPayload, RestPayload, StepperPayload } from "../../../ui/components/common/payloads.js" */
+/** @import { FlowPayload, PlotlyPayload, RestPayload, StepperPayload } from "../../../glassformer/components/common/payloads.js" */
 
 /** @param {number} ms */
 const wait = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
@@ -158,7 +158,7 @@ const COLOUR = Object.keys(DARK_COLORS)[0];
  * @param {Partial<PlotlyPayload>} [more] of what Python sends
  */
 async function drawn(data, layout, background = "#ffffff", more = {}) {
-  const address = new URL(`../../../ui/components/plotly/${PLOTLY_FILE}`, import.meta.url).href;
+  const address = new URL(`../../../glassformer/components/plotly/${PLOTLY_FILE}`, import.meta.url).href;
   window.__glassformerPlotly = new Map([[address, Promise.resolve(FAKE)]]);
   /** @type {PlotlyPayload} */
   const payload = { figure: JSON.stringify({ data, layout }), alt: "A chart.", height: 300, caption: "", said: null, name: "c",

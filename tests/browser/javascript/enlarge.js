@@ -1,7 +1,7 @@
 // @ts-check
 
-import { enlarge } from "../../../ui/components/plotly/enlarge.js";
-import { fitTicks, fitTitle } from "../../../ui/components/plotly/fit.js";
+import { enlarge } from "../../../glassformer/components/plotly/enlarge.js";
+import { fitTicks, fitTitle } from "../../../glassformer/components/plotly/fit.js";
 import { base64, equal, test } from "./harness.js";
 
 /** @returns {{ data: Record<string, any>[], layout: Record<string, any> }} */

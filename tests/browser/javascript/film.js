@@ -1,6 +1,6 @@
 // @ts-check
 
-import { placeInFilm, planned, wrapFilm } from "../../../ui/components/plotly/film.js";
+import { placeInFilm, planned, wrapFilm } from "../../../glassformer/components/plotly/film.js";
 import { close, equal, test } from "./harness.js";
 
 /** Five tiles of two queries and one key, sent in rows of three. */

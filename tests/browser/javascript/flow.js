@@ -1,14 +1,14 @@
 // @ts-check
 
-import { placeRows, laneOf, rowCentre, scene } from "../../../ui/components/flow/places.js";
-import { svgPicture } from "../../../ui/components/flow/svg.js";
+import { placeRows, laneOf, rowCentre, scene } from "../../../glassformer/components/flow/places.js";
+import { svgPicture } from "../../../glassformer/components/flow/svg.js";
 import {
   chooseLines, decode, formatWeight, isOpen, meansOf, MOST_LINES, weightOf,
-} from "../../../ui/components/flow/weights.js";
-import { bitsOf, unpackSteps } from "../../../ui/components/common/unpack.js";
+} from "../../../glassformer/components/flow/weights.js";
+import { bitsOf, unpackSteps } from "../../../glassformer/components/common/unpack.js";
 import { base64, close, equal, test } from "./harness.js";
 
-/** @import { Model } from "../../../ui/components/flow/types.js" */
+/** @import { Model } from "../../../glassformer/components/flow/types.js" */
 
 /** Two heads over two queries and three keys; the second query may not look at the third key. */
 const MODEL = decode({

@@ -1,6 +1,6 @@
 // @ts-check
 
-import { changed, momentAt } from "../../../ui/components/common/frames.js";
+import { changed, momentAt } from "../../../glassformer/components/common/frames.js";
 import { equal, test } from "./harness.js";
 
 test("a change makes of some JSON another: by keys, by places, or as a whole", () => {

@@ -1,8 +1,8 @@
 // @ts-check
 
-import { finder, formsOf } from "../../../ui/components/glossary/matching.js";
-import { eachText } from "../../../ui/components/glossary/texts.js";
-import { make } from "../../../ui/components/common/dom.js";
+import { finder, formsOf } from "../../../glassformer/components/glossary/matching.js";
+import { eachText } from "../../../glassformer/components/glossary/texts.js";
+import { make } from "../../../glassformer/components/common/dom.js";
 import { equal, test } from "./harness.js";
 
 const term = (/** @type {string} */ name, /** @type {object} */ more = {}) => ({ id: name, name, text: `${name}.`, ...more });
@@ -16,7 +16,7 @@ const TERMS = [
 /**
  * What is found in a text: ids, and the words that they stand for.
  * @param {string} text
- * @param {import("../../../ui/components/common/payloads.js").GlossaryTerm[]} [terms]
+ * @param {import("../../../glassformer/components/common/payloads.js").GlossaryTerm[]} [terms]
  */
 function found(text, terms = TERMS) {
   return finder(terms, "arrow keys|output layer")(text, () => text).map(({ id, start, end }) => [id, text.slice(start, end)]);

@@ -1,10 +1,10 @@
 // @ts-check
 // What a browser remembers of answers.
 
-import { merged, readRows } from "../../../ui/components/lessons/view.js";
+import { merged, readRows } from "../../../glassformer/extensions/classroom/components/lessons/view.js";
 import { equal, test } from "./harness.js";
 
-/** @import { LessonRow } from "../../../ui/components/common/payloads.js" */
+/** @import { LessonRow } from "../../../glassformer/components/common/payloads.js" */
 
 /**
  * @param {string} step

@@ -1,13 +1,13 @@
 // @ts-check
 
-import { make } from "../../../ui/components/common/dom.js";
-import { mount } from "../../../ui/components/common/mount.js";
-import { tellStep } from "../../../ui/components/common/step.js";
-import { makeUnder } from "../../../ui/components/common/under.js";
-import { say } from "../../../ui/components/common/words.js";
+import { make } from "../../../glassformer/components/common/dom.js";
+import { mount } from "../../../glassformer/components/common/mount.js";
+import { tellStep } from "../../../glassformer/components/common/step.js";
+import { makeUnder } from "../../../glassformer/components/common/under.js";
+import { say } from "../../../glassformer/components/common/words.js";
 import { equal, test } from "./harness.js";
 
-/** @import { Spoken } from "../../../ui/components/common/payloads.js" */
+/** @import { Spoken } from "../../../glassformer/components/common/payloads.js" */
 
 /** A component that notes what happens to it, and a place for it. */
 function staged() {

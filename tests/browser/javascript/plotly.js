@@ -1,17 +1,17 @@
 // @ts-check
 
-import { leaveRoom, namedInTiles } from "../../../ui/components/plotly/edges.js";
-import { fitHeads, fitTicks, fitTitle, wrapped } from "../../../ui/components/plotly/fit.js";
-import { stepMarks } from "../../../ui/components/plotly/follow.js";
-import { gridNumber, restoreGrid } from "../../../ui/components/plotly/grid.js";
-import { decoded, rawText, shortest } from "../../../ui/components/plotly/numbers.js";
-import { recolour } from "../../../ui/components/plotly/paint.js";
-import { tableOf } from "../../../ui/components/plotly/table.js";
-import { tellStep } from "../../../ui/components/common/step.js";
-import { speak } from "../../../ui/components/common/words.js";
+import { leaveRoom, namedInTiles } from "../../../glassformer/components/plotly/edges.js";
+import { fitHeads, fitTicks, fitTitle, wrapped } from "../../../glassformer/components/plotly/fit.js";
+import { stepMarks } from "../../../glassformer/components/plotly/follow.js";
+import { gridNumber, restoreGrid } from "../../../glassformer/components/plotly/grid.js";
+import { decoded, rawText, shortest } from "../../../glassformer/components/plotly/numbers.js";
+import { recolour } from "../../../glassformer/components/plotly/paint.js";
+import { tableOf } from "../../../glassformer/components/plotly/table.js";
+import { tellStep } from "../../../glassformer/components/common/step.js";
+import { speak } from "../../../glassformer/components/common/words.js";
 import { base64, close, equal, test } from "./harness.js";
 
-/** @import { Grid, Trace } from "../../../ui/components/plotly/types.js" */
+/** @import { Grid, Trace } from "../../../glassformer/components/plotly/types.js" */
 
 // ---------------------------------------------------------------- numbers
 

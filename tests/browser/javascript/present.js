@@ -1,10 +1,10 @@
 // @ts-check
 
-import { make } from "../../../ui/components/common/dom.js";
-import { isPresenting, largeType, present, presentedAddress, typeScale } from "../../../ui/components/common/present.js";
-import { followStatus, moveStep, offerStepper } from "../../../ui/components/common/step.js";
-import { makeUnder } from "../../../ui/components/common/under.js";
-import { endsIt, togglesIt } from "../../../ui/components/present/view.js";
+import { make } from "../../../glassformer/components/common/dom.js";
+import { isPresenting, largeType, present, presentedAddress, typeScale } from "../../../glassformer/components/common/present.js";
+import { followStatus, moveStep, offerStepper } from "../../../glassformer/components/common/step.js";
+import { makeUnder } from "../../../glassformer/components/common/under.js";
+import { endsIt, togglesIt } from "../../../glassformer/extensions/rooms/components/present/view.js";
 import { close, equal, test } from "./harness.js";
 
 const later = () => new Promise((resolve) => { setTimeout(resolve, 5); });

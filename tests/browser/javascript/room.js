@@ -1,10 +1,10 @@
 // @ts-check
 // Where a student's page goes when the teacher has gone somewhere.
 
-import { follow, hearDrawn, stay, stepThere, whereTheTeacherIs } from "../../../ui/components/room/following.js";
+import { follow, hearDrawn, stay, stepThere, whereTheTeacherIs } from "../../../glassformer/extensions/rooms/components/room/following.js";
 import { equal, test } from "./harness.js";
 
-/** @import { RoomState } from "../../../ui/components/room/types.js" */
+/** @import { RoomState } from "../../../glassformer/extensions/rooms/components/room/types.js" */
 
 const BASE = "https://glass.example/app/";
 

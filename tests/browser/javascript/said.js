@@ -1,11 +1,11 @@
 // @ts-check
 // What is said of a moment next to a picture.
 
-import { make } from "../../../ui/components/common/dom.js";
-import { makeUnder } from "../../../ui/components/common/under.js";
+import { make } from "../../../glassformer/components/common/dom.js";
+import { makeUnder } from "../../../glassformer/components/common/under.js";
 import { equal, test } from "./harness.js";
 
-/** @import { Said } from "../../../ui/components/common/payloads.js" */
+/** @import { Said } from "../../../glassformer/components/common/payloads.js" */
 
 /** @param {string} n @returns {Said} */
 const said = (n) => ({

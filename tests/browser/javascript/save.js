@@ -1,7 +1,7 @@
 // @ts-check
 
-import { visible } from "../../../ui/components/common/dom.js";
-import { csvCell, csvText } from "../../../ui/components/common/save.js";
+import { visible } from "../../../glassformer/components/common/dom.js";
+import { csvCell, csvText } from "../../../glassformer/components/common/save.js";
 import { equal, test } from "./harness.js";
 
 test("what a spreadsheet takes for a formula gets an apostrophe", () => {

@@ -2,7 +2,7 @@
 
 import {
   commonStart, filler, formatProbability, saidProbability, unpacked,
-} from "../../../ui/components/stepper/numbers.js";
+} from "../../../glassformer/components/stepper/numbers.js";
 import { base64, equal, test } from "./harness.js";
 
 test("a probability is never written as 0.00 or 1.00 when it is neither", () => {

@@ -1,7 +1,7 @@
 // @ts-check
 
-import { make } from "../../../ui/components/common/dom.js";
-import { asNumber, inARow, say, sayN, sayNodes, speak, spoken } from "../../../ui/components/common/words.js";
+import { make } from "../../../glassformer/components/common/dom.js";
+import { asNumber, inARow, say, sayN, sayNodes, speak, spoken } from "../../../glassformer/components/common/words.js";
 import { equal, test } from "./harness.js";
 
 /** @param {(string | Node)[]} parts */

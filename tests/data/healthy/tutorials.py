@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from tests.data.healthy import tasks
 from tests.data.healthy.training import HEADS, HERE, HIDDEN, WIDTH, Losses, Split, padded, write
-from tests.transformer.importers import tutorial_models
-from tests.transformer.importers.tutorial_models import STYLES, Article, TorchModel
+from tests.extensions.importers.library import tutorial_models
+from tests.extensions.importers.library.tutorial_models import STYLES, Article, TorchModel
 
 PAD, START, END = 0, 1, 2
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tests.transformer.maps.made_up import all_three
+from tests.extensions.maps.library.made_up import all_three
 from transformer import load
 from transformer.analysis import head_statistics as hs
 

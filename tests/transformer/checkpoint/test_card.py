@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer.checkpoint.card import MAX_TEXT, Card, read_card
-from words import said
+from transformer.i18n import said
 
 FULL = {
     "title": "Tiny",

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.extensions.training.library.epoch_rows import Row, write_rows
 from transformer.checkpoint.curve import MAX_BYTES, MAX_ROWS, Curve, load_curve, read_curve
 from transformer.errors import CheckpointError
-from transformer.training.epoch_rows import Row, write_rows
 
 ROWS = [
     Row(1, 10, 5.0, 4.0, 1.0, 10.0, 1e-3, 1000, 12.5, 0.01),

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.transformer.maps.made_up import all_three
+from tests.extensions.maps.library.made_up import all_three
 from transformer import save_maps
 from transformer.checkpoint import listing, load, tokenizer_files
 from transformer.checkpoint.listing import listing as list_checkpoints

@@ -6,6 +6,8 @@ import shutil
 
 import pytest
 
+from glassformer.extensions.training.library import run as training
+from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.spoiling import refused
 from tests.transformer.text import foreign
@@ -17,8 +19,6 @@ from transformer.checkpoint.save import Parts, save
 from transformer.errors import DataError, QueryError
 from transformer.text.options import Options
 from transformer.text.vocabularies import FILE_NAMES, VOCABULARY, Vocabularies
-from transformer.training import run as training
-from transformer.training.vocabulary import learn_vocabulary
 
 LANGUAGES = {"source_language": "en", "target_language": "fr"}
 NLLB = {"source_language": "eng_Latn", "target_language": "fra_Latn"}

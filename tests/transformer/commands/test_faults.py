@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from glassformer.extensions.training.library import keeping, run
+from glassformer.extensions.training.library.run import train
 from tests.transformer.training_jobs import make_job, train_and_stop
 from transformer.__main__ import INTERRUPTED, main
 from transformer.errors import DataError
-from transformer.training import keeping, run
-from transformer.training.run import train
 
 ROOT = Path(__file__).parents[3]
 REVERSE = str(ROOT / "checkpoints" / "reverse")

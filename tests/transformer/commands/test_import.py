@@ -8,16 +8,16 @@ from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, GPT2LMHeadModel, M2M100Config, M2M100ForConditionalGeneration
 
 import transformer
+from glassformer.extensions.importers.library.answers import as_said
+from tests.extensions.importers.library.conftest import opened_here  # noqa: F401  it is a fixture
+from tests.extensions.importers.library.huggingface.parity import change_config, saved, tiny
+from tests.extensions.importers.library.tutorial_models import tutorial_name
 from tests.test_docs import ROOT, blocks
-from tests.transformer.importers.conftest import opened_here  # noqa: F401  it is a fixture
-from tests.transformer.importers.huggingface.parity import change_config, saved, tiny
-from tests.transformer.importers.tutorial_models import tutorial_name
 from tests.transformer.text import foreign
 from transformer.__main__ import main
 from transformer.checkpoint import room
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
-from transformer.importers.answers import as_said
 
 REVERSE = ROOT / "checkpoints" / "reverse"
 OPENING = ROOT / "docs" / "opening.md"

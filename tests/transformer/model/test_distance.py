@@ -3,9 +3,9 @@ import math
 import pytest
 import torch
 
+from glassformer.positions.otherwise import instead_of_a_table
 from tests.transformer.tiny import ONE_STACK, tiny_config
 from transformer.model import distance
-from ui.positions.otherwise import instead_of_a_table
 
 
 def apart(n, *, offset=0):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from glassformer.extensions.training.library.scoring import decode
 from transformer.analysis.mask_checks import check_causality, record_attention
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
@@ -16,7 +17,6 @@ from transformer.runs.finite import first_site
 from transformer.runs.query import Beam, Greedy, Sampling
 from transformer.runs.replay import replay
 from transformer.runs.running import run, run_batch
-from transformer.training.scoring import decode
 
 SOURCE = "ba lo mi ta"
 DECODINGS = [Greedy(), Beam(size=2), Sampling(seed=1)]

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glassformer.extensions.drafts.drafting import drafts
 from tests.test_checkpoints import FOLDER, SHIPPED
 from tests.transformer.alike import assert_alike
 from tests.transformer.one_stack import alone
@@ -14,7 +15,6 @@ from tests.transformer.tiny import tiny_model
 from transformer import Beam, Sampling, ZeroHead, load, run
 from transformer.errors import QueryError
 from transformer.runs import reading, running, together
-from transformer.runs.drafting import drafts
 from transformer.runs.together import may_join, run_together
 from transformer.text.tokenizer import Encoding
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import TARGETS
 from transformer.errors import TokenizerError
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
-from transformer.training.vocabulary import learn_vocabulary
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 

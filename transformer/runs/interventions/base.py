@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Literal, Self, dataclass_transform
 from torch import Tensor
 
 from transformer.errors import QueryError, shown
+from transformer.i18n import Sentence
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.taps import Visitor
 from transformer.runs.interventions.spelling import spelled
-from words import Sentence
 
 Group = Literal["heads", "rows", "pieces", "positions", "masks", "attention", "layers"]
 """Under which heading a menu offers an intervention."""

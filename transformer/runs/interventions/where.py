@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final, get_args
 
 from transformer.errors import QueryError
+from transformer.i18n import say
 from transformer.model.anatomy import Attention, Kind, StackName, Sublayer, anatomy
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH, ModelConfig
 from transformer.runs.interventions.base import ChangeError, Group, Intervention
 from transformer.runs.interventions.spelling import ALL as ALL
 from transformer.runs.interventions.spelling import choice, place, spelled
-from words import say
 
 ATTENTIONS: Final[dict[Kind, str]] = {
     "encoder": say("Encoder self-attention"),

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from glassformer.extensions.rooms.pages import SECTION
-from ui.shared.page_list import PageEntry
-from words import say
+from glassformer.shared.page_list import PageEntry
+from transformer.i18n import say
 
 HERE = Path(__file__).parent
 PAGES = (

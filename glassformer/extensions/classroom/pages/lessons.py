@@ -1,12 +1,12 @@
 """Lessons: what each teaches, how long it takes, and the way into it."""
 
+from glassformer.extensions.classroom.lessons import lesson_list
+from glassformer.frame.sidebar import checkpoint_or_maps
+from glassformer.frame.source_box import head_without_run
+from glassformer.runs.open_run import publish
+from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
-from ui.frame.sidebar import checkpoint_or_maps
-from ui.frame.source_box import head_without_run
-from ui.lessons import lesson_list
-from ui.runs.open_run import publish
-from ui.state import session
-from words import say
+from transformer.i18n import say
 
 session.begin("lessons")
 head_without_run(say("Lessons"))

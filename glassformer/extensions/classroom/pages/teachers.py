@@ -1,14 +1,14 @@
 """For teachers: a link for a class, a lesson on paper, lessons in one's own words."""
 
+from glassformer.extensions.classroom.teaching import teaching_panels
+from glassformer.frame.sidebar import sidebar
+from glassformer.frame.source_box import of_a_sentence
+from glassformer.runs.open_run import publish
+from glassformer.shared import drawing
+from glassformer.shared.door import st
+from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
-from ui.frame.sidebar import sidebar
-from ui.frame.source_box import of_a_sentence
-from ui.runs.open_run import publish
-from ui.shared import drawing
-from ui.shared.door import st
-from ui.state import session
-from ui.teaching import teaching_panels
-from words import say
+from transformer.i18n import say
 
 session.begin("teachers")
 TITLE = say("For teachers")

@@ -1,11 +1,11 @@
 """Over a corpus: what the heads of a model do over many sentences, as a corpus run has measured it."""
 
-from ui.corpus import corpus_panels
-from ui.corpus.corpus_pictures import CORPUS
-from ui.frame.sidebar import sidebar
-from ui.frame.source_box import head_without_run
-from ui.runs.open_run import publish
-from ui.state import session
+from glassformer.extensions.corpus.page import corpus_panels
+from glassformer.extensions.corpus.page.corpus_pictures import CORPUS
+from glassformer.frame.sidebar import sidebar
+from glassformer.frame.source_box import head_without_run
+from glassformer.runs.open_run import publish
+from glassformer.state import session
 
 session.begin(CORPUS.path)
 checkpoint = sidebar(CORPUS.title)

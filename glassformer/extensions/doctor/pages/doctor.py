@@ -1,16 +1,16 @@
 """Doctor: is the chosen checkpoint healthy? What is wrong first; and what numbers its parameters are."""
 
-from ui.doctor import doctor_panels, parameters
-from ui.doctor.parameter_pictures import DOCTOR
-from ui.frame.sidebar import sidebar
-from ui.frame.source_box import head_without_run
-from ui.runs.open_run import publish
-from ui.runs.show import choose_part
-from ui.shared import choices, cover
-from ui.shared.door import st
-from ui.state import session
-from ui.state.view import MAIN
-from words import say
+from glassformer.extensions.doctor.page import doctor_panels, parameters
+from glassformer.extensions.doctor.page.parameter_pictures import DOCTOR
+from glassformer.frame.sidebar import sidebar
+from glassformer.frame.source_box import head_without_run
+from glassformer.runs.open_run import publish
+from glassformer.runs.show import choose_part
+from glassformer.shared import choices, cover
+from glassformer.shared.door import st
+from glassformer.state import session
+from glassformer.state.view import MAIN
+from transformer.i18n import say
 
 session.begin(DOCTOR.path)
 checkpoint = sidebar(DOCTOR.title)

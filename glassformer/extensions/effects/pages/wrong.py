@@ -1,14 +1,14 @@
 """What goes wrong: one mistake at a time, beside the run without it."""
 
+from glassformer.extensions.effects.wrong import mistake_panels
+from glassformer.frame.sidebar import sidebar
+from glassformer.frame.source_box import of_a_sentence
+from glassformer.runs.open_run import open_run
+from glassformer.shared import cover
+from glassformer.shared.door import st
+from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
-from ui.frame.sidebar import sidebar
-from ui.frame.source_box import of_a_sentence
-from ui.runs.open_run import open_run
-from ui.shared import cover
-from ui.shared.door import st
-from ui.state import session
-from ui.wrong import mistake_panels
-from words import say
+from transformer.i18n import say
 
 session.begin("wrong")
 TITLE = say("What goes wrong")

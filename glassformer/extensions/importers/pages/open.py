@@ -1,12 +1,12 @@
 """A model of another program: what was understood of it, what is asked, a sentence to try, and the way on."""
 
-from ui.frame.sidebar import chosen_entry
-from ui.frame.source_box import head
-from ui.open import file_choice, handing_in, kept_import, questions, report, trying
-from ui.runs.open_run import publish_unopened
-from ui.shared.door import st
-from ui.state import session
-from words import say
+from glassformer.extensions.importers.open import file_choice, handing_in, kept_import, questions, report, trying
+from glassformer.frame.sidebar import chosen_entry
+from glassformer.frame.source_box import head
+from glassformer.runs.open_run import publish_unopened
+from glassformer.shared.door import st
+from glassformer.state import session
+from transformer.i18n import say
 
 session.begin("open")
 session.arrive(handing_in.ARRIVED)

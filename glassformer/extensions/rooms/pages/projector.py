@@ -1,7 +1,7 @@
 """The projector view of a room."""
 
-from ui.room import wall
-from ui.state import session
+from glassformer.extensions.rooms.page import wall
+from glassformer.state import session
 
 session.begin("projector")
 wall.draw()

@@ -1,12 +1,13 @@
 """A room: a class follows its teacher through the app, and votes before an answer is shown."""
 
-from ui.frame.source_box import head
-from ui.frame.visitor import settle_defaults
-from ui.room import room_panels
-from ui.runs import loading
-from ui.runs.open_run import publish_unopened
-from ui.state import in_room, session
-from words import say
+from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms.page import room_panels
+from glassformer.frame.source_box import head
+from glassformer.frame.visitor import settle_defaults
+from glassformer.runs import loading
+from glassformer.runs.open_run import publish_unopened
+from glassformer.state import session
+from transformer.i18n import say
 
 session.begin("room")
 if not in_room.current() and (usable := loading.usable()):

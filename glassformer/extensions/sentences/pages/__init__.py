@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ui.shared.page_list import MY_MODEL, PageEntry
-from words import say
+from glassformer.shared.page_list import MY_MODEL, PageEntry
+from transformer.i18n import say
 
 HERE = Path(__file__).parent
 PAGES = (PageEntry(64, HERE / "sentences.py", say("A file of sentences"), MY_MODEL),)

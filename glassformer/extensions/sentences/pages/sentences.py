@@ -1,12 +1,12 @@
 """A file of sentences: each line run on the chosen checkpoint, in a table that leads to every page."""
 
-from ui.frame.sidebar import sidebar
-from ui.frame.source_box import head_without_run
-from ui.runs.open_run import publish
-from ui.sentences import sentence_panels
-from ui.shared.door import st
-from ui.state import session
-from words import say
+from glassformer.extensions.sentences.page import sentence_panels
+from glassformer.frame.sidebar import sidebar
+from glassformer.frame.source_box import head_without_run
+from glassformer.runs.open_run import publish
+from glassformer.shared.door import st
+from glassformer.state import session
+from transformer.i18n import say
 
 session.begin("sentences")
 TITLE = say("A file of sentences")

@@ -1,8 +1,8 @@
 """One map at several moments, like the pictures of a film: tiles beside each other, in rows, all on one scale.
 
 A tile for each moment has its name above it. How many stand in a row depends on the room: the browser lays them out
-anew (`ui/components/plotly/film.js`); what is sent is laid out for a sheet of paper. One heat map holds all tiles,
-with empty rows and columns of cells between them.
+anew (`glassformer/components/plotly/film.js`); what is sent is laid out for a sheet of paper. One heat map holds all
+tiles, with empty rows and columns of cells between them.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from charts import theme
-from charts.grammar import GREY, frame, note
-from charts.hover import hover, italic, of_axis, on_lines, with_number
-from charts.tables import CLOSED, WEIGHT, map_columns
-from charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal, subtitle
-from words import say
+from glassformer.charts import theme
+from glassformer.charts.grammar import GREY, frame, note
+from glassformer.charts.hover import hover, italic, of_axis, on_lines, with_number
+from glassformer.charts.tables import CLOSED, WEIGHT, map_columns
+from glassformer.charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal, subtitle
+from transformer.i18n import say
 
 HOW_TO_READ = say(
     "Each tile is the same map at another moment, all on one scale: queries run from top to bottom, keys from left "
@@ -122,7 +122,7 @@ def moment_in_film(index: Sequence[int], n_queries: int) -> int | None:
 
 
 def film_columns(tiles: np.ndarray, *, moments: Sequence[str], **cells: Any) -> dict[str, Any]:
-    """The columns of a table with a row for each cell of tiles; `cells` are as for `charts.tables.map_columns`."""
+    """The columns of a table with a row for each cell of tiles; `cells` are as for `glassformer.charts.tables.map_columns`."""
     which = np.repeat(np.array(moments, dtype=object), tiles[0].size)
     return {say("moment"): which, **map_columns(tiles, **cells)}
 

@@ -1,10 +1,10 @@
 """Training: how the chosen checkpoint was trained, its snapshots, and what a sentence came to over training."""
 
-from ui.frame.sidebar import sidebar
-from ui.frame.source_box import of_a_sentence
-from ui.state import session
-from ui.training import training_panels, watch_panels
-from ui.training.training_pictures import TRAINING
+from glassformer.extensions.training.page import training_panels, watch_panels
+from glassformer.extensions.training.page.training_pictures import TRAINING
+from glassformer.frame.sidebar import sidebar
+from glassformer.frame.source_box import of_a_sentence
+from glassformer.state import session
 
 session.begin(TRAINING.path)
 session.arrive(watch_panels.ARRIVED)

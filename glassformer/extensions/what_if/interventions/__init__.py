@@ -5,27 +5,41 @@ To add one, write its record in a module of this package and name it in `KINDS`.
 
 from typing import Final
 
-from transformer.runs.interventions.around import EmbeddingScale, NoFeedForward, NoNorm, NoResidual, Skip, SwapNorms
-from transformer.runs.interventions.base import Intervention
-from transformer.runs.interventions.copying import CopyMap, Patch
-from transformer.runs.interventions.head_changes import MeanHead, Temper, Uniform, ZeroHead
-from transformer.runs.interventions.mask_changes import (
+from glassformer.extensions.what_if.interventions.around import (
+    EmbeddingScale,
+    NoFeedForward,
+    NoNorm,
+    NoResidual,
+    Skip,
+    SwapNorms,
+)
+from glassformer.extensions.what_if.interventions.copying import CopyMap, Patch
+from glassformer.extensions.what_if.interventions.head_changes import MeanHead, Temper, Uniform, ZeroHead
+from glassformer.extensions.what_if.interventions.mask_changes import (
     CausalMask,
     DilatedWindow,
     GlobalTokens,
     LocalWindow,
     PaddingMask,
 )
-from transformer.runs.interventions.piece_changes import Blank, Drop, Insist, Pads, Replace, Shuffle, Swap
-from transformer.runs.interventions.position_changes import (
+from glassformer.extensions.what_if.interventions.piece_changes import (
+    Blank,
+    Drop,
+    Insist,
+    Pads,
+    Replace,
+    Shuffle,
+    Swap,
+)
+from glassformer.extensions.what_if.interventions.position_changes import (
     NoPositions,
     ScalePositions,
     ShiftPositions,
     ShufflePositions,
 )
-from transformer.runs.interventions.rounding import KeepDropout, RoundWeights
-from transformer.runs.interventions.row_changes import Force, Mute, Weigh
-from transformer.runs.interventions.score_changes import (
+from glassformer.extensions.what_if.interventions.rounding import KeepDropout, RoundWeights
+from glassformer.extensions.what_if.interventions.row_changes import Force, Mute, Weigh
+from glassformer.extensions.what_if.interventions.score_changes import (
     FillValue,
     HeadsTold,
     LowRank,
@@ -33,7 +47,8 @@ from transformer.runs.interventions.score_changes import (
     ScoreScale,
     SoftmaxTwice,
 )
-from transformer.runs.interventions.similarity import AddAlibi, KeyBias, OtherSimilarity, RandomFeatures
+from glassformer.extensions.what_if.interventions.similarity import AddAlibi, KeyBias, OtherSimilarity, RandomFeatures
+from transformer.runs.interventions.base import Intervention
 
 WIRING: Final[tuple[type[Intervention], ...]] = (
     *(NoPositions, ShiftPositions, ScalePositions, ShufflePositions, AddAlibi),

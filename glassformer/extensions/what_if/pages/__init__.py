@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from ui.shared.page_list import PageEntry
-from words import say
+from glassformer.shared.page_list import PageEntry
+from transformer.i18n import say
 
 HERE = Path(__file__).parent
 SECTION = say("What if")

@@ -1,13 +1,13 @@
 """Compare: two runs beside each other, step by step, and what sets them apart."""
 
+from glassformer.extensions.what_if.compare import compare_panels
+from glassformer.frame.sidebar import sidebar
+from glassformer.frame.source_box import of_a_sentence
+from glassformer.shared import cover
+from glassformer.shared.door import st
+from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
-from ui.compare import compare_panels
-from ui.frame.sidebar import sidebar
-from ui.frame.source_box import of_a_sentence
-from ui.shared import cover
-from ui.shared.door import st
-from ui.state import session
-from words import say
+from transformer.i18n import say
 
 session.begin("compare")
 TITLE = say("Compare")

@@ -1,0 +1,20 @@
+"""The page Attention: all heads, one map, flow, one weight, what heads do."""
+
+from typing import Literal
+
+from glassformer.state.fields import MAX_LAYER, Look, choice, flag, places, text
+
+AttentionPanel = Literal["overview", "head", "flow", "walk", "table", "training"]
+MOST_HEADS = 128
+
+
+class AttentionLook(Look):
+    """What is looked at on the Attention page alone."""
+
+    # The heads that the part Flow shows, from 0, where no single head is chosen; none of them for all.
+    heads: tuple[int, ...] = places("heads", most=MAX_LAYER, count=MOST_HEADS)
+    follow: bool = flag("follow")  # the flow view shows the row of the step that is looked at, and moves with it
+    panel: AttentionPanel = choice("panel", "overview")  # which part of the page
+    measure: str = text(
+        "measure", "entropy_share"
+    )  # of the table of heads; a name of `glassformer.runs.head_measures`

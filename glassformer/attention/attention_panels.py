@@ -1,0 +1,281 @@
+"""The Attention page: its controls, its parts, and what is drawn around its maps: the cell that is looked at."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from glassformer.attention import AttentionLook, AttentionPanel, flow, head_table, one_weight
+from glassformer.attention.drawn_maps import ALL_SPECIAL, DrawnMap, is_spread_thin
+from glassformer.attention.map_pictures import ATTENTION, GRIDS, KINDS, one_map, open_map
+from glassformer.attention.one_weight_pictures import opening
+from glassformer.frame.sentence_stepper import Still, encoder_attention, sentence
+from glassformer.maps.grid import columns, is_long
+from glassformer.runs.added_parts import AddedPart, added_parts
+from glassformer.runs.attempt import attempt
+from glassformer.runs.given_maps import can_roll, has_words
+from glassformer.runs.groups import mask_reason
+from glassformer.runs.open_maps import AnyRun, OpenMaps
+from glassformer.runs.open_run import OpenRun
+from glassformer.runs.show import choose_part, show
+from glassformer.runs.sides import sides
+from glassformer.shared import choices, cover, drawing
+from glassformer.shared.dialect import about_scores
+from glassformer.shared.door import st
+from glassformer.shared.page_blocks import page_blocks
+from glassformer.state import session
+from glassformer.state.view import Aggregate, Slot
+from transformer.i18n import joined, say
+from transformer.model.anatomy import Kind, anatomy
+from transformer.model.config import ModelConfig
+
+CELL_ROW: Final = "head_cell"
+EXPLAIN: Final = "head_explain"
+AGGREGATES: Final[dict[Aggregate, str]] = {
+    "mean": say("Mean"),
+    "max": say("Largest weight"),
+    "rollout": say("Rollout through the layers"),
+}
+AGGREGATE_HELP: Final = say(
+    "How several heads are combined into one map. Rollout traces the weights through the layers, up to the chosen "
+    "layer; the text under the map gives the formula."
+)
+SCALES: Final = ("log_scale", "own_scale")
+PIECES: Final = {
+    "words": (
+        say("Merge pieces into words"),
+        say(
+            "For a word among the keys, the weights of its pieces are added up; for a word among the queries, they "
+            "are averaged. Text in scripts without spaces is not merged."
+        ),
+    ),
+    "hide_special": (
+        say("Hide special pieces"),
+        say(
+            "Leaves out the rows and columns of special pieces, for example `</s>`. A decoder row is left out if "
+            "it predicts a special piece. The remaining weights are not rescaled."
+        ),
+    ),
+}
+"""What rows and columns may be: the labels of the switches, and their help."""
+_MEAN = say("In a map that combines all layers, a cell counts as closed only if every layer closes it.")
+
+
+def draw(run: OpenRun) -> None:
+    """Draw the sentence, the controls, and the chosen part."""
+    sentence(run, compact=True, still=attempt(lambda: _still(run)))
+    chosen(run)
+
+
+def chosen(run: AnyRun) -> None:
+    """Draw the controls and the chosen part."""
+    added = added_parts(ATTENTION.path).get(run.view.of(AttentionLook).panel)
+    if added is not None and isinstance(run, OpenRun):
+        added.draw(run)
+        return
+    controls(run)
+    parts = {"head": one, "flow": flow.draw, "walk": one_weight.draw, "table": head_table.draw}
+    part = parts.get(run.view.of(AttentionLook).panel, all_heads)
+    if isinstance(run, OpenMaps):
+        part(run)
+        return
+    otherwise(run)
+    cover.part(lambda: attempt(lambda: part(run)))
+
+
+def _still(run: OpenRun) -> Still | None:
+    """What a part looks at in which nothing moves with the step: the encoder, and what holds for the whole run."""
+    if run.view.kind == "encoder":
+        return encoder_attention(run)
+    added = added_parts(ATTENTION.path).get(run.view.of(AttentionLook).panel)
+    return Still() if run.view.of(AttentionLook).panel == "table" or (added is not None and added.still) else None
+
+
+# ------------------------------------------------------------------------------------------------ the controls
+
+
+def controls(run: AnyRun) -> None:
+    """Draw the row of controls, and under it what can be done with the head that is chosen."""
+    _row(run)
+    if isinstance(run, OpenRun):
+        shown = opening(run.looking) if run.view.of(AttentionLook).panel == "walk" else run.view
+        for blocks in page_blocks():
+            blocks.for_head(run, run.view.kind, shown.layer, shown.head)
+
+
+def _row(run: AnyRun) -> None:
+    """Draw one row: the part, which attention, layer and head, and a menu of what is rarely changed."""
+    slot = run.slot
+    with choices.bar(slot):
+        panel = part_and_kind(run)
+        if panel == "walk":
+            if isinstance(run, OpenRun):
+                shown = opening(run.looking)
+                one_head(run, {"layer": shown.layer, "head": shown.head}, query=shown.query)
+            return  # that part says itself how its numbers came to be
+        n_layers, n_heads = _sizes(run)
+        layer = choices.menu_of_layers(choices.field(slot, "layer"), n_layers)
+        head = None
+        if panel != "flow":  # that part shows several, and has its own choice
+            kept = choices.field(slot, "head", forgets=("heads",))
+            head = choices.menu_of_heads(kept, n_heads, disabled=layer is None)
+        if panel != "table":
+            _more(run, panel, several=layer is None or head is None)
+
+
+def part_and_kind(run: AnyRun) -> str:
+    """Draw the choice of a part, which is returned, and of an attention."""
+    added = added_parts(ATTENTION.path).values()
+    without = [one.name for one in added if not isinstance(run, OpenRun) or not _stays(one, run)]
+    panel = choose_part(ATTENTION, run.slot, without=without)
+    kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
+    kept = choices.field(run.slot, "kind")
+    choices.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140)
+    return panel
+
+
+def _stays(part: AddedPart, run: OpenRun) -> bool:
+    return part.name == run.view.of(AttentionLook).panel or part.is_there(run)
+
+
+def _sizes(run: AnyRun) -> tuple[int, int]:
+    """How many layers and heads there are to choose from; what there is not is let go, as the run has said."""
+    n_layers, n_heads = run.trace.maps(run.view.kind).shape[:2]
+    choices.let_go(run.slot, n_layers, n_heads)
+    return n_layers, n_heads
+
+
+def one_head(run: OpenRun, shown: dict[str, int], *, query: int | None = None) -> None:
+    """Draw the choice of one layer and one head; what the page had chosen by itself stays where it is."""
+    slot, before = run.slot, shown if query is None else shown | {"query": query}
+    layer = choices.Kept(f"{slot}one_layer", shown["layer"], partial(_take, slot, before, "layer"))
+    head = choices.Kept(f"{slot}one_head", shown["head"], partial(_take, slot, before, "head"))
+    n_layers, n_heads = _sizes(run)
+    choices.menu_of_layers(layer, n_layers, all_together=False)
+    choices.menu_of_heads(head, n_heads, all_together=False)
+
+
+def _take(slot: Slot, before: dict[str, int], name: str, place: int) -> None:
+    """Callback: of what is looked at one place changes, and the rest is not the page's own choice any more."""
+    session.replace(slot, **before | {name: place})
+
+
+def _more(run: AnyRun, panel: str, *, several: bool) -> None:
+    """Draw the menu of how colours and pieces are shown, as far as a part has them."""
+    slot, together = run.slot, panel == "head" and several
+    ways = _pieces_of(run) if panel != "overview" else ()
+    names = (*SCALES * (panel != "flow"), *ways, *["aggregate"] * together)
+    if not names:
+        return
+    with choices.more(slot, *names):
+        if together:
+            label = say("Several heads as one map")
+            if isinstance(run, OpenMaps):
+                rolls = can_roll(run.trace, run.view.kind)
+            else:
+                rolls = run.checkpoint.config.residual
+            known = {name: said for name, said in AGGREGATES.items() if rolls or name != "rollout"}
+            choices.menu(choices.field(slot, "aggregate"), label, known, help=AGGREGATE_HELP if rolls else None)
+        if panel != "flow":
+            _scales(slot, log=panel == "head" and is_spread_thin(run.looking))
+        for name in ways:
+            label, help = PIECES[name]
+            choices.switch(choices.field(slot, name), label, help=help)
+
+
+def _pieces_of(run: AnyRun) -> tuple[str, ...]:
+    """What may be chosen of pieces: given maps need not say where words begin, and which pieces are special."""
+    if not isinstance(run, OpenMaps):
+        return tuple(PIECES)
+    there = {"words": has_words(run.trace), "hide_special": bool(run.trace.special)}
+    return tuple(name for name in PIECES if there[name])
+
+
+def _scales(slot: Slot, *, log: bool) -> None:
+    """Draw the choice of a colour scale; by the logarithm where the reader has not said, if `log` says so."""
+    kept = choices.field(slot, "log_scale")
+    choices.switch(replace(kept, value=log if kept.value is None else kept.value), say("Logarithmic colours"))
+    choices.switch(
+        choices.field(slot, "own_scale"),
+        say("Scale colours to each map's largest weight"),
+        help=say(
+            "When off, colours range from weight 0 to 1 in every map, so the same colour always means the same "
+            "weight."
+        ),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the maps
+
+
+def all_heads(run: AnyRun) -> None:
+    """Draw the part "All heads": the chosen attention large, the others beside it."""
+    kind = run.view.kind
+    large, others = partial(_grid, run, kind), [partial(_grid, run, one) for one in run.trace.kinds if one != kind]
+    if not others:
+        large()
+    elif is_long(run, kind):
+        large()
+        drawing.beside(*others, gap="medium")
+    else:
+        drawing.beside(large, lambda: [draw() for draw in others], widths=(5, 3), gap="medium")
+
+
+def _grid(run: AnyRun, kind: Kind) -> None:
+    show(GRIDS[kind], run, table=partial(columns, run.again(), kind, sides(run.looking, kind)))
+
+
+def one(run: AnyRun) -> None:
+    """Draw the part "One map"."""
+    found = open_map(run)
+    if found is None:
+        st.info(ALL_SPECIAL)
+        return
+    show(one_map, found)
+    _cell(run, found.drawn, found.cell)
+
+
+def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
+    """Say the number of the cell that is looked at, and lead to how it came to be."""
+    if cell is None:
+        return
+    query = say("{piece} (row {place})", piece=drawing.plain(drawn.queries[cell[0]]), place=cell[0] + 1)
+    key = say("{piece} (column {place})", piece=drawing.plain(drawn.keys[cell[1]]), place=cell[1] + 1)
+    if drawn.allowed[cell]:
+        weight = drawn.weights[cell]
+        said = say("Selected: {query}, {key}; weight **{weight:.4f}**", query=query, key=key, weight=weight)
+    else:
+        said = say(
+            "Selected: {query}, {key}; {reason}",
+            query=query,
+            key=key,
+            reason=mask_reason(run.checkpoint, run.view.kind),
+        )
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(CELL_ROW)):
+        st.markdown(said, width="content")
+        if isinstance(run, OpenMaps):
+            return
+        st.button(
+            say("See how this weight is computed"),
+            key=run.key(EXPLAIN),
+            on_click=partial(session.replace, run.slot, panel="walk"),
+            icon=":material/arrow_forward:",
+        )
+
+
+def otherwise(run: OpenRun) -> None:
+    """Say under the controls, once for all parts, where attention is not the paper's; One weight says it itself."""
+    said = about_attention(run.checkpoint.config, run.view.kind, run.view.of(AttentionLook).panel, run.view.layer)
+    if said and run.view.of(AttentionLook).panel != "walk":
+        st.caption(drawing.plain(said))
+
+
+def about_attention(config: ModelConfig, kind: Kind, panel: AttentionPanel, layer: int | None) -> str:
+    """How the scores of an attention are made if not as q·k / √d_head under the causal mask; "" if they are."""
+    within_stack = kind != "cross"
+    said: list[str] = [config.placing.in_attention] if within_stack and config.placing.in_attention else []
+    said += about_scores(config)
+    if not said:
+        return ""
+    together = panel in ("head", "flow") and layer is None
+    said += [_MEAN] if any(config.windows) and anatomy(config).attention(kind).causal and together else []
+    return joined(" ", [say("This model's attention differs from that of the original Transformer."), *said])

@@ -1,0 +1,331 @@
+"""One attention map as the Attention page draws it: which heads, pieces or words, with special pieces or without.
+
+Nothing is renormalised: what is hidden is missing, and the map says how much. Decoder rows stand for the piece that
+they predict, a prompt's rows for the one that they read: those pieces make the words, and a row is special if its
+piece is. Rows and columns of given maps are what their labels say.
+
+Knows nothing of Streamlit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from glassformer.runs.given_maps import GivenLooking, marked
+from glassformer.runs.map_layers import mean
+from glassformer.runs.sides import KIND_NAMES, Sides, sides
+from glassformer.runs.step_rows import HIDDEN, Looking, heads_name
+from glassformer.state.view import Aggregate, View
+from transformer.analysis.rollout import cross_rollout, self_rollout
+from transformer.analysis.words import Span, by_words, open_words, word_spans, word_text
+from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import Sentence, say
+from transformer.model.anatomy import EVERY_PART, Kind
+from transformer.runs.labelled_maps import LabelledMaps
+from transformer.runs.trace import Trace
+from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
+
+_READ_WORDS = say(
+    "Words: for a word among the keys, the weights of its pieces are added up; for a word among the queries, they "
+    "are averaged."
+)
+_WRITTEN_WORDS = say(
+    "Words: for a word among the keys, the weights of its pieces are added up. A row is the mean over the steps "
+    "that write its word: the first of them reads the end of the previous word, the others read pieces of the word "
+    "itself."
+)
+HIDDEN_PIECES = say("hidden: special pieces")
+ALL_SPECIAL = say(
+    "All pieces of this map are special, so all are hidden. To see them, turn off “Hide special pieces” under "
+    "“Options”."
+)
+FEW_KEYS = 40
+MAX_ROWS = say("each cell shows the largest weight, so rows do not sum to 1")
+OTHER_SUMS = say("rows need not sum to 1, as the creator of these maps declared")
+
+
+@dataclass(frozen=True)
+class DrawnMap:
+    """A map ready to be drawn."""
+
+    weights: np.ndarray  # [row, column]
+    allowed: np.ndarray  # bool [row, column], True = may attend
+    sides: Sides  # names and colours of the axes; its labels are those of pieces
+    queries: list[str]  # a label for each row
+    keys: list[str]
+    name: str  # which layer and head, or which aggregate
+    title: str  # the same with the kind of attention
+    sums_to_one: bool  # whether rows should sum to 1
+    notes: tuple[str, ...]  # what must be said under the title, in a few words each
+    rows: tuple[Span, ...]  # the pieces that each row stands for
+    columns: tuple[Span, ...]
+    first_row: int  # the row, among pieces, that predicts the first piece
+
+    def row_of_step(self) -> list[int | None]:
+        """The row of each step; None if it is hidden. Empty in the encoder."""
+        if self.sides.current is None:
+            return []
+        found: list[int | None] = [None] * len(self.sides.queries)
+        for row, (first, end) in enumerate(self.rows):
+            found[first:end] = [row] * (end - first)
+        return found[self.first_row :]
+
+    def cell(self, view: View) -> tuple[int, int] | None:
+        """Row and column of the cell that is looked at; None if there is none, or if it is hidden."""
+        row, column = find_span(self.rows, view.query), find_span(self.columns, view.key)
+        return None if row is None or column is None else (row, column)
+
+    def pieces_at(self, row: int, column: int, weights: np.ndarray) -> tuple[int, int]:
+        """Query and key of a cell; between words the pieces with the largest of the weights [query, key]."""
+        (top, bottom), (left, right) = self.rows[row], self.columns[column]
+        block = weights[top:bottom, left:right]
+        query, key = np.unravel_index(block.argmax(), block.shape)
+        return top + int(query), left + int(key)
+
+
+def drawn_map(looking: Looking | GivenLooking, checkpoint: Checkpoint | None, kind: Kind) -> DrawnMap:
+    """The map of the chosen layer and head, or of the chosen aggregate.
+
+    The checkpoint's tokenizers say which pieces are special; it is None for given maps, which say it themselves.
+    """
+    view, of = looking.view, sides(looking, kind)
+    is_max = aggregate_of(view) == "max"
+    queries, keys = both_sides(looking, checkpoint, of, kind)
+    allowed = looking.trace.mask(kind, view.layer)[: len(of.queries), : len(of.keys)]
+    if view.words:
+        allowed = open_words(allowed, queries.spans, keys.spans)
+    weights = _together(
+        looking, kind, _Cells(len(of.queries), len(of.keys), *([queries.spans, keys.spans] * view.words))
+    )
+    given = looking.trace if isinstance(looking.trace, LabelledMaps) else None
+    sums = given is None or given.of(kind).sums_to_one
+    notes: list[str] = [*[MAX_ROWS] * is_max, *[OTHER_SUMS] * (not sums)]
+    if isinstance(looking.trace, Trace):
+        notes += filter(None, [looking.trace.rows_note(kind)])
+    rows, columns = list(range(len(queries.labels))), list(range(len(keys.labels)))
+    if view.hide_special:
+        rows, columns = (
+            [i for i in places if not side.special[i]] for places, side in ((rows, queries), (columns, keys))
+        )
+        notes += _hidden(weights, rows, columns) if sums else [HIDDEN_PIECES]
+    cut = np.ix_(rows, columns)
+    name = map_name(looking.trace, view, kind)
+    return DrawnMap(
+        weights=weights[cut],
+        allowed=allowed[cut],
+        sides=of,
+        queries=[queries.labels[row] for row in rows],
+        keys=[keys.labels[column] for column in columns],
+        name=name,
+        title=say("{attention}: {map}", attention=KIND_NAMES[kind], map=name),
+        sums_to_one=sums and not is_max and len(columns) == len(keys.labels),
+        notes=tuple(notes),
+        rows=tuple(queries.spans[row] for row in rows),
+        columns=tuple(keys.spans[column] for column in columns),
+        first_row=0 if isinstance(looking, GivenLooking) else looking.trace.first_row,
+    )
+
+
+def is_spread_thin(looking: Looking | GivenLooking) -> bool:
+    """Whether nearly all cells would be as pale as 0: a mean of heads shares its weight among many keys."""
+    n_keys = len(sides(looking, looking.view.kind).keys)
+    return aggregate_of(looking.view) in ("mean", "rollout") and n_keys > FEW_KEYS
+
+
+def piece_map(looking: Looking | GivenLooking, kind: Kind) -> np.ndarray:
+    """The same map between pieces, nothing merged or hidden [query, key]."""
+    return _together(looking, kind, _Cells(None, None))
+
+
+def map_name(trace: Trace | LabelledMaps, view: View, kind: Kind) -> Sentence:
+    """Which layer and head a map is of; an aggregate says that it is one."""
+    n_layers, n_heads = trace.maps(kind).shape[:2]
+    aggregate = aggregate_of(view)
+    if aggregate == "rollout":
+        depth = n_layers if view.layer is None else view.layer + 1
+        return say("rollout of layer 1") if depth == 1 else say("rollout through layers 1 to {depth}", depth=depth)
+    if aggregate != "max":
+        return heads_name(trace, view, kind)
+    if view.layer is None:
+        return say("maximum of all {n_layers} layers × {n_heads} heads", n_layers=n_layers, n_heads=n_heads)
+    return say("layer {layer}, maximum of its {n_heads} heads", layer=view.layer + 1, n_heads=n_heads)
+
+
+def rollout_note(trace: Trace | LabelledMaps, view: View, kind: Kind) -> str:
+    """How the rollout that is drawn was computed; empty if none is."""
+    if aggregate_of(view) != "rollout":
+        return ""
+    depth = len(trace.maps(kind)) if view.layer is None else view.layer + 1
+    attention = EVERY_PART.attention(kind)
+    if attention.keys_from != attention.stack:
+        return say("Rollout: E is the product of ½A + ½I over all encoder layers, where A is the mean over heads. "
+                   "Starting from C = 0, each decoder layer from 1 to {depth} sets C ← (½A + ½I)·C for its "
+                   "self-attention, then C ← ½C + ½X·E for its cross-attention X. The map shows C divided by "
+                   "{share:.4g} = 1 − ½^{depth}, the part that comes from the source, so rows sum to 1.",
+                   depth=depth, share=1 - 0.5**depth)  # fmt: skip
+    if any(other != kind and EVERY_PART.attention(other).stack == attention.stack for other in trace.kinds):
+        return say(
+            "Rollout: the product of ½A + ½I over decoder layers 1 to {depth}, where A is the mean over heads. "
+            "What cross-attention adds is left out.",
+            depth=depth,
+        )
+    return say(
+        "Rollout: the product of ½A + ½I over layers 1 to {depth}, where A is the mean over heads.", depth=depth
+    )
+
+
+def aggregate_of(view: View) -> Aggregate | None:
+    """What stands for the heads that are drawn together; None if one head is drawn."""
+    return view.aggregate if view.layer is None or view.head is None else None
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Which cells of maps are drawn: those that may be seen, between pieces or merged to words."""
+
+    n_queries: int | None  # how many pieces may be seen; None for all
+    n_keys: int | None
+    queries: tuple[Span, ...] | None = None  # the words; None for pieces
+    keys: tuple[Span, ...] | None = None
+
+    def of(self, maps: np.ndarray) -> np.ndarray:
+        """Maps [..., query, key] -> [..., row, column]."""
+        seen = maps[..., : self.n_queries, : self.n_keys]
+        return seen if self.queries is None or self.keys is None else by_words(seen, self.queries, self.keys)
+
+    def largest(self, maps: np.ndarray, layer: int) -> np.ndarray:
+        """The largest weight of any of a layer's heads: of words, which is no sum of maxima of pieces."""
+        return np.asarray(self.of(maps).max(axis=0))
+
+
+def _together(looking: Looking | GivenLooking, kind: Kind, cells: _Cells) -> np.ndarray:
+    """The chosen head, or what stands for several of them [row, column]."""
+    view, aggregate = looking.view, aggregate_of(looking.view)
+    if view.layer is not None and view.head is not None:
+        return cells.of(looking.heads(kind, view.layer)[view.head])
+    if aggregate == "rollout":
+        return cells.of(_rollout(looking, kind))
+    if view.layer is not None:
+        heads = cells.of(looking.heads(kind, view.layer))
+        return np.asarray(heads.max(axis=0) if aggregate == "max" else heads.mean(axis=0))
+    if aggregate == "max":
+        return np.asarray(np.max(looking.each(kind, cells.largest, key=("largest", cells)), axis=0))
+    return cells.of(np.mean(looking.each(kind, mean, key="mean"), axis=0))
+
+
+def _rollout(looking: Looking | GivenLooking, kind: Kind) -> np.ndarray:
+    attention, layer = EVERY_PART.attention(kind), looking.view.layer
+    depth = None if layer is None else layer + 1
+
+    def means(of: Kind) -> np.ndarray:
+        return np.stack(looking.each(of, mean, key="mean"))[:, None]  # [layer, 1, query, key]
+
+    if attention.keys_from == attention.stack:
+        return self_rollout(means(kind)[:depth])
+    return cross_rollout(means("encoder"), means("decoder")[:depth], means("cross")[:depth])
+
+
+def words_note(looking: Looking | GivenLooking, kind: Kind) -> Sentence:
+    """How weights between words come from those between pieces."""
+    read = isinstance(looking, GivenLooking) or EVERY_PART.attention(kind).stack == "encoder"
+    return _READ_WORDS if read else _WRITTEN_WORDS
+
+
+def _hidden(weights: np.ndarray, rows: Sequence[int], columns: Sequence[int]) -> list[str]:
+    """How much of the rows' weight is in the columns that are left out."""
+    if len(rows) == weights.shape[0] and len(columns) == weights.shape[1]:
+        return []
+    totals = weights[rows].sum(axis=1)
+    share = 1 - (weights[np.ix_(rows, columns)].sum(axis=1) / np.where(totals > 0, totals, 1)).mean() if rows else 0.0
+    return [say("special pieces are hidden; on average, they get {share:.2f} of a row's weight", share=share)]
+
+
+def first_from(spans: Sequence[Span], place: int) -> int | None:
+    """The first of the spans that begins at a place or after it; None if none does."""
+    return next((i for i, (first, _) in enumerate(spans) if first >= place), None)
+
+
+def find_span(spans: Sequence[Span], place: int | None) -> int | None:
+    """Which of the spans holds a place; None if none does, or if there is no place."""
+    return next((i for i, (first, end) in enumerate(spans) if place is not None and first <= place < end), None)
+
+
+# ------------------------------------------------------------------------------------------------ what rows are
+
+
+@dataclass(frozen=True)
+class MapSide:
+    """What the rows or the columns are: labels, and for each the pieces that it stands for."""
+
+    labels: list[str]
+    spans: tuple[Span, ...]
+    special: list[bool]
+
+
+def both_sides(
+    looking: Looking | GivenLooking, checkpoint: Checkpoint | None, of: Sides, kind: Kind
+) -> tuple[MapSide, MapSide]:
+    """The rows and the columns."""
+    if isinstance(looking, GivenLooking) or checkpoint is None:
+        special = set(looking.trace.special) if isinstance(looking.trace, LabelledMaps) else set()
+        words = looking.view.words
+        queries, keys = (
+            _side(marked(labels) if words else labels, [label in special for label in labels], words=words)
+            for labels in (of.queries, of.keys)
+        )
+        return queries, keys
+    attention = EVERY_PART.attention(kind)
+    read = {"encoder": checkpoint.src_tokenizer, "decoder": checkpoint.tgt_tokenizer}
+    keys = _read_side(looking, checkpoint, of.keys, of.key_ids, read[attention.keys_from])
+    if attention.stack == "encoder":
+        return _read_side(looking, checkpoint, of.queries, of.query_ids, checkpoint.src_tokenizer), keys
+    return _decoder_rows(looking, checkpoint, of), keys
+
+
+def _decoder_rows(looking: Looking, checkpoint: Checkpoint, of: Sides) -> MapSide:
+    """In a prompt what they read, behind it what they predict."""
+    trace, n_steps, n_given = looking.trace, looking.n_steps, looking.trace.first_row
+    pieces = [*trace.read_pieces[:n_given], *trace.tgt_pieces[:n_steps]]
+    special = _special((*trace.read_ids[:n_given], *trace.tgt_ids[:n_steps]), checkpoint.tgt_tokenizer, checkpoint)
+    alone = list(special)
+    if looking.covered:  # neither the piece nor that it goes on with a word may be seen
+        pieces[-1], special[-1], alone[-1] = HIDDEN, False, True
+    if not looking.view.words:
+        return MapSide(of.queries, _single(len(pieces)), special)
+    goes_on = checkpoint.tgt_tokenizer.continuation
+    given = word_spans(pieces[:n_given], alone[:n_given], goes_on)  # no row is both given and predicted
+    written = word_spans(pieces[n_given:], alone[n_given:], goes_on)
+    predicted = tuple((n_given + a, n_given + b) for a, b in written)
+    read, words = ([_word(pieces, span, goes_on) for span in spans] for spans in (given, predicted))
+    before = [trace.read_pieces[n_given], *words]
+    labels = [*read, *(f"{last} → {word}" for last, word in zip(before, words, strict=False))]
+    return MapSide(labels, (*given, *predicted), [special[first] for first, _ in (*given, *predicted)])
+
+
+def _read_side(
+    looking: Looking, checkpoint: Checkpoint, pieces: Sequence[str], ids: Sequence[int], tokenizer: AnyTokenizer
+) -> MapSide:
+    special = _special(ids, tokenizer, checkpoint)
+    return _side(pieces, special, words=looking.view.words, goes_on=tokenizer.continuation)
+
+
+def _side(pieces: Sequence[str], special: list[bool], *, words: bool, goes_on: str = "") -> MapSide:
+    if not words:
+        return MapSide(list(pieces), _single(len(pieces)), special)
+    spans = word_spans(pieces, special, goes_on)
+    return MapSide([_word(pieces, span, goes_on) for span in spans], spans, [special[first] for first, _ in spans])
+
+
+def _special(ids: Sequence[int], tokenizer: AnyTokenizer, checkpoint: Checkpoint) -> list[bool]:
+    """Which pieces stand for no text; an unknown one stands for some."""
+    return [tokenizer.is_special(i) and i != checkpoint.config.unk_id for i in ids]
+
+
+def _single(count: int) -> tuple[Span, ...]:
+    return tuple((place, place + 1) for place in range(count))
+
+
+def _word(pieces: Sequence[str], span: Span, continuation: str) -> str:
+    text = word_text(pieces, span, continuation)
+    return text.removeprefix(SPACE_MARK) or text

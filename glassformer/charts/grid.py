@@ -1,0 +1,224 @@
+"""Every head of every layer in one picture: one row of tiles per layer, one column per head.
+
+One heat map holds all tiles, because a plot for each would take a browser seconds; it is sent packed (`packing`). If
+tiles have more cells than a reader can distinguish, square blocks of cells are drawn as one, with their largest
+weight: a mean would wash out the thin lines that are typical of heads.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from glassformer.charts import theme
+from glassformer.charts.following import follow_steps
+from glassformer.charts.grammar import GREY, PLACES, frame
+from glassformer.charts.groups import bracket, head_named
+from glassformer.charts.heatmap import LOG_FLOOR
+from glassformer.charts.hover import hover, italic, of_axis
+from glassformer.charts.packing import GRID, GRID_CLOSED, Blocks, block_size, pack, pooled, unpacked
+from glassformer.charts.prompt import part_tiles
+from glassformer.charts.tables import CLOSED, WEIGHT
+from glassformer.charts.theme import Colour, Spec, as_figure, base_layout, colour_bar, literal, shortened, subtitle
+from transformer.i18n import say
+
+HOW_TO_READ = say(
+    "Each tile is one head's map: queries run from top to bottom, keys from left to right. The stronger the "
+    "colour, the larger the weight: softmax(q·k / √d_head) over the keys."
+)
+HOW_TO_READ_CLOSED = say("Grey cells are closed by the mask.")
+
+_MARGINS = 150  # pixels of title, axis and names of keys
+_LEAST_TILE = 26  # pixels of a layer: lower ones cannot be told apart
+_PIECE_CHARACTERS = 48
+_MOST_FRAMED = 40  # rows of all tiles of a column
+
+
+def grid_spec(
+    maps: np.ndarray | Blocks,
+    *,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    title: str,
+    query_axis: str = say("Query"),
+    key_axis: str = say("Key"),
+    allowed: np.ndarray | None,
+    mask_reason: str = CLOSED,
+    chosen: tuple[int | None, int | None] = (None, None),
+    colour: Colour = "neutral",
+    own_scale: bool = False,
+    log: bool = False,
+    show_scale: bool = True,
+    width: int = 560,
+    most_cells: int = 48_000,
+    group: int = 1,
+    prompt: int | None = None,
+    note: str = "",
+) -> Spec:
+    """Draw all heads of all layers: weights [layer, head, query, key], 0 to 1, or blocks of them if too many.
+
+    `allowed` is [query, key], or [layer, query, key] if layers differ; with blocks, it and `most_cells` are ignored.
+    `chosen` is the layer and head whose tile is framed; a layer alone frames its row. `own_scale`: each head's
+    colours go up to its own largest weight; `log`: they follow the logarithm, from `LOG_FLOOR`. Tiles get a height to
+    match `width`, in pixels; above `most_cells` cells, blocks are drawn, and the chart says so. `group` neighbouring
+    heads share one key-value head, under one bracket. Lines separate the rows before and from `prompt` on, the row
+    that predicts the output's first piece. A click gives the cell, `tile_at` its head.
+    """
+    shape = (*(maps.weights if isinstance(maps, Blocks) else maps).shape[:2], len(queries), len(keys))
+    layout = _layout(shape, title, width)
+    blocks = maps if isinstance(maps, Blocks) else _pooled(maps, shape, allowed, most_cells)
+    if blocks is None:
+        return {"data": [], "layout": layout}
+    layout["meta"] = {
+        GRID: {
+            **pack(blocks, own_scale=own_scale, least=LOG_FLOOR if log else 0),
+            "layers": [say("Layer {number}", number=number) for number in range(1, shape[0] + 1)],
+            "heads": [head_named(head, group) for head in range(shape[1])],
+            "queries": _labels(queries, blocks.size),
+            "keys": _labels(keys, blocks.size),
+            "block": blocks.size,
+        },
+        "least_height": _MARGINS + _LEAST_TILE * shape[0],
+    }
+    _place(layout, shape, blocks.weights.shape, chosen)
+    bracket(layout, shape[1], group, cells=blocks.weights.shape[3])
+    if prompt is not None:
+        part_tiles(layout, blocks.weights.shape, row=prompt / blocks.size, column=(prompt + 1) / blocks.size)
+    _say(layout, blocks, note, own_scale=own_scale, log=log)
+    names = (query_axis, key_axis)
+    data = [_tiles(names, colour, blocks.size, own_scale=own_scale, log=log, show_scale=show_scale)]
+    if not blocks.allowed.all():
+        data.append(_packed(GRID_CLOSED, GREY, _hover(names, italic(mask_reason)), show_scale=False))
+    return {"data": data, "layout": layout}
+
+
+def _pooled(maps: np.ndarray, shape: tuple[int, ...], allowed: np.ndarray | None, most_cells: int) -> Blocks | None:
+    """The blocks of maps; None if there is nothing to draw."""
+    open_cells = np.ones(maps.shape[-2:], bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    if maps.ndim != 4 or maps.shape != shape or open_cells.shape not in (shape[2:], (shape[0], *shape[2:])):
+        raise ValueError(f"Maps {maps.shape} and mask {open_cells.shape} for {shape[2]} x {shape[3]} labels.")
+    if not maps.size:
+        return None
+    return pooled(np.asarray(maps, dtype=np.float32), open_cells, block_size(shape, most_cells))
+
+
+def _whole_spec(*args: Any, **options: Any) -> Spec:
+    """`grid_spec` with every cell's number and names, for those who have no browser side of ours."""
+    return unpacked(grid_spec(*args, **options))
+
+
+_whole_spec.__doc__ = grid_spec.__doc__
+grid = as_figure(_whole_spec)
+
+
+def tile_at(spec: Spec, row: int, column: int) -> tuple[int, int]:
+    """Layer and head, from 0, of a cell of a grid; its row and column count over all tiles."""
+    packed = spec["layout"]["meta"][GRID]
+    return row // len(packed["queries"]), column // len(packed["keys"])
+
+
+def follow_in_tiles(spec: Spec, queries: Sequence[int]) -> None:
+    """Have the browser mark the current step's query in every tile; the maps are not empty."""
+    packed = spec["layout"]["meta"][GRID]
+    n_rows, n_columns = len(packed["queries"]), len(packed["keys"])
+    follow_steps(
+        spec,
+        [query // packed["block"] for query in queries],
+        n_rows=n_rows,
+        n_columns=n_columns * len(packed["heads"]),
+        starts=range(0, n_rows * len(packed["layers"]), n_rows),
+        most_framed=_MOST_FRAMED,
+    )
+
+
+def _labels(pieces: Sequence[str], size: int) -> list[str]:
+    """Name each row or column of a tile; a block by its first and last piece."""
+    names = [literal(shortened(piece, limit=_PIECE_CHARACTERS)) for piece in pieces]
+    if size == 1:
+        return [f"{place}: <b>{name}</b>" for place, name in enumerate(names, start=1)]
+    blocks = [(first, min(first + size, len(names)) - 1) for first in range(0, len(names), size)]
+    return [
+        say("{first} to {last}: {pieces}", first=first + 1, last=last + 1,
+            pieces=f"<b>{names[first]}</b> … <b>{names[last]}</b>")
+        for first, last in blocks
+    ]  # fmt: skip
+
+
+def _layout(shape: tuple[int, ...], title: str, width: int) -> Spec:
+    n_layers, n_heads, n_queries, n_keys = shape
+    layout = base_layout(title, say("Head"), say("Layer"))
+    tile = (width - 70) / max(n_heads, 1)
+    share = np.clip(n_queries / max(n_keys, 1), 0.4, 1.0)
+    most = max(640, _MARGINS + _LEAST_TILE * n_layers)
+    layout["height"] = int(np.clip(_MARGINS + n_layers * tile * share, 180, most))
+    return layout
+
+
+def _place(
+    layout: Spec, shape: tuple[int, ...], drawn: tuple[int, ...], chosen: tuple[int | None, int | None]
+) -> None:
+    """Name the tiles on both axes, part them by thin lines and frame the chosen one."""
+    sizes = {"yaxis": (shape[0], drawn[2]), "xaxis": (shape[1], drawn[3])}
+    layout["shapes"] = []
+    thin = {"type": "line", "line": {"color": theme.GUIDE_COLOR, "width": 1}}
+    for name, (count, cells) in sizes.items():
+        ends = [-0.5, count * cells - 0.5]
+        shown = range(0, count, -(-count // 24))  # more numbers than that would not fit
+        layout[name] |= {
+            "range": ends[::-1] if name == "yaxis" else ends,
+            "tickmode": "array",
+            "tickvals": [(tile + 0.5) * cells - 0.5 for tile in shown],
+            "ticktext": [str(tile + 1) for tile in shown],
+            "showgrid": False,
+            "ticks": "",
+            "uirevision": f"{shape} {drawn}",
+        }
+        along, across = ("y", "x") if name == "yaxis" else ("x", "y")
+        thin_one = thin | {f"{across}0": 0, f"{across}1": 1, f"{across}ref": f"{across} domain"}
+        places = [tile * cells - 0.5 for tile in range(count + 1)]
+        layout["shapes"] += [thin_one | {f"{along}0": place, f"{along}1": place} for place in places]
+    layer, head = chosen
+    if layer is not None:
+        left, right = (0, shape[1]) if head is None else (head, head + 1)
+        x, y = (left * drawn[3] - 0.5, right * drawn[3] - 0.5), (layer * drawn[2] - 0.5, (layer + 1) * drawn[2] - 0.5)
+        layout["shapes"].append(frame(x, y, width=3))
+
+
+def _say(layout: Spec, blocks: Blocks, note: str, *, own_scale: bool, log: bool) -> None:
+    """Say what a reader must know before comparing tiles."""
+    said = [literal(note)]
+    if blocks.size > 1:
+        said.append(say("pooled: each cell is the largest of {size} × {size} weights", size=blocks.size))
+    if own_scale:
+        said.append(say("each head has its own scale"))
+    if log:
+        said.append(say("logarithmic colours"))
+    if (np.isnan(blocks.weights) & blocks.allowed[:, None]).any():
+        said.append(say("blank cells have no finite value"))
+    subtitle(layout, said)
+
+
+def _tiles(
+    names: tuple[str, str], colour: Colour, size: int, *, own_scale: bool, log: bool, show_scale: bool
+) -> Spec:
+    shares = (1, 0.1, 0.01, 0.001, LOG_FLOOR) if log else (1, 0.75, 0.5, 0.25, 0)
+    places = [1 - np.log10(share) / np.log10(LOG_FLOOR) for share in shares] if log else list(shares)
+    ends = [f"{share:g}" for share in shares]
+    value = say("largest weight") if size > 1 else WEIGHT
+    about = say("{value}: about {number} (rounded)", value=value, number="<b>%{customdata[2]:.2~g}</b>")
+    title = say("fraction of the head's largest weight") if own_scale else WEIGHT
+    marks = (places, [*ends[:-1], f"≤ {ends[-1]}" if log else ends[-1]])
+    tiles = _packed(GRID, theme.SCALES[colour], _hover(names, about), show_scale=show_scale)
+    return tiles | {"name": value, "colorbar": colour_bar(title, marks=marks)}
+
+
+def _packed(meta: str, colours: list[list[Any]], says: str, *, show_scale: bool) -> Spec:
+    """Cells whose numbers are in `layout.meta.grid`."""
+    found = {"type": "heatmap", "zmin": 0, "zmax": 1, "colorscale": colours, "meta": meta, **PLACES}
+    return found | {"hoverongaps": False, "hovertemplate": says, "showscale": show_scale}
+
+
+def _hover(names: tuple[str, str], last_line: str) -> str:
+    """Layer and head, query, key, and what is there; `customdata` is ((layer, query), (head, key), number)."""
+    query, key = (of_axis(literal(name), f"%{{customdata[{place}][1]}}") for place, name in enumerate(names))
+    return hover("%{customdata[0][0]}, %{customdata[1][0]}", query, key, last_line)

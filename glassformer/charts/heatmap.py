@@ -1,0 +1,208 @@
+"""One attention map: a row for each query, a column for each key.
+
+Cells that the mask closes are hatched and say why; they are never shown as 0.00, because nothing was computed there.
+The chart does not know which layer or head it shows: the title says that.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from glassformer.charts import theme
+from glassformer.charts.grammar import GREY, along, cells, frame, hatching
+from glassformer.charts.hover import bold, italic, of_cell, with_number
+from glassformer.charts.rounding import HALF_DIGITS, shortened
+from glassformer.charts.tables import CLOSED, NOT_FINITE, WEIGHT, map_columns
+from glassformer.charts.theme import Colour, Spec, base_layout, colour_bar, literal, subtitle
+from transformer.i18n import joined, say
+
+HOW_TO_READ = say(
+    "Each row is one query; its weights over the keys sum to 1. The stronger the colour, the larger the weight of "
+    "that key."
+)
+HOW_TO_READ_CLOSED = say("Hatched cells are closed by the mask.")
+
+LOG_FLOOR = 1e-4
+"""Where a logarithmic scale begins: what is smaller looks like this."""
+NUMBER = ".4~g"
+"""How hover writes a number: four significant digits, so that nothing small reads as 0."""
+
+_FRAME = 150  # pixels of title and axis
+_ROUNDING = 0.01  # weights kept in half precision sum to 1 within this
+_MOST_NAMED = 4
+ROUNDED = say("numbers are rounded to three significant digits")
+_ROUNDED_NUMBER = ".3~g"
+_MOST_GAPPED = 64  # above this many rows or columns a gap between cells would eat the cells
+
+
+def heatmap_spec(
+    weights: np.ndarray,
+    *,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    title: str,
+    query_axis: str = say("Query"),
+    key_axis: str = say("Key"),
+    allowed: np.ndarray | None,
+    mask_reason: str = CLOSED,
+    marked_row: int | None = None,
+    marked_cell: tuple[int, int] | None = None,
+    colour: Colour = "neutral",
+    value_name: str = WEIGHT,
+    limits: tuple[float, float] | None = (0.0, 1.0),
+    log: bool = False,
+    rows_sum_to_one: bool = True,
+    note: str = "",
+) -> Spec:
+    """Draw a map [query, key] with row 0 on top; values in closed cells are ignored.
+
+    `allowed` is bool [query, key]. None means that nothing is closed, so pass it wherever there is a mask: otherwise
+    closed cells are drawn as 0. `limits` are the ends of the colour scale; None takes the smallest and largest value.
+    With `log`, for values that are never negative, colours follow the logarithm from `LOG_FLOOR` to the upper limit,
+    and smaller values look like `LOG_FLOOR`; hover still shows the value itself. If `rows_sum_to_one` and a row does
+    not, the chart says which.
+
+    The numbers of a large map are rounded (`glassformer.charts.rounding`); if hover then has fewer than four digits,
+    the map says so. In that case `table` makes the columns of a table with the exact numbers. Raises ValueError if
+    the sizes do not fit together, or a value on a logarithmic scale is negative.
+    """
+    values = np.asarray(weights, dtype=np.float32)
+    open_cells = np.ones(values.shape, bool) if allowed is None else np.asarray(allowed, dtype=bool)
+    _check(values, open_cells, len(queries), len(keys))
+    layout = _layout(queries, keys, title, query_axis, key_axis)
+    if not values.size:
+        return {"data": [], "layout": layout}
+    drawn = np.where(open_cells, values, np.nan)
+    names = (query_axis, key_axis)
+    low, high = limits if limits is not None else _own_limits(drawn)
+    ends, bar = _log_scale(drawn, high, value_name) if log else ((low, high), colour_bar(literal(value_name)))
+    sent, digits = shortened(drawn)
+    name, number = literal(value_name), "customdata[2]" if log else "z"
+    form = _ROUNDED_NUMBER if digits == HALF_DIGITS else NUMBER
+    says = of_cell(names, with_number(name, f"%{{{number}:{form}}}"))
+    data = [cells(sent, ends, theme.SCALES[colour], says, bar=bar, gaps=_gaps(sent)) | {"hoverongaps": False}]
+    data[0]["name"] = say("{value} ({digits} digits)", value=name, digits=digits) if digits else name
+    if rows_sum_to_one:
+        layout["meta"]["cells"]["weights"] = True  # for whom the keyboard leads over it
+    if log:
+        layout["meta"]["cells"]["floor"] = LOG_FLOOR
+    if not open_cells.all():
+        data += [_closed_cells(~open_cells, names, mask_reason), hatching(*_rectangles(~open_cells).T)]
+    missing = open_cells & ~np.isfinite(values)
+    if missing.any():
+        data.append(_closed_cells(missing, names, NOT_FINITE))
+    layout["shapes"] = _frames(values.shape, marked_row, marked_cell)
+    said = [literal(note)] + [ROUNDED] * (digits == HALF_DIGITS) + _odd_sums(drawn, open_cells) * rows_sum_to_one
+    subtitle(layout, said)
+    if digits is None:
+        return {"data": data, "layout": layout}
+    columns = partial(map_columns, drawn, queries=queries, keys=keys, query_axis=query_axis, key_axis=key_axis,
+                      allowed=open_cells, mask_reason=mask_reason, value_name=value_name)  # fmt: skip
+    return {"data": data, "layout": layout, "table": columns}
+
+
+def _check(values: np.ndarray, allowed: np.ndarray, rows: int, columns: int) -> None:
+    expected = (rows, columns)
+    if values.shape != expected:
+        raise ValueError(f"The map is {values.shape}, its labels {expected}: give one label for each row and column.")
+    if allowed.shape != expected:
+        raise ValueError(f"The mask is {allowed.shape}, the map {expected}: give a mask of the same size.")
+
+
+def _layout(
+    queries: Sequence[str], keys: Sequence[str], title: str, query_axis: str, key_axis: str
+) -> dict[str, Any]:
+    layout = base_layout(title, key_axis, query_axis)
+    # Numbering the revisions by the pieces keeps a zoom while stepping and drops it for another sentence.
+    along(layout, keys)
+    along(layout, queries, axis="yaxis")
+    layout["height"] = int(np.clip(_FRAME + 26 * len(queries), 240, 640))
+    layout["meta"]["cells"] = {"rows": _numbered(queries), "columns": _numbered(keys)}
+    return layout
+
+
+def _numbered(pieces: Sequence[str]) -> list[str]:
+    """Name each place on hover; counted from 1, as the stepper counts steps."""
+    return [joined(": ", [str(place), bold(piece)]) for place, piece in enumerate(pieces, start=1)]
+
+
+def _log_scale(drawn: np.ndarray, high: float, value_name: str) -> tuple[tuple[float, float], Spec]:
+    """Decades from the floor to the upper limit; the browser takes the logarithms (`theme.CELLS`)."""
+    if (drawn < 0).any():
+        raise ValueError(f"The map has values down to {np.nanmin(drawn):g}: a logarithmic scale needs 0 or more.")
+    top = max(high, 10 * LOG_FLOOR) if np.isfinite(high) else 1.0
+    first, last = np.log10(LOG_FLOOR), np.log10(top)
+    decades = [*range(round(first), int(np.floor(last + 1e-9)) + 1)]
+    words = [f"≤ {LOG_FLOOR:g}", *(f"{10.0**decade:g}" for decade in decades[1:])]
+    if last - decades[-1] > 0.15:  # the end of the scale, unless a decade stands there
+        decades, words = [*decades, float(last)], [*words, f"{top:.2g}"]
+    title = say("{value}, logarithmic", value=literal(value_name))
+    return (float(first), float(last)), colour_bar(title, marks=(decades, words))
+
+
+def _gaps(values: np.ndarray) -> tuple[int, int]:
+    """A hairline between cells while they are large enough."""
+    gap = 1 if max(values.shape) <= _MOST_GAPPED else 0
+    return gap, gap
+
+
+def _own_limits(drawn: np.ndarray) -> tuple[float, float]:
+    finite = drawn[np.isfinite(drawn)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+
+
+def _closed_cells(closed: np.ndarray, names: tuple[str, str], reason: str) -> Spec:
+    there = np.where(closed, 0.0, np.nan).astype(np.float32)
+    found = cells(there, (0, 1), GREY, of_cell(names, italic(reason)), gaps=_gaps(closed))
+    return found | {"hoverongaps": False}
+
+
+def _rectangles(closed: np.ndarray) -> np.ndarray:
+    """Outline closed cells as few rectangles, `[corner, (x, y)]`, each ended by a row of NaN.
+
+    Rows with the same closed cells share their rectangles: a padded column is one, a causal triangle one a
+    row.
+    """
+    corners: list[tuple[float, float]] = []
+    first = 0
+    for row in range(1, len(closed) + 1):
+        if row < len(closed) and np.array_equal(closed[row], closed[first]):
+            continue
+        for left, right in _runs(closed[first]):
+            top, bottom = first - 0.5, row - 0.5
+            corners += [(left, top), (right, top), (right, bottom), (left, bottom), (left, top), (np.nan, np.nan)]
+        first = row
+    return np.array(corners, dtype=np.float32)
+
+
+def _runs(row: np.ndarray) -> list[tuple[float, float]]:
+    """Edges of each unbroken run of True in a row."""
+    steps = np.flatnonzero(np.diff(np.concatenate(([False], row, [False])).astype(np.int8)))
+    return [(start - 0.5, stop - 0.5) for start, stop in steps.reshape(-1, 2).tolist()]
+
+
+def _frames(shape: tuple[int, ...], row: int | None, cell: tuple[int, int] | None) -> list[Spec]:
+    """Lines around a row and around a cell, where there is one."""
+    rows, columns = shape
+    frames = []
+    if row is not None and 0 <= row < rows:
+        width = 2 if rows <= _MOST_GAPPED else 1
+        frames.append(frame((-0.5, columns - 0.5), (row - 0.5, row + 0.5), width=width))
+    if cell is not None and 0 <= cell[0] < rows and 0 <= cell[1] < columns:
+        frames.append(frame((cell[1] - 0.5, cell[1] + 0.5), (cell[0] - 0.5, cell[0] + 0.5), width=3))
+    return frames
+
+
+def _odd_sums(drawn: np.ndarray, allowed: np.ndarray) -> list[str]:
+    """Name the rows that do not share out 1, which happens after a what-if and must not pass unseen."""
+    sums = np.nansum(drawn, axis=1)
+    odd = np.flatnonzero((np.abs(sums - 1) > _ROUNDING) & allowed.any(axis=1))
+    if not odd.size:
+        return []
+    named = ", ".join(f"{row + 1} ({sums[row]:.2f})" for row in odd[:_MOST_NAMED])
+    more = odd.size - _MOST_NAMED
+    if more <= 0:
+        return [say("rows that do not sum to 1: {rows}", rows=named)]
+    return [say("rows that do not sum to 1: {rows} and {more} more", rows=named, more=more)]

@@ -1,0 +1,64 @@
+"""Hover texts: lines of whole sentences, pieces letter by letter, numbers in bold.
+
+A hover template of Plotly's has fields such as `%{y:.3f}`. They are values of a sentence like any other, so a
+translation can place them as its language needs: `say("token {place}", place="%{x}")`.
+"""
+
+from glassformer.charts.theme import literal
+from transformer.i18n import joined, say, through
+from transformer.i18n.numbers import written
+
+
+@through
+def bold(text: str) -> str:
+    """A text letter by letter, and bold; not yet escaped."""
+    return f"<b>{literal(text)}</b>"
+
+
+@through
+def italic(text: str) -> str:
+    """A text letter by letter, and in italics, such as the reason for a missing number; not yet escaped."""
+    return f"<i>{literal(text)}</i>"
+
+
+def with_number(name: str, number: str) -> str:
+    """A value on hover: its name, escaped already, and its number in bold, as text or a field such as "%{z:.3f}"."""
+    return say("{name} {number}", name=name, number=_strong(written(number) if type(number) is str else number))
+
+
+@through
+def _strong(escaped: str) -> str:
+    return f"<b>{escaped}</b>"
+
+
+def on_lines(*parts: str) -> str:
+    """Text of several lines, such as what hover says of one mark.
+
+    Each part is a whole sentence or data, already escaped; empty parts are left out.
+    """
+    return joined("<br>", filter(None, parts))
+
+
+def hover(*parts: str) -> str:
+    """A hover template, without the box in which Plotly puts a trace's name.
+
+    Its lines are sentences, whose values may be fields of Plotly's as in `say("weight {weight}", weight="%{z}")`, or
+    data; already escaped.
+    """
+    return _without_name(on_lines(*parts))
+
+
+@through
+def _without_name(template: str) -> str:
+    return f"{template}<extra></extra>"
+
+
+def of_axis(axis: str, which: str) -> str:
+    """One row or column on hover, such as "Query 3"; the axis is already escaped."""
+    return say("{axis} {which}", axis=axis, which=which)
+
+
+def of_cell(names: tuple[str, str], last_line: str) -> str:
+    """A template for a cell: its row and its column, as `layout.meta.cells` names them, and its content."""
+    row, column = (literal(name) for name in names)
+    return hover(of_axis(row, "%{customdata[0]}"), of_axis(column, "%{customdata[1]}"), last_line)

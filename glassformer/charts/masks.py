@@ -1,0 +1,399 @@
+"""Masks: a batch and its padding, a mask at its own shape and after broadcasting.
+
+Open cells have the colour of the key's side, closed ones are hatched or grey. A mask has no numbers: its cells say
+True and False, or 0 and −∞ if it is written as an addition to the scores.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from glassformer.charts import theme
+from glassformer.charts.grammar import HATCHED, SIDES, along, cells, frame, layer, numbered, table, table_of, upright
+from glassformer.charts.heatmap import heatmap_spec
+from glassformer.charts.hover import bold, hover, italic, of_cell, on_lines, with_number
+from glassformer.charts.tables import WEIGHT
+from glassformer.charts.theme import Colour, Spec, base_layout, literal
+from transformer.i18n import joined, say
+
+Convention = Literal["bool", "additive"]
+
+HOW_TO_READ_BATCH = say(
+    "Each row is one sentence of the batch, each column one position. Hatched positions are padding, added only to "
+    "make all rows equally long."
+)
+HOW_TO_READ_OWN = say(
+    "The mask before broadcasting. Along an axis of size 1, it is stored once and repeated to fit the scores "
+    "[batch, head, query, key]. Grey cells are False: the query may not attend to the key."
+)
+HOW_TO_READ_BLOCKS = joined(" ", [HOW_TO_READ_OWN, say("Each block is one sentence of the batch.")])
+HOW_TO_READ: dict[Convention, str] = {
+    "bool": say(
+        "Row = query, column = key: T (True) = this query may attend to this key, hatched F (False) = it may not."
+    ),
+    "additive": say(
+        "The same mask as numbers M in softmax(q·k / √d_head + M): 0 changes nothing, a hatched −∞ makes the weight "
+        "exactly 0."
+    ),
+}
+
+_PADDING = say("padding")
+_MOST_WRITTEN = 20  # above this many columns a letter in each cell is too small to read
+_MOST_INFINITE = 8  # and above this many "−∞" is a grey band: the hatching says it
+_WORDS: dict[Convention, tuple[str, str]] = {
+    "bool": (say("T", about="True, in a small cell"), say("F", about="False, in a small cell")),
+    "additive": ("0", "−∞"),
+}
+SENTENCE, POSITION = say("Sentence"), say("Position")
+_ON_HOVER: dict[Convention, tuple[str, str]] = {
+    "bool": (say("True"), say("False")),
+    "additive": (say("0 is added"), say("−∞ is added")),
+}
+
+
+def padded_batch_spec(
+    pieces: Sequence[Sequence[str]],
+    real: np.ndarray,
+    *,
+    sentences: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    column_axis: str,
+    marked_row: int,
+    colour: Colour,
+) -> Spec:
+    """Draw a padded batch: pieces [sentence][position]; `real`, bool [sentence, position], is False for padding."""
+    layout, hatching = _frame_of(real, sentences, columns, title, (SENTENCE, column_axis), marked_row)
+    layout["height"] = 150 + 34 * len(sentences)
+    text = {"text": [[literal(piece) for piece in row] for row in pieces]}
+    marks = zip(sentences, pieces, real.tolist(), strict=True)
+    rows = [
+        [sentence, column, piece, "" if is_real else _PADDING]
+        for sentence, line, its_marks in marks
+        for column, piece, is_real in zip(columns, line, its_marks, strict=True)
+    ]
+    table(layout, [SENTENCE, column_axis, say("Piece"), say("note")], rows)
+    names = (SENTENCE, POSITION)
+    data = [_cells(real, _open(colour), of_cell(names, "<b>%{text}</b>")) | text]
+    if hatching:
+        padding = joined(" ", ["<b>%{text}</b>", italic(_PADDING)])
+        data.append(_cells(~real, theme.MASK_COLOR, of_cell(names, padding)) | text)
+    return {"data": [*data, *hatching], "layout": layout, "how_to_read": HOW_TO_READ_BATCH}
+
+
+def mask_own_shape_spec(mask: np.ndarray, *, title: str, sentences: Sequence[str], colour: Colour) -> Spec:
+    """Draw a mask at its own shape: one block of rows, or blocks side by side, one per sentence.
+
+    The mask is bool [batch or 1, 1, query or 1, key], True = may attend; `sentences` are their names if the batch
+    axis is not 1.
+    """
+    n_batch, n_heads, n_queries, n_keys = mask.shape
+    if n_heads != 1 or n_batch not in (1, len(sentences)):
+        raise ValueError(f"A mask {mask.shape} of {len(sentences)} sentences: give one [batch or 1, 1, query, key].")
+    rows_are_sentences = n_queries == 1
+    blocks = [mask[:, 0, 0]] if rows_are_sentences else list(mask[:, 0])
+    row_name = SENTENCE if rows_are_sentences else say("Query")
+    layout = base_layout(title, say("Key"), row_name)
+    layout["height"] = int(np.clip(150 + 34 * n_batch, 184, 290)) if rows_are_sentences else 320
+    layout["yaxis"] |= {"range": [len(blocks[0]) + 0.5, 0.5], "showgrid": False, **_counted(len(blocks[0]))}
+    if rows_are_sentences:
+        layout["yaxis"] |= {"tickmode": "array", "tickvals": list(range(1, n_batch + 1))}
+        layout["yaxis"] |= {"ticktext": [literal(label) for label in sentences]}
+    bare = {"showgrid": False, "zeroline": False, "automargin": True}
+    data = []
+    for place, block in enumerate(blocks):
+        name = "" if place == 0 else str(place + 1)
+        of = say("Key ({sentence})", sentence=place + 1) if len(blocks) > 1 else say("Key")
+        width = [place / len(blocks) + 0.02 * bool(place), (place + 1) / len(blocks)]
+        layout[f"xaxis{name}"] = {"title": {"text": of, "standoff": 8}, "domain": width, **_counted(n_keys), **bare}
+        layout[f"xaxis{name}"] |= {"range": [0.5, n_keys + 0.5]}
+        data.append(_block(block, f"x{name}", row_name, colour))
+    read = HOW_TO_READ_BLOCKS if len(blocks) > 1 else HOW_TO_READ_OWN
+    return {"data": data, "layout": layout, "how_to_read": read}
+
+
+def _counted(count: int) -> dict[str, Any]:
+    """Whole numbers from 1, about six of them."""
+    return {"tickmode": "linear", "tick0": 1, "dtick": max(1, -(-count // 6))}
+
+
+def _block(block: np.ndarray, axis: str, row_name: str, colour: Colour) -> Spec:
+    gap = 1 if max(block.shape) <= 32 else 0
+    says = hover(
+        say("{rows} {row}, key {column}", rows=row_name, row="%{y}", column="%{x}"),
+        say("{value} (1 = True, may attend)", value="<b>%{z}</b>"),
+    )
+    colours = [[0, theme.MASK_COLOR], [1, _open(colour)]]
+    return cells(block.astype(np.int8), (0, 1), colours, says, gaps=(gap, gap), named=False) | {
+        **{"x0": 1, "y0": 1, "xaxis": axis, "yaxis": "y"},
+        "colorbar": {"title": {"text": say("True = 1")}},  # not drawn; the table's column is called so
+    }
+
+
+def mask_map_spec(
+    mask: np.ndarray,
+    *,
+    reasons: Mapping[str, np.ndarray],
+    queries: Sequence[str],
+    keys: Sequence[str],
+    title: str,
+    axes: tuple[str, str],
+    cell: tuple[int, int],
+    colour: Colour,
+    convention: Convention,
+) -> Spec:
+    """Draw one sentence's mask after broadcasting, bool [query, key], True = may attend.
+
+    `reasons` maps each reason to the cells that it closes, bool [query, key]; ValueError if together they are not all
+    closed cells. `axes` are the names of rows and columns, the chosen `cell` is framed, `colour` is the side of the
+    keys.
+    """
+    layout, hatching = _frame_of(mask, queries, keys, title, axes, None)
+    if not np.array_equal(np.sum([*reasons.values(), np.zeros(mask.shape)], axis=0), ~mask):
+        raise ValueError("Each closed cell needs one reason, and open cells none.")
+    row, column = cell
+    layout["shapes"] = [frame((column - 0.5, column + 0.5), (row - 0.5, row + 0.5))]
+    words, on_hover = _WORDS[convention], _ON_HOVER[convention]
+    data = []
+    if mask.any():
+        may_attend = _cells(mask, _open(colour), of_cell(axes, say("{value}: may attend", value=bold(on_hover[0]))))
+        may_attend["colorbar"] = {"title": {"text": say("may attend") if convention == "bool" else say("added")}}
+        may_attend["z"] = np.where(mask, np.float32(convention == "bool"), np.float32(np.nan))  # what the table has
+        data.append(may_attend)
+    for reason, where in reasons.items():
+        if where.any():
+            says = of_cell(axes, joined(": ", [bold(on_hover[1]), italic(reason)]))
+            data.append(_cells(where, theme.MASK_COLOR, says))
+    if data and len(keys) <= _MOST_WRITTEN:  # on the last map, which lies over the others, for the cells of all
+        closed = words[1] if convention == "bool" or len(keys) <= _MOST_INFINITE else ""
+        text = [[words[0] if may else closed for may in line] for line in mask]
+        data[-1] |= {"text": text, "texttemplate": "%{text}", "textfont": {"color": theme.MARK_COLOR}}
+    return {"data": [*data, *hatching], "layout": layout, "how_to_read": HOW_TO_READ[convention]}
+
+
+def _frame_of(
+    open_cells: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    title: str,
+    axes: tuple[str, str],
+    marked_row: int | None,
+) -> tuple[dict[str, Any], list[Spec]]:
+    """The layout of a map of these rows and columns, and the hatching of its closed cells."""
+    spec = heatmap_spec(
+        np.ones(open_cells.shape, dtype=np.float32),
+        queries=rows,
+        keys=columns,
+        title=title,
+        query_axis=axes[0],
+        key_axis=axes[1],
+        allowed=open_cells,
+        marked_row=marked_row,
+        rows_sum_to_one=False,
+    )
+    return spec["layout"], [trace for trace in spec["data"] if trace["type"] == "scatter"]
+
+
+def _cells(where: np.ndarray, shade: str, says: str) -> Spec:
+    """Cells of one colour; none where `where` is False."""
+    gap = 1 if max(where.shape) <= 64 else 0
+    z = np.where(where, 1, np.nan).astype(np.float32)
+    return cells(z, (0, 1), [[0, shade], [1, shade]], says, gaps=(gap, gap)) | {"hoverongaps": False}
+
+
+def _open(colour: Colour) -> str:
+    return str(theme.SCALES[colour][2][1])
+
+
+HOW_TO_READ_ROW = say(
+    "From top to bottom: the score q·k / √d_head of this query with each key; the score after the mask (−∞ for "
+    "closed keys); the weight exp(score) / Σ exp(scores), summed over the open keys. The bars of the last row sum "
+    "to 1."
+)
+HOW_TO_READ_MOVEMENT = say(
+    "Each mark is one row: the largest |difference| between the two runs among its logits. Float32 rounding alone "
+    "can cause differences within the shaded band. Differences of exactly 0 are drawn below the logarithmic scale."
+)
+HOW_TO_READ_VECTORS = say(
+    "Each mark is one row: the largest |difference| between the two runs among the dimensions of its vector. "
+    "Float32 rounding alone can cause differences within the shaded band. Differences of exactly 0 are drawn below "
+    "the logarithmic scale."
+)
+LOGITS, VECTORS = say("max |Δ logit|"), say("max |Δ component|")
+READS_PREDICTS = say("Reads → predicts")
+
+_NUMBER = "%{y:.4f}"
+_MOST_WRITTEN = 20  # above this many columns a sign in each cell is too small to read
+
+
+def masked_row_spec(
+    scores: np.ndarray,
+    allowed: np.ndarray,
+    weights: np.ndarray,
+    *,
+    keys: Sequence[str],
+    title: str,
+    key_axis: str,
+    key: int,
+    colour: Colour,
+    mask_reasons: Sequence[str],
+    filled: str = "−∞",
+) -> Spec:
+    """Draw one query's row three times over the same keys: scores before the mask, after it, and weights, all [key].
+
+    `filled` is how a closed score is written; a closed key with weight has a bar. `mask_reasons` has the reason for
+    each closed key. The chosen `key` is framed; a click returns the key's place.
+    """
+    shape = (len(keys),)
+    if not scores.shape == allowed.shape == weights.shape == shape or len(mask_reasons) != len(keys):
+        raise ValueError(f"{scores.shape} scores, {allowed.shape} mask, {weights.shape} weights, {len(keys)} keys.")
+    layout = _row_layout(scores, keys, title, key_axis, key)
+    low, high = layout["yaxis"]["range"]
+    weighs = allowed | (weights > 0)
+    kept, names = np.where(allowed, scores, np.nan), numbered(keys)
+    score, shade = with_number(say("score"), _NUMBER), SIDES[colour][1]
+    rows = [
+        (kept, "y", score, shade),
+        (kept, "y2", with_number(say("after the mask"), _NUMBER), shade),
+        (np.where(weighs, weights, np.nan), "y3", with_number(WEIGHT, _NUMBER), shade),
+    ]
+    closed: list[int] = np.flatnonzero(~allowed).tolist()
+    if closed:
+        left_out = say("{score}, closed by the mask", score=score)
+        rows.append((np.where(allowed, np.nan, scores), "y", left_out, theme.MASK_LINE))
+    data = []
+    for values, axis, last_line, own in rows:
+        look, says = {"yaxis": axis, "marker": {"color": own}}, hover("%{hovertext}", last_line)
+        y = values.astype(np.float32)
+        data.append(layer("bar", np.arange(len(keys)), y, look, says=says, texts=names, clicks=range(len(keys))))
+    if closed:
+        named = {place: joined(" ", [names[place], italic(mask_reasons[place])]) for place in closed}
+        data += [
+            _closed(named, low, high - low, "y2", filled, written=len(keys) <= _MOST_WRITTEN),
+            _closed({k: named[k] for k in closed if not weighs[k]}, 0.0, 1.0, "y3", say("weight exactly 0")),
+        ]
+    table_of(
+        layout,
+        (say("{rows} number", rows=key_axis), range(1, len(keys) + 1)),
+        (key_axis, keys),
+        (say("Score"), map(_digits, scores)),
+        (say("After the mask"), map(_digits, kept)),  # no score, and no weight of 0, where the mask closes
+        (say("Weight"), map(_digits, np.where(allowed | (weights != 0), weights, np.nan))),
+        (say("note"), ("" if may else reason for may, reason in zip(allowed, mask_reasons, strict=True))),
+    )
+    return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_ROW}
+
+
+def _row_layout(scores: np.ndarray, keys: Sequence[str], title: str, key_axis: str, key: int) -> dict[str, Any]:
+    layout = base_layout(title, key_axis, say("Score"))
+    along(layout, keys)
+    layout["xaxis"] |= {"anchor": "y3"}
+    finite = scores[np.isfinite(scores)]
+    low, high = (min(0.0, float(finite.min())), max(0.0, float(finite.max()))) if finite.size else (0.0, 1.0)
+    room = 0.08 * ((high - low) or 1.0)
+    span = [low - room * (low < 0), high + room]
+    fixed = {"fixedrange": True, "automargin": True, "zeroline": True, "nticks": 5, "showgrid": True}
+    panels = (
+        ("yaxis", say("Score"), span, [0.7, 1]),
+        ("yaxis2", say("After mask"), span, [0.36, 0.64]),
+        ("yaxis3", say("Weight"), [0, 1], [0, 0.3]),
+    )
+    for name, text, limits, domain in panels:
+        layout[name] = {**fixed, "title": {"text": text, "standoff": 8}, "range": limits, "domain": domain}
+    looked_at = frame((key - 0.5, key + 0.5), (0, 1), yref="paper")
+    return layout | {"barmode": "overlay", "bargap": 0.25, "height": 520, "shapes": [looked_at]}
+
+
+def _digits(value: float) -> float | None:
+    """A float32 with as many digits as tell it from its neighbours; None for what is no number."""
+    return float(f"{value:.9g}") if np.isfinite(value) else None
+
+
+def _closed(
+    named: Mapping[int, str], base: float, height: float, axis: str, word: str, *, written: bool = False
+) -> Spec:
+    places = list(named)
+    heights = np.full(len(places), height, dtype=np.float32)
+    look = {"base": base, "width": 0.96, "yaxis": axis, "marker": HATCHED}
+    if written:
+        look |= {"text": [word] * len(places), "textposition": "inside", "insidetextanchor": "middle", "textangle": 0}
+    says = hover("%{hovertext}", word)
+    return layer("bar", np.array(places), heights, look, says=says, texts=named.values(), clicks=places)
+
+
+def logit_movement_spec(
+    series: Mapping[str, np.ndarray],
+    *,
+    rows: Sequence[str],
+    title: str,
+    rounding: float,
+    row_axis: str = READS_PREDICTS,
+    value_name: str = LOGITS,
+    changed: int | None = None,
+) -> Spec:
+    """Draw how far rows of logits or vectors moved between two runs; the logarithmic axis has a place for exactly 0.
+
+    `series` are one or two, name -> max |difference| [row]; the first is drawn filled. The band up to `rounding`, the
+    largest difference that counts as float32 rounding, is shaded. `value_name` is `LOGITS` or `VECTORS`; a line marks
+    the row whose input was `changed`.
+    """
+    if any(values.shape != (len(rows),) for values in series.values()):
+        raise ValueError(f"{len(rows)} rows need as many numbers in each series.")
+    every = np.concatenate([*series.values(), [rounding]])
+    positive = every[np.isfinite(every) & (every > 0)]
+    zero = 10.0 ** (np.floor(np.log10(positive.min())) - 1.0)
+    top = 10.0 ** np.ceil(np.log10(positive.max()) + 0.1)
+    layout = _movement_layout(title, rows, (row_axis, value_name), zero, top)
+    moved = [say("{value} {run}", value=value_name, run=name) for name in series]
+    cells = [[i + 1, label, *(_digits(one[i]) for one in series.values())] for i, label in enumerate(rows)]
+    table(layout, [say("{rows} number", rows=row_axis), row_axis, *moved], cells)
+    band = {"type": "rect", "xref": "paper", "x0": 0, "x1": 1, "y0": zero / 4, "y1": rounding, "layer": "below"}
+    layout["shapes"] = [band | {"fillcolor": theme.MASK_COLOR, "line": {"width": 0}}]
+    if changed is not None:
+        layout["shapes"].append(upright(changed, below=False) | {"yref": "paper"})
+    looks = (("●", "circle", theme.TARGET_COLOR), ("◇", "diamond-open", theme.NEUTRAL_COLOR))
+    named = [joined(" ", [sign, literal(name)]) for (sign, _, _), name in zip(looks, series, strict=False)]
+    layout["title"]["subtitle"] = {"text": joined(" ", named), "font": {"size": 13}}
+    data = [
+        _dots(values, zero, rows, name, symbol, shade)
+        for (name, values), (_, symbol, shade) in zip(series.items(), looks, strict=False)
+    ]
+    read = HOW_TO_READ_MOVEMENT if value_name == LOGITS else HOW_TO_READ_VECTORS
+    return {"data": data, "layout": layout, "how_to_read": read}
+
+
+def _movement_layout(
+    title: str, rows: Sequence[str], names: tuple[str, str], zero: float, top: float
+) -> dict[str, Any]:
+    layout = base_layout(title, *names) | {"height": 360}
+    along(layout, rows)
+    first, last = round(np.log10(zero)), round(np.log10(top))
+    exponents = range(first + 1, last + 1, max(1, (last - first) // 6))
+    layout["yaxis"] |= {
+        "type": "log",
+        "range": [float(first - 0.4), float(last + 0.2)],
+        "tickmode": "array",
+        "tickvals": [zero, *(10.0**exponent for exponent in exponents)],
+        "ticktext": [say("exactly 0"), *(_power(exponent) for exponent in exponents)],
+        "fixedrange": True,
+    }
+    return layout
+
+
+def _power(exponent: int) -> str:
+    return f"10<sup>−{-exponent}</sup>" if exponent < -3 else f"{10.0**exponent:g}"
+
+
+def _dots(values: np.ndarray, zero: float, rows: Sequence[str], name: str, symbol: str, shade: str) -> Spec:
+    said = [say("exactly 0") if value == 0 else f"{value:.3g}" for value in values]
+    texts = [
+        on_lines(label, with_number(say("largest change"), text))
+        for label, text in zip(numbered(rows), said, strict=True)
+    ]
+    heights = np.where(values == 0, zero, values).astype(np.float64)
+    says = hover("%{hovertext}", literal(name))
+    marker = {"symbol": symbol, "color": shade, "size": 10, "line": {"width": 2, "color": shade}}
+    return layer("markers", np.arange(len(rows)), heights, name=literal(name), says=says, texts=texts) | {
+        "marker": marker
+    }

@@ -1,0 +1,160 @@
+"""How one weight is computed: a query's and a key's vector, a row over the keys, and the heads' lengths.
+
+Vectors of whole tokens are in `signed`. Numbers on hover have six significant digits, enough to check with a
+calculator.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from glassformer.charts import theme
+from glassformer.charts.grammar import HATCHED, SIDES, UNSEEN, along, finite, layer, numbered, table
+from glassformer.charts.hover import hover, italic, on_lines, with_number
+from glassformer.charts.signed import HEIGHT, NUMBER, drawable, frame, signed_map
+from glassformer.charts.theme import Colour, Spec, base_layout, capitalised, literal
+from transformer.i18n import say
+
+LENGTH = say("length")
+_NEGATIVE_COLOR = theme.SIGNED_SCALE[1][1]
+_NEUTRAL_PALE = theme.SCALES["neutral"][1][1]
+
+
+def query_times_key_spec(q: np.ndarray, k: np.ndarray, *, title: str, query: str, key: str) -> Spec:
+    """Draw a query's and a key's vector [d_head] as two strips on one scale, and their products below."""
+    if q.shape != k.shape or q.ndim != 1:
+        raise ValueError(f"q is {q.shape} and k is {k.shape}: give two vectors of one length.")
+    layout = base_layout(title, say("Dimension of the head"), "") | {"height": HEIGHT, "bargap": 0.15}
+    layout["xaxis"] |= {"range": [-0.5, len(q) - 0.5], "tickformat": "d", "showgrid": False, "anchor": "y2"}
+    layout["yaxis"] |= {"domain": [0.56, 1], "tickvals": [0, 1], "ticktext": ["q", "k"], "range": [1.5, -0.5]}
+    layout["yaxis"] |= {"showgrid": False, "fixedrange": True}
+    layout["yaxis2"] = {"domain": [0, 0.46], "title": {"text": "q × k"}, "automargin": True, "nticks": 4}
+    layout["yaxis2"] |= {"zeroline": True}
+    rows = [say("q of {query}", query=literal(query)), say("k of {key}", key=literal(key))]
+    columns = [say("dimension {place}", place=place) for place in range(len(q))]
+    layout["meta"] = {"cells": {"rows": rows, "columns": columns}}
+    products = q * k
+    lines = zip(q.tolist(), k.tolist(), products.tolist(), strict=True)
+    table(layout, [say("dimension"), "q", "k", "q × k"], [[i, *map(finite, line)] for i, line in enumerate(lines)])
+    template = hover("%{customdata[0]}", with_number("%{customdata[1]}", f"%{{z:{NUMBER}}}"))
+    strips = signed_map(np.stack((q, k)), name=say("q and k"), template=template, bar=(0.78, 0.5))
+    shades = [_NEGATIVE_COLOR if value < 0 else theme.NEUTRAL_COLOR for value in products]
+    says = hover(say("dimension {place}", place="%{x}"), with_number("q × k", f"%{{y:{NUMBER}}}"))
+    look = {"yaxis": "y2", "marker": {"color": shades}}
+    bars = layer("bar", np.arange(len(q)), drawable(products), look, name="q × k", says=says)
+    return {"data": [strips, bars], "layout": layout}
+
+
+def key_row_spec(
+    values: np.ndarray,
+    keys: Sequence[str],
+    *,
+    title: str,
+    value_name: str,
+    chosen: int,
+    side: Colour = "source",
+    key_axis: str = say("Key"),
+    before: tuple[str, np.ndarray] | None = None,
+    closed: Sequence[str] | None = None,
+    limits: tuple[float, float] | None = None,
+) -> Spec:
+    """Draw one number for each key [key], in sentence order, the chosen key framed; closed keys are hatched.
+
+    `before` is the name and numbers [key] of pale bars behind these; `closed` says why a key is closed, "" if it is
+    open. `limits` are the ends of the axis; None fits them to the numbers and 0. A click anywhere in a key's column
+    returns its place.
+    """
+    reasons = [""] * len(keys) if closed is None else list(closed)
+    series = [] if before is None else [(before[0], np.asarray(before[1], dtype=np.float64))]
+    series.append((value_name, np.asarray(values, dtype=np.float64)))
+    if any(row.shape != (len(keys),) for _, row in series) or len(reasons) != len(keys):
+        sizes = ", ".join(str(len(row)) for _, row in series)
+        raise ValueError(f"{sizes} numbers and {len(reasons)} reasons for {len(keys)} keys: give one each.")
+    layout = _key_layout(title, keys, key_axis, value_name, chosen)
+    if not len(keys):
+        return {"data": [], "layout": layout}
+    is_open = np.array([not reason for reason in reasons])
+    low, high = _limits([row[is_open] for _, row in series]) if limits is None else limits
+    layout["yaxis"]["range"] = [low, high]
+    names = [name for name, _ in series]
+    rows = [
+        [place + 1, key, *(None if reason else finite(row[place]) for _, row in series), reason]
+        for place, (key, reason) in enumerate(zip(keys, reasons, strict=True))
+    ]
+    table(layout, [say("number"), key_axis, *names, say("note")], rows)
+    pale, strong = SIDES[side] if side != "neutral" else (_NEUTRAL_PALE, theme.NEUTRAL_COLOR)
+    styles = [(strong, 0.8)] if before is None else [(pale, 0.84), (strong, 0.44)]
+    data = [
+        _bars(name, np.where(is_open, drawable(row), np.nan), colour, width)
+        for (name, row), (colour, width) in zip(series, styles, strict=True)
+    ]
+    places = np.flatnonzero(~is_open)
+    if places.size:
+        look = {"base": low, "width": 1, "marker": HATCHED}
+        data.append(layer("bar", places, np.full(len(places), high - low), look))
+    said = []
+    for place, (named, reason) in enumerate(zip(numbered(keys), reasons, strict=True)):
+        numbers = [with_number(literal(name), f"{row[place]:.6g}") for name, row in series]
+        said.append(on_lines(named, *([italic(reason)] if reason else numbers)))
+    layout["shapes"] = [frame(chosen - 0.45, chosen + 0.45, low, high)]
+    return {"data": [*data, _columns(said, low, high)], "layout": layout}
+
+
+def head_norms_spec(norms: np.ndarray, *, title: str, chosen: int) -> Spec:
+    """Draw the length of each head's share [head], 0 or more; a click returns the head."""
+    layout = base_layout(title, say("Head"), say("Length ‖head · W_O‖")) | {"barmode": "overlay", "height": HEIGHT}
+    names = [str(head) for head in range(1, len(norms) + 1)]
+    along(layout, names, revised=False)
+    low, high = _limits([norms])
+    layout["yaxis"] |= {"range": [low, high], "nticks": 5, "fixedrange": True}
+    if not len(norms):
+        return {"data": [], "layout": layout}
+    total = float(np.sum(norms))
+    shares = [norm / total if total > 0 else 0.0 for norm in norms.tolist()]
+    each = list(zip(names, norms.tolist(), shares, strict=True))
+    columns = [say("head"), LENGTH, say("share of the summed lengths")]
+    table(layout, columns, [[int(name), finite(norm), finite(share)] for name, norm, share in each])
+    bars = _bars(LENGTH, drawable(norms), theme.NEUTRAL_COLOR, 0.7)
+    here = [head == chosen for head in range(len(norms))]
+    bars["marker"] = {
+        "color": [theme.NEUTRAL_COLOR if one else _NEUTRAL_PALE for one in here],
+        "line": {"color": theme.MARK_COLOR, "width": [1.5 if one else 0 for one in here]},
+    }
+    said = [
+        on_lines(
+            say("Head {head}", head=name),
+            with_number(LENGTH, f"{norm:.6g}"),
+            literal(say("{share:.1%} of the summed lengths", share=share)),
+        )
+        for name, norm, share in each
+    ]
+    return {"data": [bars, _columns(said, low, high)], "layout": layout}
+
+
+def _limits(parts: Sequence[np.ndarray]) -> tuple[float, float]:
+    """From the least to the largest number, 0 among them, with a little room."""
+    finite = np.concatenate([part[np.isfinite(part)] for part in parts])
+    low, high = float(finite.min(initial=0)), float(finite.max(initial=0))
+    room = 0.06 * (high - low) or 1.0
+    return low - room if low < 0 else 0.0, high + room if high > 0 else 0.0 if low < 0 else 1.0
+
+
+def _key_layout(title: str, keys: Sequence[str], key_axis: str, value_name: str, chosen: int) -> Spec:
+    layout = base_layout(title, key_axis, capitalised(value_name)) | {"barmode": "overlay", "height": HEIGHT}
+    along(layout, keys)
+    labels = layout["meta"]["ticks"]["xaxis"]
+    labels["labels"] = [f"<b>{one}</b>" if place == chosen else one for place, one in enumerate(labels["labels"])]
+    layout["yaxis"] |= {"nticks": 5, "zeroline": True, "fixedrange": True}
+    return layout
+
+
+def _bars(name: str, values: np.ndarray, colour: str, width: float) -> Spec:
+    look = {"width": width, "marker": {"color": colour}}
+    return layer("bar", np.arange(len(values)), values, look, name=literal(name))
+
+
+def _columns(said: Sequence[str], low: float, high: float) -> Spec:
+    """Columns from bottom to top that nobody sees: a weight of 0.001 is too low a bar to be pointed at."""
+    look = {"base": low, "width": 1, **UNSEEN}
+    x, heights = np.arange(len(said)), np.full(len(said), high - low)
+    return layer("bar", x, heights, look, texts=said, clicks=range(len(said)))

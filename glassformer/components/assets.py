@@ -1,0 +1,140 @@
+"""The files our components need in the browser: one script of ours, and Plotly's.
+
+Plotly's script is copied out of the installed package instead of being kept in the repository, so that Python
+and the browser always run the same version and nothing is fetched from outside.
+
+Our modules are served as one script, whose name holds a digest of its text: a change gets a new address. A request a
+module made the first picture of an empty browser a tenth later, and the first picture of another component by half.
+Streamlit sends an inline script again with every element and every change of data, so what it is given is only a
+loader of a few lines.
+"""
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from functools import cache
+from graphlib import TopologicalSorter
+from importlib.resources import files
+from pathlib import Path, PurePosixPath
+
+import plotly
+
+from glassformer.charts.theme import DARK_COLORS
+from glassformer.components.streamlit_page import SELECTORS
+from transformer.extensions import extensions
+
+FOLDER = Path(__file__).resolve().parent
+STATIC = FOLDER.parents[1] / "static"
+PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
+
+COMPONENTS = {
+    "plotly_view": "plotly/view.js",
+    "stepper": "stepper/view.js",
+    "rest": "stepper/rest.js",
+    "flow_view": "flow/view.js",
+    "glossary_marks": "glossary/marks.js",
+    "glossary_list": "glossary/list.js",
+} | {name: module for one in extensions() for name, module in one.components.items()}
+"""The module that is each component, by its path in this folder, or in `components` of an extension's."""
+FOLDERS = (FOLDER, *(Path(folder) / "components" for one in extensions() for folder in one.package().__path__))
+
+_LOADER = "common/loader.js"
+_IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) (\w+))", re.MULTILINE)
+_COMMENT = re.compile(r"^ *(?://|/\*\*).*\n+", re.MULTILINE)
+
+
+def read_asset(name: str) -> str:
+    """The text of a file of one of the folders, by its path there."""
+    return next(path for folder in FOLDERS if (path := folder / name).exists()).read_text(encoding="utf-8")
+
+
+@cache
+def modules() -> dict[str, str]:
+    """Every module by its name: those in the repository, and one of values."""
+    names = sorted(path.relative_to(folder).as_posix() for folder in FOLDERS for path in folder.rglob("*.js"))
+    sheets = sorted(sheet for folder in FOLDERS for sheet in folder.glob("*/*.css"))
+    values = {
+        "DARK_COLORS": DARK_COLORS,
+        "PLOTLY_FILE": PLOTLY_FILE,
+        "SELECTORS": SELECTORS,
+        "STYLES": {sheet.parent.name: sheet.read_text(encoding="utf-8") for sheet in sheets},
+    }
+    served = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())
+    return {name: read_asset(name) for name in names if name != _LOADER} | {"common/served.js": served}
+
+
+@cache
+def script() -> str:
+    """All modules as one, each a function that is called once, after those that it imports; never each other."""
+    parts = {name: _as_function(name, text) for name, text in modules().items()}
+    graph = {name: [_beside(name, path) for _, path in _IMPORT.findall(text)] for name, text in modules().items()}
+    ordered = [parts[name] for name in TopologicalSorter(graph).static_order()]
+    exports = [f'export const {name} = modules["{module}"].component;\n' for name, module in COMPONENTS.items()]
+    return "\n".join(["const modules = {};\n", *ordered, *exports])
+
+
+def _as_function(name: str, text: str) -> str:
+    body = _IMPORT.sub(
+        lambda one: f'const {one[1].replace(" as ", ": ")} = modules["{_beside(name, one[2])}"];', text
+    )
+    exported = ", ".join(_EXPORT.findall(text))
+    return f'modules["{name}"] = (() => {{\n{_EXPORT.sub("", body)}\nreturn {{ {exported} }};\n}})();\n'
+
+
+def _beside(name: str, path: str) -> str:
+    return Path(os.path.normpath(PurePosixPath(name).parent / path)).as_posix()
+
+
+@cache
+def script_file() -> str:
+    """The name under `static` of the script of all modules."""
+    return f"glassformer-{hashlib.sha256(script().encode()).hexdigest()[:12]}.js"
+
+
+@cache
+def loader(name: str) -> str:
+    """The inline script of one of `COMPONENTS`: it loads the served one, once a browser page."""
+    return _COMMENT.sub("", read_asset(_LOADER)).replace("SCRIPT", script_file()).replace("NAME", name)
+
+
+def link() -> str:
+    """A `Link` header that has a browser fetch our script before Streamlit asks for it.
+
+    It comes behind Streamlit's own scripts, in the time in which those start. Plotly's is not fetched ahead: it is as
+    large as all of Streamlit's, and with it in front everything else came later.
+    """
+    return f"<app/static/{script_file()}>; rel=modulepreload; fetchpriority=low"
+
+
+def ensure_static(folder: Path = STATIC) -> Path:
+    """Put Plotly's script and ours into the folder Streamlit serves, unless they are there already.
+
+    Each appears whole or not at all, so several servers may start at once. An OSError says that the folder cannot be
+    written to; what is given back is the path of Plotly's script.
+    """
+    _provide(folder / script_file(), script().encode())
+    source = files("plotly").joinpath("package_data", "plotly.min.js")
+    return _provide(folder / PLOTLY_FILE, source.read_bytes())
+
+
+def _provide(target: Path, content: bytes) -> Path:
+    if not (target.is_file() and target.stat().st_size == len(content)):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _write_atomically(target, content)
+    return target
+
+
+def _write_atomically(target: Path, content: bytes) -> None:
+    """Write a file beside its final place and move it there in one step."""
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".part-", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as part:
+            part.write(content)
+        os.chmod(name, 0o644)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

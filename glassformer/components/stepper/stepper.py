@@ -1,0 +1,211 @@
+"""Step through a finished run in the browser: source pieces, output pieces, and where the model looked.
+
+The whole run is sent once and every step is taken by our script, because Streamlit drops quick button presses
+(of 12 presses 30 ms apart 9 arrived). Python hears only where the reader came to rest.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from glassformer.components.element import Element, is_count, told
+from glassformer.components.packing import packed
+
+_STEPPER, _REST = Element("stepper"), Element("rest")
+REST = "rest_of_"  # begins the key of what hears where the reader rests while nothing has to be drawn for a step
+
+
+@dataclass(frozen=True)
+class SourceChip:
+    """One source piece."""
+
+    piece: str  # its text, with SentencePiece's ▁ for a space
+    id: int  # its place in the source vocabulary
+    special: bool = False  # whether it is a mark such as `</s>` instead of text
+    unknown: bool = False  # whether the vocabulary lacks the text it stands for
+
+
+@dataclass(frozen=True)
+class TargetChip:
+    """One output piece."""
+
+    piece: str  # its text, with SentencePiece's ▁ for a space
+    id: int  # its place in the target vocabulary
+    probability: float | None  # what the model gave it at its step, 0 to 1; None if that is not to be seen
+    forced: bool = False  # whether the reader chose it instead of the model
+    special: bool = False  # whether it is a mark such as `</s>` instead of text
+
+
+@dataclass(frozen=True, eq=False)
+class StepperRun:
+    """A finished run, as the stepper shows it.
+
+    At step t (counted from 0) the model has read `start_piece` and the target pieces before t, and predicts
+    piece t.
+    """
+
+    run_id: str  # changes exactly when the run does; then the stepper takes Python's step
+    source: tuple[SourceChip, ...]  # the source pieces
+    target: tuple[TargetChip, ...]  # the output pieces; their number is the number of steps
+    start_piece: str  # what the decoder reads first, for example `<s>`
+    texts: tuple[str, ...]  # the output text after each step
+    # Weight of each source piece at each step, `[step, source]`, 0 to 1; of a run that stands still `[1, source]`.
+    # None: no shading.
+    shading: np.ndarray | None = None
+    shading_label: str = ""  # what the shading shows, as a sentence
+    stop_reason: str = ""  # why the run ended, as a sentence
+    cut: bool = False  # whether it ended at a limit: then the sentence stands there at every step
+    # Whether nothing on the page moves with the step: then all of the output is there, and nothing to step.
+    still: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse a run whose parts do not fit together."""
+        steps = len(self.target)
+        if len(self.texts) != steps:
+            raise ValueError(f"{len(self.texts)} texts for {steps} output pieces: give one text for each step.")
+        shape = (1 if self.still else steps, len(self.source))
+        if self.shading is not None and self.shading.shape != shape:
+            raise ValueError(
+                f"Shading of shape {self.shading.shape} for {shape[0]} steps and {shape[1]} source pieces."
+            )
+
+    def without_numbers(self) -> StepperRun:
+        """The same run without what the model weighed: a lesson asks for it first."""
+        bare = tuple(replace(chip, probability=None) for chip in self.target)
+        return replace(self, target=bare, shading=None, shading_label="")
+
+    @cached_property
+    def plain(self) -> dict[str, Any]:
+        """The run as JSON values, made once: of a text only what the step changed, of the shading its bytes."""
+        return vars(self) | {
+            "source": [_chip(chip) for chip in self.source],
+            "target": [_chip(chip) | {"probability": _unit(chip.probability)} for chip in self.target],
+            "texts": [_change(before, text) for before, text in itertools.pairwise(("", *self.texts))],
+            "shading": None if self.shading is None else packed(self.shading),
+        }
+
+
+def stepper(
+    run: StepperRun,
+    *,
+    key: str,  # names this place on the page
+    # Where to stand. The browser takes it only when `run.run_id` or `step_revision` is new, so a page that is still
+    # running never throws a reader who steps on back.
+    step: int,
+    step_revision: int = 0,  # raise it to move the reader, for example after the browser's Back button
+    covered: bool = False,  # guess mode: the current output piece and what follows from it are hidden behind "?"
+    # In guess mode, the one step whose piece is shown because it was guessed. Other steps stay covered even before
+    # Python hears that the reader moved on.
+    revealed_step: int | None = None,
+    compact: bool = False,  # without the running text: for pages that are about something else
+    led: bool = False,  # without buttons, as another stepper on the page moves it; its pieces are clicked as ever
+    # Whether each step has to be drawn by the server; else `rest` hears of it alone, once all charts follow.
+    asks: bool = True,
+    moves: str = "",  # the key of another stepper that goes with this one, and this one with it
+    chosen: int | None = None,  # a source piece to mark, from 0
+    # Called before the page runs again when the reader has come to rest on another step.
+    on_step_change: Callable[[], None] | None = None,
+    # Called likewise when a source piece was clicked; `last_chosen(key)` tells which. Without it a click there picks
+    # the piece, to see who looks at it.
+    on_choose: Callable[[], None] | None = None,
+) -> int:
+    """Show a run and let the reader step through it; gives back the step that the reader rests on, from 0."""
+    payload = {
+        "name": key,
+        "run": run.plain,
+        "step": _clamp(step, run),
+        "step_revision": step_revision,
+        "covered": covered,
+        "revealed_step": revealed_step,
+        "compact": compact,
+        "led": led,
+        "asks": asks,
+        "moves": moves,
+        "chosen": chosen,
+        "choosable": on_choose is not None,
+    }
+    _STEPPER.draw(payload, key=key, hears={"step": on_step_change, "chosen": on_choose})
+    return settled_step(run, key=key, step=step, step_revision=step_revision)
+
+
+def rest(*, key: str, addresses: tuple[str, str] | None, on_step_change: Callable[[], None]) -> None:
+    """Hear where the reader of the stepper of a key rests when nothing asks for its step; draws nothing.
+
+    With `addresses`, the queries of the first step and of the second, the browser writes the address by itself, and
+    tells of the step as soon as the reader does anything but step; without them at once.
+    """
+    _REST.draw({"name": key, "addresses": addresses}, key=rest_key(key), hears={"step": on_step_change})
+
+
+def written(key: str) -> str:
+    """The query that the browser has written for the step that it tells of; "" if it has not."""
+    report = told(rest_key(key), "step")
+    query = report.get("written") if isinstance(report, dict) else None
+    return query if isinstance(query, str) else ""
+
+
+def rest_key(key: str) -> str:
+    """The key of that: it begins with the stepper's slot, too."""
+    slot, dash, name = key.rpartition("-")
+    return f"{slot}{dash}{REST}{name}"
+
+
+def last_chosen(key: str) -> int | None:
+    """Which source piece was clicked, from 0; for use inside an `on_choose` callback."""
+    place = told(key, "chosen")
+    return place if is_count(place) else None
+
+
+def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0) -> int:
+    """Read where the reader rests without drawing; for callbacks and for what stands above the stepper.
+
+    `step` holds if the browser has reported nothing for this run and revision.
+    """
+    told_here = [told(one, "step") for one in (key, rest_key(key))]
+    reports = [one for one in told_here if isinstance(one, dict) and one.get("run_id") == run.run_id]
+    reports = [one for one in reports if one.get("step_revision") == step_revision and is_count(one.get("step"))]
+    latest = max(reports, key=_when, default={"step": step})
+    return _clamp(latest["step"], run)
+
+
+def _when(report: dict[str, Any]) -> int:
+    """When the browser said it, in milliseconds."""
+    when = report.get("when")
+    return when if is_count(when) else 0
+
+
+def _clamp(step: int, run: StepperRun) -> int:
+    return max(0, min(step, len(run.target) - 1))
+
+
+def _chip(chip: SourceChip | TargetChip) -> dict[str, Any]:
+    """A piece as JSON values; what is false is left out, for nearly all of it is."""
+    return {name: value for name, value in asdict(chip).items() if value is not False}
+
+
+def _unit(value: float | None) -> float | None:
+    """Keep a number inside 0..1 for drawing; rounding in float32 can put a weight just outside.
+
+    Seven digits are all that float32 has.
+    """
+    if value is None:
+        return None
+    number = float(f"{float(value):.7g}")
+    return min(1.0, max(0.0, number)) if math.isfinite(number) else 0.0
+
+
+def _change(before: str, text: str) -> list[int | str]:
+    """How a text grew: how much of the one before stays, in UTF-16 units as JavaScript counts, and what follows.
+
+    All texts in full would be more than the rest of a long run, as each holds nearly all of the one before.
+    """
+    pairs = zip(before, text, strict=False)
+    same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return [len(text[:same].encode("utf-16-le", "surrogatepass")) // 2, text[same:]]

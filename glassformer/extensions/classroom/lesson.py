@@ -1,0 +1,136 @@
+"""Which step of a lesson a session is at: the address says it beside the link, and pages come and go meanwhile.
+
+    lesson=one-piece.3                       the third step of that lesson
+    lesson=one-piece.3&path=short            the same as a part of the short path through all lessons
+    lesson=where.1&mine=src%3DI+like+tea     a step on a checkpoint of its own, and what the learner comes back to
+
+A link without these leaves the lesson: only `leave` ends it. What an address says is taken once, so that a browser
+which has not heard of a change yet does not take it back.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from glassformer.extensions.classroom import own_lessons
+from glassformer.extensions.lessons.library import Lesson, Step, lessons
+from glassformer.state import nested
+from transformer.i18n import say
+
+PARAMETER, PATH, OWN = "lesson", "path", "mine"  # in the address, apart from all that a link says there
+NAMES: Final = (PARAMETER, PATH, OWN)
+SHORT: Final = "short"  # the only path there is beside the lessons themselves
+RETURNED_TO: Final = ("model", "src")
+
+PLACE, SEEN, NOTES = "lesson_place", "lesson_seen", "lesson_notes"  # in the session
+GIVEN = "lesson_given"
+
+_PLACE = re.compile(r"([a-z][a-z0-9-]{0,30})\.([1-9][0-9]?)", re.ASCII)
+_LONGEST_SHOWN: Final = 40
+
+
+@dataclass(frozen=True)
+class Place:
+    """A step of a lesson."""
+
+    lesson: str  # the lesson's name
+    step: int  # which step, from 1
+    short: bool = False  # it is walked as a part of the short path
+    # The learner's checkpoint and sentence, as `glassformer.state.nested` writes them, while a step runs on another
+    # checkpoint.
+    own: str = ""
+
+    @property
+    def name(self) -> str:
+        """As an address and a browser's memory call it."""
+        return f"{self.lesson}.{self.step}"
+
+    def in_address(self) -> dict[str, str]:
+        """What an address says of it."""
+        said = {PARAMETER: self.name, PATH: SHORT if self.short else "", OWN: self.own}
+        return {name: value for name, value in said.items() if value}
+
+
+def known() -> Mapping[str, Lesson]:
+    """The lessons that there are, by name, in their order."""
+    return {**lessons(), **own_lessons.read()[0]}
+
+
+def read(parameters: Mapping[str, Sequence[str]]) -> tuple[Place | None, tuple[str, ...]]:
+    """The place that an address says, None where there is none such, and a note for everything that was left out."""
+    written = next(iter(parameters.get(PARAMETER, ())), "")
+    if not written:
+        return None, ()
+    found = _PLACE.fullmatch(written)
+    lesson = known().get(found[1]) if found else None
+    if found is None or lesson is None:
+        return None, (say("There is no lesson “{name}”, so no lesson is shown.", name=_short(written)),)
+    number = int(found[2])
+    if number > len(lesson.steps):
+        said = say(
+            "The lesson “{name}” has {n} steps, but the link asks for step {asked}, so no lesson is shown.",
+            name=lesson.name,
+            n=len(lesson.steps),
+            asked=number,
+        )
+        return None, (said,)
+    own = nested.read(next(iter(parameters.get(OWN, ())), "")[: nested.LONGEST]) or {}
+    own = {name: value for name, value in own.items() if name in RETURNED_TO}
+    short = SHORT in parameters.get(PATH, ())
+    return Place(lesson.name, number, short=short, own=nested.write(own)), ()
+
+
+def begin() -> None:
+    """Take over what the address says of a lesson, if that is news; call it when a run begins."""
+    state = st.session_state
+    said = {name: tuple(st.query_params.get_all(name)) for name in NAMES}
+    if said == state.get(SEEN, dict.fromkeys(NAMES, ())):
+        return
+    state[SEEN] = said
+    if said[PARAMETER] == ("",):  # a teacher has left the lesson, and the class with them
+        state[PLACE] = None
+    elif said[PARAMETER]:
+        state[PLACE], state[NOTES] = read(said)
+
+
+def place() -> Place | None:
+    """Where the session is; None outside of lessons."""
+    found: Place | None = st.session_state.get(PLACE)
+    return found
+
+
+def step() -> Step | None:
+    """The step that the session is at; None outside of lessons."""
+    here = place()
+    return None if here is None else known()[here.lesson].steps[here.step - 1]
+
+
+def leave() -> None:
+    """Callback: end the lesson."""
+    st.session_state[PLACE] = None
+    for name in NAMES:
+        st.query_params.pop(name, None)
+
+
+def take_notes() -> tuple[str, ...]:
+    """What there is to say of the address, once."""
+    notes: tuple[str, ...] = st.session_state.pop(NOTES, ())
+    return notes
+
+
+def in_address() -> dict[str, str]:
+    """What the address says of the lesson; nothing outside of lessons."""
+    here = place()
+    return {} if here is None else here.in_address()
+
+
+def gave(parameters: Mapping[str, tuple[str, ...]]) -> None:
+    """Say that the session was set from an address; one that says what is looked at need not be told by the step."""
+    st.session_state[GIVEN] = bool(set(parameters) - {*RETURNED_TO, "rev", "answers"})
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"

@@ -1,0 +1,84 @@
+"""The page with all lessons: what each teaches, how long it takes, what comes first."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from glassformer.extensions.classroom import lesson, predictions
+from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lessons import leading, route, short
+from glassformer.extensions.lessons.library import Lesson
+from glassformer.shared import drawing, menu
+from glassformer.shared.door import st
+from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import Sentence, joined, say, say_n
+
+LIST: Final = "lesson_list"
+
+
+def draw(checkpoint: Checkpoint | None) -> None:
+    """Draw the list, with what is open; None if nothing is."""
+    short.summary()
+    there = lesson.known()
+    st.markdown(
+        say(
+            "Each step asks a question before it shows the answer: predict, then look. The answers come from your "
+            "own sentence and the open checkpoint, so a different sentence gives a different question."
+        )
+    )
+    path, begin = route.places(there, "", short=True), say("Begin the {n}-minute path", n=route.SHORT_MINUTES)
+    way = short.way_in(begin, checkpoint)
+    if way is not None:
+        with st.container(horizontal=True, gap="small", vertical_alignment="center", key="lesson_short"):
+            menu.ways([way])
+            st.caption(
+                say(
+                    "{count} on attention, √d_head, positions and masks, with the terms you need. The steps are "
+                    "marked below.",
+                    count=say_n("{n} step", "{n} steps", len(path)),
+                ),
+                width="content",
+            )
+    for one in there.values():
+        _lesson(one)
+    st.caption(say("Your answers are kept only in this browser."))
+    st.button(
+        say("Delete my answers"), key="lesson_forget", on_click=predictions.forget, disabled=not predictions.kept()
+    )
+
+
+def _lesson(one: Lesson) -> None:
+    with st.container(key=f"{LIST}_{one.name}", border=True, gap="small"):
+        title = one.title.said({})
+        st.markdown(drawing.strong(say("{n}. {title}", n=one.number, title=title) if one.number else title))
+        st.markdown(drawing.plain(one.teaches.said({})))
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            place, label = _where_to_go_on(one)
+            menu.ways([leading.into(label, place)])
+            st.caption(drawing.plain(joined(" ", _facts(one))), width="content")
+
+
+def _where_to_go_on(one: Lesson) -> tuple[Place, Sentence]:
+    """The first step without an answer, whatever sentence it was about."""
+    done = {name for name, _ in predictions.kept()}
+    places = route.places(lesson.known(), one.name, short=False)
+    ahead = [place for place in places if place.name not in done]
+    if len(ahead) == len(places):
+        return places[0], say("Begin")
+    return (ahead[0], say("Continue at step {n}", n=ahead[0].step)) if ahead else (places[0], say("Once more"))
+
+
+def _facts(one: Lesson) -> Iterator[str]:
+    yield say(
+        "{steps}, about {minutes}.",
+        steps=say_n("{n} step", "{n} steps", len(one.steps)),
+        minutes=say_n("{n} minute", "{n} minutes", one.minutes),
+    )
+    before = [lesson.known()[name].title.said({}) for name in one.after if name in lesson.known()]
+    if before:
+        yield say("Builds on: {titles}.", titles=joined(", ", before))
+    on_the_path = [n for n, step in enumerate(one.steps, 1) if step.short]
+    if on_the_path:
+        row = say_n("On the {minutes}-minute path: step {steps}.",
+                    "On the {minutes}-minute path: steps {steps}.", len(on_the_path), minutes=route.SHORT_MINUTES,
+                    steps=joined(", ", map(str, on_the_path)))  # fmt: skip
+        yield row

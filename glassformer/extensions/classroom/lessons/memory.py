@@ -1,0 +1,63 @@
+"""What a browser remembers of answers: nothing of it is kept by the server.
+
+For each answer: the step, a digest of the run, the choice, whether it was right, and a fingerprint of the question.
+What a browser says is not trusted: what does not look like that is passed over.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import streamlit as st
+
+from glassformer.extensions.classroom import lesson, predictions
+from glassformer.extensions.classroom.components.lessons.lessons_view import lesson_memory, remembered
+from glassformer.extensions.classroom.lessons import leading
+from glassformer.extensions.classroom.predictions import Key, Prediction
+
+MEMORY: Final = "lesson_memory"
+LONGEST: Final = 100_000  # characters
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}\.[1-9][0-9]?", re.ASCII)
+_DIGEST = re.compile(r"[0-9a-f]{8}", re.ASCII)
+_LONGEST_CHOICE: Final = 100
+
+
+def mount(page: str) -> None:
+    """Have the browser remember what the session knows, and say what it remembers; draws nothing."""
+    here, step = lesson.place(), lesson.step()
+    at_the_step = step is not None and step.page == page
+    rows = [[name, run, one.choice, one.right, one.text] for (name, run), one in predictions.kept().items()]
+    lesson_memory(
+        rows,
+        key=MEMORY,
+        forgotten=st.session_state.get(predictions.FORGOTTEN, 0),
+        opened=here.name if here is not None and at_the_step else "",
+        look=step.look if step is not None and at_the_step else (),
+        on_news=_heard,
+    )
+
+
+def _heard() -> None:
+    """Callback: the browser says what it remembers; what the session knows goes before it."""
+    if told := remembered(MEMORY):
+        known = predictions.kept()
+        predictions.keep(dict(read(told)) | dict(known))
+        leading.news()
+
+
+def read(text: str) -> Iterator[tuple[Key, Prediction]]:
+    """The answers that a browser remembers, as it wrote them."""
+    try:
+        rows: Any = json.loads(text) if len(text) <= LONGEST else []
+    except (ValueError, RecursionError):
+        return
+    for row in rows[: predictions.MOST] if isinstance(rows, list) else ():
+        if not isinstance(row, list) or len(row) != 5:
+            continue
+        name, run, choice, right, fingerprint = row
+        texts = all(isinstance(one, str) for one in (name, run, choice, fingerprint))
+        if not texts or not isinstance(right, bool) or len(choice) > _LONGEST_CHOICE:
+            continue
+        if _NAME.fullmatch(name) and _DIGEST.fullmatch(run) and _DIGEST.fullmatch(fingerprint):
+            yield (name, run), Prediction(choice, right, fingerprint)

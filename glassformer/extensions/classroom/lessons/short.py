@@ -1,0 +1,103 @@
+"""The two ends of the short path: its words on the learner's own sentence, and what was met on it.
+
+The words stand in the panel while the page Attention shows the row that they speak of: there the address says the
+first step of the path, which belongs to another page. The summary stands on the page with all lessons.
+"""
+
+from dataclasses import replace
+
+from glassformer.extensions.classroom import lesson, predictions
+from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lessons import leading, lesson_questions, route
+from glassformer.extensions.lessons.library.path import short_path, shown_row, words_on
+from glassformer.shared import drawing, menu
+from glassformer.shared.door import st
+from glassformer.state import session
+from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import Sentence, joined, say
+
+PAGE, LIST = "attention", "lessons"  # paths of the pages on which the path begins and ends
+BEGINS, WORDS, SUMMARY = say("Go to the first question"), say("Terms for this path"), say("What you have learnt")
+
+
+def way_in(label: str, checkpoint: Checkpoint | None) -> leading.Way | None:
+    """The link to the words of the path, if there is one."""
+    first = _first()
+    if first is None:
+        return None
+    _, _, bare = leading.into(label, first)
+    return PAGE, label, bare | shown_row(None if checkpoint is None else checkpoint.config)
+
+
+def has_words(here: Place) -> bool:
+    """Whether the panel says the words now, and asks nothing."""
+    return here == _first() and st.session_state.get(session.URL_PAGE) == PAGE
+
+
+def words(checkpoint: Checkpoint | None) -> None:
+    """Say the words of the path."""
+    source = st.session_state.get(session.SOURCE) or ""
+    found = None if checkpoint is None else lesson_questions.made(checkpoint, source, "path", words_on)
+    if isinstance(found, dict):
+        st.markdown(drawing.strong(WORDS))
+        for term, says in short_path().words:
+            line = say("{term}: {text}", term=drawing.strong(term.said({})), text=drawing.plain(says.said(found)))
+            st.markdown(line)
+    else:
+        st.info(drawing.plain(found or say("No model is open on this page. Go back to the step to continue.")))
+
+
+def way_out(here: Place) -> leading.Way:
+    """The link from the last step to the page with all lessons, with the learner's own run."""
+    _, label, own = leading.into(SUMMARY if here.short else say("All lessons"), _first() or here)
+    return LIST, label, own | here.in_address() | ({"path": lesson.SHORT} if here.short else {})
+
+
+def has_summary(here: Place | None) -> bool:
+    """Whether the page says what was met, and the panel asks nothing."""
+    path = route.places(lesson.known(), "", short=True)
+    if here is None or not here.short or st.session_state.get(session.URL_PAGE) != LIST:
+        return False
+    return replace(here, own="") == path[-1]
+
+
+def summary() -> None:
+    """Draw what was met on the path, how many answers were right, and what comes next; at its end."""
+    if not has_summary(lesson.place()):
+        return
+    path = route.places(lesson.known(), "", short=True)
+    last = {name: one.right for (name, _), one in predictions.kept().items()}
+    given = [last[place.name] for place in path if place.name in last]
+    with st.container(key="path_summary", border=True):
+        st.markdown(drawing.strong(SUMMARY))
+        known = lesson.known()
+        lines = [
+            say("{title}: {text}", title=drawing.strong(known[name].title.said({})), text=drawing.plain(met.said({})))
+            for name, met in short_path().met.items()
+        ]
+        st.markdown(joined("  \n", lines))
+        st.markdown(
+            say(
+                "You predicted {given} of {n} steps, {right} of them correctly.",
+                given=len(given),
+                n=len(path),
+                right=sum(given),
+            )
+        )
+        wrong = [place for place in path if last.get(place.name) is False]
+        if wrong:
+            st.caption(say("Look again at the steps whose answers surprised you:"))
+            menu.ways([leading.into(_called(place), place) for place in wrong])
+        st.caption(say("Next: how heads are built, how text is cut into pieces, and how a model is trained."))
+        further = [Place(name, 1) for name in ("building", "pieces", "recipe") if name in known]
+        menu.ways([leading.into(known[place.lesson].title.said({}), place) for place in further])
+
+
+def _called(place: Place) -> Sentence:
+    title = lesson.known()[place.lesson].title.said({})
+    return say("{title}, step {n}", title=title, n=place.step)
+
+
+def _first() -> Place | None:
+    path = route.places(lesson.known(), "", short=True)
+    return path[0] if path else None

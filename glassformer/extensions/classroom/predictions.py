@@ -1,0 +1,111 @@
+"""What the learner predicted at each step, and what stays covered until they have.
+
+A prediction is of one run: another sentence or another checkpoint is another question. The browser remembers them
+(`extensions.classroom.lessons.memory`), the server does not: a session has them while it lasts.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from glassformer.extensions.classroom import covering, lesson
+from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.rooms import in_room
+from glassformer.state import session
+
+KEPT, OPEN, FORGOTTEN = "predictions", "predictions_open", "predictions_forgotten"  # in the session
+WHOLE: Final = "*"
+MOST: Final = 400  # of a session
+
+Key = tuple[str, str]
+"""Name of a step and digest of a run."""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """An answer."""
+
+    choice: str  # the word of a choice, or what was typed
+    right: bool  # whether it was right
+    text: str  # fingerprint of the question: of another text it is no answer
+
+
+def run_at_hand() -> str:
+    """A digest of what the learner's run is of."""
+    return digest(st.session_state.get(session.MODEL) or "", st.session_state.get(session.SOURCE) or "")
+
+
+def digest(model: str, source: str) -> str:
+    """A digest of a run."""
+    return hashlib.sha256("\0".join((model, source)).encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def kept() -> Mapping[Key, Prediction]:
+    """All that the session knows of."""
+    found: Mapping[Key, Prediction] = st.session_state.get(KEPT, {})
+    return found
+
+
+def of(place: Place) -> Prediction | None:
+    """What was predicted at a step of the run at hand; None if nothing was."""
+    found = kept().get((place.name, run_at_hand()))
+    step = lesson.known()[place.lesson].steps[place.step - 1]
+    return found if found is not None and found.text == step.fingerprint else None
+
+
+def keep(more: Mapping[Key, Prediction]) -> None:
+    """Remember predictions, the last ones best."""
+    found = {**kept(), **more}
+    st.session_state[KEPT] = dict(list(found.items())[-MOST:])
+
+
+def predict(place: Place, choice: str, *, right: bool) -> None:
+    """Remember what the learner predicts at a step of the run at hand: the word of a choice, or what was typed."""
+    text = lesson.known()[place.lesson].steps[place.step - 1].fingerprint
+    keep({(place.name, run_at_hand()): Prediction(choice, right, text)})
+
+
+def forget() -> None:
+    """Callback: forget all; the browser is told."""
+    st.session_state[KEPT] = {}
+    st.session_state[FORGOTTEN] = st.session_state.get(FORGOTTEN, 0) + 1
+
+
+def open_up(place: Place) -> bool:
+    """Cover nothing at a step of the run at hand, which has no answer; tells whether that is news."""
+    here = (place.name, run_at_hand())
+    news = st.session_state.get(OPEN) != here
+    st.session_state[OPEN] = here
+    return news
+
+
+def _may_be_seen(place: Place) -> bool:
+    """Whether a step's answer may be seen: in a room that asks for it once the teacher shows it, else once given."""
+    room = in_room.asks(place.name, run_at_hand())
+    return of(place) is not None if room is None else room.answered
+
+
+def waits_for_teacher() -> bool:
+    """Whether it is a room's teacher who shows the answer of the step at hand."""
+    place = lesson.place()
+    return place is not None and in_room.asks(place.name, run_at_hand()) is not None
+
+
+def covered_here() -> tuple[str, ...]:
+    """What is covered on the page that is drawn now: by the step of a lesson, and by a teacher's link."""
+    return (*covered_by_the_step(), *covering.words())
+
+
+def covered_by_the_step() -> tuple[str, ...]:
+    """Words of the step's `cover`; nothing once it was answered."""
+    place = lesson.place()
+    step = None if place is None else lesson.step()
+    if place is None or step is None or not step.cover or _may_be_seen(place):
+        return ()
+    if st.session_state.get(OPEN) == (place.name, run_at_hand()):
+        return ()
+    at_the_step = st.session_state.get(session.URL_PAGE) == step.page
+    return step.cover if at_the_step else tuple(word for word in step.cover if word not in (WHOLE, "part"))

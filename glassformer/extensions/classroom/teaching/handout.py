@@ -1,0 +1,148 @@
+"""A lesson on paper: one HTML file that opens offline, with its charts and questions.
+
+A teacher's has the answers at its end, with the charts that show them. What students get has none anywhere.
+
+Its script is Plotly's, inside the file, as a printed chart is drawn when the file is opened. Every text in it goes
+through an escape. What has no chart on paper has a link to the app instead; nothing is fetched by itself.
+
+Knows nothing of Streamlit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+from plotly.offline import get_plotlyjs
+
+from glassformer.charts.theme import Spec, figure_in
+from glassformer.extensions.lessons.library import Lesson, Posed
+from transformer.i18n import Sentence, said, say
+
+_STYLE: Final = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
+_DRAW: Final = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+_TAGS: Final = {"zh": "zh-CN"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sheet:
+    """One step on paper."""
+
+    posed: Posed | Sentence  # the question with its answer, or why it makes no sense for the sentence
+    charts: tuple[Spec, ...] = ()  # what belongs to it and stands beside the question
+    closed: tuple[Spec, ...] = ()  # charts that hold the answer, and stand with it
+    covered: bool = False  # whether what the app shows of it holds the answer
+    about: Sentence | None = None  # which model and sentence it is of, if not those of the handout
+    # Of what is not on paper, the name of the page that shows it, and its address.
+    shown_on: tuple[str, str] | None = None
+
+
+def handout(
+    lesson: Lesson,
+    sheets: Sequence[Sheet],
+    *,
+    checkpoint: str,
+    sentence: str,
+    output: str,
+    language: str,
+    answers: bool = True,
+) -> str:
+    """The file: HTML with everything in it.
+
+    `checkpoint` is what the model is called; `output` is "" where it writes nothing.
+    """
+    half = _Half(language, closed=[chart for sheet in sheets for chart in sheet.closed])
+    told = half.told
+    title = told(lesson.title.said({}))
+    about = [
+        told(say("Model: {name}", name=checkpoint)),
+        f'<span class="sentence">{told(say("Sentence: {sentence}", sentence=sentence))}</span>',
+    ]
+    named = f'<p class="name">{told(say("Name:"))}<span class="line"></span></p>'
+    body = [f"<h1>{title}</h1>", named, f'<p class="about">{told(lesson.teaches.said({}))}</p>']
+    body += [f'<p class="about">{line}</p>' for line in about]
+    body += [half.question(number, sheet) for number, sheet in enumerate(sheets, 1)]
+    if answers:
+        half = _Half(language, closed=[])
+        body.append(f'<div class="answers"><h1>{told(say("Answers"))}</h1>')
+        if output:
+            body.append(f'<p class="about">{told(say("Output: {output}", output=output))}</p>')
+        body += [half.answer(number, sheet) for number, sheet in enumerate(sheets, 1)]
+        body.append("</div>")
+    head = f'<meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style><script>{get_plotlyjs()}</script>'
+    page = f"<head>{head}</head><body>{''.join(body)}<script>{_DRAW}</script></body>"
+    return f'<!doctype html><html lang="{_TAGS.get(language, language)}">{page}</html>'
+
+
+class _Half:
+    """One half of the paper: each chart once, and none that a question of the other half is about (`closed`)."""
+
+    def __init__(self, language: str, *, closed: Sequence[Spec]) -> None:
+        self._language = language
+        self._seen = {self._written(spec) for spec in closed}
+
+    def told(self, text: str) -> str:
+        """A text in the reader's language, escaped."""
+        return escape(said(text, self._language))
+
+    def question(self, number: int, sheet: Sheet) -> str:
+        """A question, with what stands beside it."""
+        if not isinstance(sheet.posed, Posed):
+            return ""
+        posed, about = sheet.posed, ""
+        if sheet.about is not None:
+            about = f'<p class="about">{self.told(sheet.about)}</p>'
+        parts = [f"<h2>{number}. {self.told(posed.question)}</h2>{about}", *map(self._once, sheet.charts)]
+        if not sheet.covered:
+            parts.append(self._elsewhere(sheet))
+        labels = [f"<li>{self.told(option.label)}</li>" for option in posed.options]
+        parts.append(f"<ul>{''.join(labels)}</ul>" if labels else '<div class="line"></div>')
+        why = f'<p class="why">{self.told(say("Why?"))}<span class="line"></span></p>'
+        return f'<section>{"".join(parts)}{why}<div class="line whole"></div></section>'
+
+    def answer(self, number: int, sheet: Sheet) -> str:
+        """The answer, with the charts that hold it."""
+        if not isinstance(sheet.posed, Posed):
+            return f'<div class="answer"><h2>{number}.</h2><p>{self.told(sheet.posed)}</p></div>'
+        right, posed = sheet.posed.answer.right, sheet.posed
+        called = posed.label(str(right)) if posed.options else right if isinstance(right, str) else f"{right:.4g}"
+        parts = [f"<h2>{number}. {self.told(called)}</h2>"]
+        if posed.step.ask.form != "piece":  # its text answers what somebody typed
+            parts.append(f"<p>{self.told(posed.reveal)}</p>")
+        parts += map(self._once, sheet.closed)
+        if sheet.covered:
+            parts.append(self._elsewhere(sheet))
+        return f'<div class="answer">{"".join(parts)}</div>'
+
+    def _elsewhere(self, sheet: Sheet) -> str:
+        """Where what is not on paper is shown."""
+        if sheet.shown_on is None:
+            return ""
+        page, address = sheet.shown_on
+        more = say("The app shows more on the “{page}” page.", page=page)
+        line = (
+            more
+            if sheet.charts or sheet.closed
+            else say("To see this in the app, open the “{page}” page.", page=page)
+        )
+        return f'<p class="about"><a href="{escape(address)}">{self.told(line)}</a></p>'
+
+    def _once(self, spec: Spec) -> str:
+        """A chart, if it was not drawn before."""
+        if (written := self._written(spec)) in self._seen:
+            return ""
+        self._seen.add(written)
+        chart = f'<div class="chart"><script type="application/json">{written}</script></div>'
+        words = spec.get("said") or {}
+        above, below = (f"<p>{self.told(words[part])}</p>" if words.get(part) else "" for part in ("above", "below"))
+        return above + chart + self._table(words.get("table")) + below
+
+    def _table(self, table: Mapping[str, Any] | None) -> str:
+        if table is None:
+            return ""
+        rows = ("".join(f"<td>{self.told(cell)}</td>" for cell in row) for row in (table["columns"], *table["rows"]))
+        return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+    def _written(self, spec: Spec) -> str:
+        return str(figure_in(spec, self._language).to_json()).replace("<", "\\u003c")  # no text ends the script

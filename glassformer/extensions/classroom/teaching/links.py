@@ -1,0 +1,201 @@
+"""A link for a class: a page with all that is looked at, or a step of a lesson, and what is covered.
+
+What it keeps is what the session looks at, as the page that the teacher comes from shows it, or what an address says
+that is pasted in. What a page draws that can be covered is known once the session has drawn that page.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+from urllib.parse import parse_qsl, urlsplit
+
+from glassformer.extensions.classroom import covering, lesson
+from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.teaching.lesson_reference import question
+from glassformer.extensions.classroom.teaching.teaching_places import PAGES, whole
+from glassformer.extensions.rooms import in_room
+from glassformer.shared import drawing, menu
+from glassformer.shared.cover import ALL, PART
+from glassformer.shared.door import st
+from glassformer.state import apart, session
+from glassformer.state.apart import base
+from glassformer.state.link import Link, read_link, write_link
+from glassformer.state.view import View
+from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import Sentence, say
+
+PAGE, STEP, COVERED, GUESS, PASTED = "teach_page", "teach_step", "teach_cover", "teach_guess", "teach_pasted"
+NONE: Final = ""
+LONGEST: Final = 8000  # characters of an address
+PARTS: Final[Mapping[str, str]] = {
+    ALL: say("everything below the sentence, including the output"),
+    PART: say("everything below the output"),
+    "candidates": say("the likeliest next pieces"),
+    "entropy": say("how unsure each step was"),
+    "cross_row": say("where a step looks"),
+    "cross_map": say("the attention map on the Step page"),
+    "head_map": say("the attention map of one head"),
+}
+"""Words of `glassformer.shared.cover` that a teacher may want of any page, with what they name."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a link is built from."""
+
+    page: str  # the path of a page; "" for the one that the teacher chooses
+    link: Link  # all that is looked at
+    covered: tuple[str, ...] = ()  # what the address covers already
+    place: Place | None = None  # the step of a lesson that it names
+
+
+def draw(checkpoint: Checkpoint) -> None:
+    """Draw the part of the page."""
+    st.subheader(say("A link for the class"), divider=False)
+    st.caption(
+        say(
+            "The link opens with the sentence above, the checkpoint chosen in the sidebar, and everything you have "
+            "selected: layer, head, part, token and step. Come here from the page you want to share, or paste its "
+            "address."
+        )
+    )
+    start = _start()
+    left, right = st.columns(2, gap="medium")
+    with left:
+        steps = _steps()
+        if STEP not in st.session_state and start.place is not None:
+            st.session_state[STEP] = start.place.name
+        at = st.selectbox(say("Step of a lesson"), list(steps), key=STEP, format_func=steps.__getitem__)
+        place = start.place if start.place is not None and start.place.name == at else _place(at)
+        page = _page(start, fixed=place is not None)
+    with right:
+        target = page if place is None else lesson.known()[place.lesson].steps[place.step - 1].page
+        hidden = _covered(target, start)
+        st.session_state.setdefault(GUESS, start.link.view.guess)
+        guess = st.toggle(say("Hide candidates until I guess"), key=GUESS, disabled=place is not None)
+    path, parameters = _address(checkpoint, start.link, place, page, hidden, guess=guess)
+    _show(path, parameters)
+    if hidden:
+        st.caption(
+            say(
+                "Covered parts are not sent to the browser. Anyone who opens the link can still show them in the "
+                "sidebar, so a cover is not a lock."
+            )
+        )
+
+
+def _show(path: str, parameters: Mapping[str, str]) -> None:
+    address = whole(base(), path, parameters)
+    st.code(address, language=None)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.link_button(say("Try it"), address, icon=":material/open_in_new:")
+        if in_room.taught() is not None:
+            alone = {covering.PARAMETER: "", lesson.PARAMETER: ""}  # not what this session has of them
+            menu.ways([(path, say("Take the class there"), alone | dict(parameters))])
+
+
+def _start() -> Start:
+    """What is pasted in, if it is an address of the app; else what the session looks at."""
+    pasted = st.text_input(
+        say("Address of a page"),
+        key=PASTED,
+        placeholder=say("Paste it here, or leave this empty"),
+        max_chars=LONGEST,
+        on_change=_begin_anew,
+    )
+    found = read_pasted(pasted) if pasted.strip() else None
+    if isinstance(found, Start):
+        return found
+    if found is not None:
+        st.warning(drawing.plain(found))
+    return Start("", replace(session.asked(), revision=""))
+
+
+def _begin_anew() -> None:
+    """Callback: another address says itself what is chosen below."""
+    for key in (PAGE, STEP, COVERED, GUESS):
+        st.session_state.pop(key, None)
+
+
+def read_pasted(address: str) -> Start | Sentence:
+    """What an address says, or why it is none of a page."""
+    try:
+        split = urlsplit(address.strip())
+        said = parse_qsl(split.query, max_num_fields=200)
+    except ValueError:
+        return say("This is not the address of a page. Copy the whole address from the address bar.")
+    page = split.path.rstrip("/").rpartition("/")[2]
+    if page not in PAGES:
+        return say(
+            "This address leads to “{page}”, but a link can only open these pages: {pages}. Copy the whole address.",
+            page=page[:40],
+            pages=", ".join(PAGES),
+        )
+    parameters: dict[str, tuple[str, ...]] = {}
+    for name, value in said:
+        parameters[name] = (*parameters.get(name, ()), value)
+    link, notes = read_link(apart.without(parameters))
+    for note in notes:
+        st.warning(drawing.plain(note))
+    covered = covering.read(next(iter(parameters.get(covering.PARAMETER, ())), ""))
+    return Start(page, replace(link, revision=""), covered, lesson.read(parameters)[0])
+
+
+def _page(start: Start, *, fixed: bool) -> str:
+    """The page that is chosen: at first that of the address, or the one that the teacher comes from."""
+    first = start.page or covering.latest()
+    if PAGE not in st.session_state and first in PAGES:
+        st.session_state[PAGE] = first
+    return str(st.selectbox(say("Page"), list(PAGES), key=PAGE, format_func=PAGES.__getitem__, disabled=fixed))
+
+
+def _covered(page: str, start: Start) -> list[str]:
+    met = {key: title or PARTS.get(key, key) for key, title in covering.of_page(page).items()}
+    chosen = st.session_state.setdefault(COVERED, list(start.covered))
+    named = dict(PARTS) | met | {key: PARTS.get(key, key) for key in chosen if key not in met}
+    hidden: list[str] = st.multiselect(
+        say("Covered"),
+        list(named),
+        key=COVERED,
+        format_func=lambda key: named.get(key, key),
+        placeholder=say("Nothing covered; choose parts to cover"),
+        max_selections=covering.MOST,
+    )
+    if not met:
+        name = PAGES.get(page, page)
+        st.caption(
+            say("Open “{page}” once in this tab. After that, you can choose any of its parts here.", page=name)
+        )
+    return hidden
+
+
+def _address(
+    checkpoint: Checkpoint, link: Link, place: Place | None, page: str, hidden: list[str], *, guess: bool
+) -> tuple[str, dict[str, str]]:
+    """The path and the parameters of the link."""
+    said = covering.write(hidden)
+    # Whole, as another server may open with another checkpoint, and a card may get another first example.
+    source = link.source or checkpoint.card.first_example()
+    more = {"model": link.model or checkpoint.name, "src": source}
+    more |= {covering.PARAMETER: said} if said else {}
+    if place is None:
+        return page, write_link(replace(link, view=replace(link.view, guess=guess))) | more
+    bare = replace(link, forced=(), tried=(), interventions=(), beside="", view=View())
+    step = lesson.known()[place.lesson].steps[place.step - 1]
+    return step.page, write_link(bare) | place.in_address() | more
+
+
+def _steps() -> dict[str, str]:
+    """Every step of every lesson by its name, and none."""
+    found: dict[str, str] = {NONE: say("none")}
+    for one in lesson.known().values():
+        title = one.title.said({})
+        for number, step in enumerate(one.steps, 1):
+            asked = question(step)
+            found[f"{one.name}.{number}"] = say("{title}, {n}: {question}", title=title, n=number, question=asked)
+    return found
+
+
+def _place(name: str) -> Place | None:
+    lesson_name, _, number = name.partition(".")
+    return Place(lesson_name, int(number)) if number else None

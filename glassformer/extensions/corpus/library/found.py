@@ -1,0 +1,133 @@
+"""What was measured of lines, as arrays, and the tables made of it. Not known here: how.
+
+Shapes: N lines, L layers, H heads, M measures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from glassformer.extensions.corpus.library.reading import Item, Pieces, named_pieces, one_word
+from glassformer.extensions.corpus.library.tables import HEADS, NAMES, SENTENCES, Line
+from glassformer.extensions.corpus.library.vectors import Vectors
+from transformer.model.anatomy import Kind, anatomy
+from transformer.model.config import ModelConfig
+
+LINKS = ("links", "links_sure", "links_possible", "reads_sure", "reads_possible")
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """What was found of all heads of a kind."""
+
+    values: np.ndarray  # [L, H, N, M], M as `NAMES`; NaN for what there is not
+    peaks: np.ndarray  # row and key of the largest weight [2, L, H, N]; -1 without one
+    links: np.ndarray  # as `LINKS` [5, L, H, N]; -1 without a gold alignment
+
+    @staticmethod
+    def empty(n_layers: int, n_heads: int, n_lines: int) -> Heads:
+        """Nothing yet."""
+        shape = n_layers, n_heads, n_lines
+        return Heads(
+            np.full((*shape, len(NAMES)), np.nan, np.float32),
+            np.full((2, *shape), -1, np.int32),
+            np.full((len(LINKS), *shape), -1, np.int32),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """What was found of lines [N]."""
+
+    log_prob: np.ndarray  # NaN where nothing is predicted
+    rank: np.ndarray  # the largest
+    step: np.ndarray  # where it is
+    sure: np.ndarray  # sure links; -1 without a gold alignment
+
+    @staticmethod
+    def empty(n_lines: int) -> Sentences:
+        """Nothing yet."""
+        places = [np.full(n_lines, -1, np.int32) for _ in range(3)]
+        return Sentences(np.full(n_lines, np.nan), *places)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """All that was found."""
+
+    heads: Mapping[Kind, Heads]
+    sentences: Sentences
+    vectors: Vectors
+
+    @staticmethod
+    def empty(config: ModelConfig, n_lines: int, vectors: Vectors) -> Found:
+        """Nothing yet."""
+        attentions = anatomy(config).attentions
+        heads = {one.kind: Heads.empty(one.n_layers, config.of(one.stack).n_heads, n_lines) for one in attentions}
+        return Found(heads, Sentences.empty(n_lines), vectors)
+
+
+def heads_table(lines: Sequence[Line], items: Sequence[Item], pieces: Pieces, found: Found) -> pa.Table:
+    """The table `HEADS`: items by kind, layer and head."""
+    parts = [_heads_of(kind, heads, lines, items, pieces) for kind, heads in found.heads.items()]
+    return pa.concat_tables(parts).unify_dictionaries() if parts and items else HEADS.empty_table()
+
+
+def _heads_of(kind: Kind, heads: Heads, lines: Sequence[Line], items: Sequence[Item], pieces: Pieces) -> pa.Table:
+    places = np.array([item.place for item in items], np.int64)
+    n_layers, n_heads = heads.values.shape[:2]
+    shape = n_layers, n_heads, len(places)
+    layer, head, _ = np.indices(shape, np.uint8)
+    peaks, links = heads.peaks[..., places], heads.links[..., places]
+    query, key = peaks
+    values = heads.values[:, :, places].reshape(-1, len(NAMES))
+    tokens = [item.source if kind == "encoder" else item.read for item in items]
+    sources = [item.read if kind == "decoder" else item.source for item in items]
+    columns: dict[str, pa.Array] = {
+        "line": pa.array(np.broadcast_to([lines[place].number for place in places], shape).ravel(), pa.int32()),
+        "kind": one_word(kind, layer.size),
+        "layer": pa.array(layer.ravel() + np.uint8(1)),
+        "head": pa.array(head.ravel() + np.uint8(1)),
+        **{name: _known(column) for name, column in zip(NAMES, values.T, strict=True)},
+        "peak_query": _there(query, query >= 0, pa.int16()),
+        "peak_key": _there(key, query >= 0, pa.int16()),
+        "peak_step": _steps(kind, query, items),
+        "peak_query_piece": _pieces(query, query >= 0, tokens, pieces),
+        "peak_key_piece": _pieces(key, query >= 0, sources, pieces),
+        **{name: _there(column, column >= 0, pa.int32()) for name, column in zip(LINKS, links, strict=True)},
+    }
+    return pa.Table.from_arrays([columns[name] for name in HEADS.names], schema=HEADS)
+
+
+def _steps(kind: Kind, query: np.ndarray, items: Sequence[Item]) -> pa.Array:
+    first = np.array([-1 if item.step is None else item.step for item in items])
+    there = (query >= first) & (first >= 0) & (kind != "encoder") & (query >= 0)
+    return _there(query - first, there, pa.int16())
+
+
+def _pieces(
+    tokens: np.ndarray, there: np.ndarray, numbers: Sequence[tuple[int, ...]], pieces: Pieces
+) -> pa.DictionaryArray:
+    """The pieces of tokens [L, H, N], of lines with these numbers of pieces."""
+    starts = np.cumsum([0, *map(len, numbers)])[:-1]
+    flat = np.array([*chain(*numbers)])
+    return named_pieces(flat[starts + np.where(there, tokens, 0)].ravel(), pieces, ~there.ravel())
+
+
+def _known(values: np.ndarray) -> pa.Array:
+    """Numbers, NaN as null."""
+    return pa.array(values, pa.float32(), mask=np.isnan(values))
+
+
+def _there(values: np.ndarray, there: np.ndarray, kind: pa.DataType) -> pa.Array:
+    return pa.array(np.where(there, values, 0).ravel(), kind, mask=~there.ravel())
+
+
+def sentences_table(rows: Iterator[Mapping[str, object]]) -> pa.Table:
+    """The table `SENTENCES`, from what is known of each line; the rest is null."""
+    return pa.Table.from_pylist([dict(row) for row in rows], schema=SENTENCES)

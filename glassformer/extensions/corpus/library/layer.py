@@ -1,0 +1,182 @@
+"""The measures of a layer's heads over a batch of sentences: the numbers of `head_statistics`, many lines at once.
+
+Most measures are linear in a map: the mean weight on the previous token is the sum of the map times another map that
+has 1 / n on that diagonal. So all of these of all heads are one product of each line's maps with its own fixed maps,
+which are made once for all layers. Only entropy and the largest weight need a look at each weight.
+
+A measure's rows are those of `transformer.analysis.head_statistics`, each layer for itself. Not known here: models.
+
+Shapes: B lines, H heads, Q queries, K keys, d d_head, M measures. Masks are bool.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from glassformer.extensions.corpus.library.tables import NAMES, Name
+
+_LINEAR: Final[tuple[Name, ...]] = (
+    "distance",
+    "self",
+    "previous",
+    "next",
+    "first",
+    "end",
+    "diagonal",
+    "same",
+    "punctuation",
+)
+MEASURED: Final[tuple[Name, ...]] = NAMES[: NAMES.index("effect")]
+_OFFSETS: Final[tuple[tuple[Name, int], ...]] = (("self", 0), ("previous", -1), ("next", 1))
+_AT_ONCE = 2**21  # weights of a part, 8 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """The tokens of a stack, padded to T."""
+
+    n: Tensor  # how many each line has [B]
+    texts: Tensor  # numbers of their texts, -1 for none [B, T]
+    punctuation: Tensor  # bool [B, T]
+    end: Tensor  # whether the last of them is the end mark of a source [B]
+
+
+@dataclass(frozen=True, eq=False)
+class Measures:
+    """The measures of all heads of a layer; NaN for what a line or the model does not have."""
+
+    values: Tensor  # [B, H, M], as `MEASURED`
+    query: Tensor  # the row of the peak [B, H]; -1 without one
+    key: Tensor  # its key [B, H]
+
+
+@dataclass(frozen=True, eq=False)
+class Fixed:
+    """What the measures of a kind need of a batch, whatever the layer."""
+
+    queries: Tokens
+    keys: Tokens
+    mask: Tensor  # what the model used, broadcasts to [B, 1, Q, K]
+    crosses: bool  # the keys are not the queries
+    dtype: torch.dtype
+
+    @cached_property
+    def allowed(self) -> Tensor:
+        """Pairs that count [B, Q, K]: open, and no padding."""
+        (n_lines, n_queries), n_keys = self.queries.texts.shape, self.keys.texts.size(1)
+        places = torch.arange(n_queries, device=self.mask.device), torch.arange(n_keys, device=self.mask.device)
+        real = [place < side.n[:, None] for place, side in zip(places, (self.queries, self.keys), strict=True)]
+        return self.mask[:, 0].expand(n_lines, n_queries, n_keys) & real[0][:, :, None] & real[1][:, None]
+
+    @cached_property
+    def n_open(self) -> Tensor:
+        """Open keys of each row [B, Q]."""
+        return self.allowed.sum(dim=-1)
+
+    @cached_property
+    def maps(self) -> tuple[Tensor, Tensor]:
+        """What linear measures multiply a map with, over their rows [B, Q * K, M], and which of them a line has."""
+        found = [self._map(name) for name in _LINEAR]
+        maps = torch.stack([values.expand(self.allowed.shape) for values, _ in found], dim=-1)  # [B, Q, K, M]
+        n_rows = torch.stack([rows.sum(dim=-1) for _, rows in found], dim=-1)  # [B, M]
+        scaled = maps / n_rows.clamp(min=1)[:, None, None]
+        return scaled.flatten(1, 2).to(self.dtype), n_rows > 0
+
+    @cached_property
+    def rows(self) -> tuple[Tensor, Tensor]:
+        """What entropy, its share and the largest weight of rows are multiplied with [B, Q, 3], and which exist."""
+        some, several = self.n_open >= 1, self.n_open >= 2
+        counts = torch.stack([some, several, some], dim=-1).to(torch.float64)  # [B, Q, 3]
+        n_rows = counts.sum(dim=1)  # [B, 3]
+        factors = counts / n_rows.clamp(min=1)[:, None]
+        factors[..., 1] /= self.n_open.clamp(min=2).log2()
+        return factors.to(self.dtype), n_rows > 0
+
+    def _map(self, name: Name) -> tuple[Tensor, Tensor]:
+        """The map of a linear measure, broadcasts to [B, Q, K], 0 in rows that do not count; the others [B, Q]."""
+        is_open, rows = self.allowed, self.n_open >= 1
+        query, key = (torch.arange(n, device=is_open.device) for n in is_open.shape[1:])
+        if name == "distance":
+            return self._apart(query, key) * rows[..., None], rows
+        n_keys = self.keys.n[:, None, None]  # [B, 1, 1]
+        match name:
+            case "self" | "previous" | "next":
+                on = (key == query[:, None] + dict(_OFFSETS)[name]) & (not self.crosses)
+            case "first":
+                on = key[None, None] == 0
+            case "end":
+                on = (key == n_keys - 1) & self.keys.end[:, None, None]
+            case "diagonal":
+                steps = (self.queries.n[:, None, None] - 1).clamp(min=1)
+                nearest = (2 * query[:, None] * (n_keys - 1) + steps) // (2 * steps)  # [B, Q, 1]
+                return ((key == nearest) & self.crosses & rows[..., None]).double(), rows & self.crosses
+            case "same":
+                texts = self.queries.texts[:, :, None]
+                on = (texts == self.keys.texts[:, None]) & (texts >= 0)
+                on = on if self.crosses else on & (key != query[:, None])
+            case _:
+                on = self.keys.punctuation[:, None]
+        on = on & is_open
+        return on.double(), on.any(dim=-1)
+
+    def _apart(self, query: Tensor, key: Tensor) -> Tensor:
+        """How far each key is from each query, of cross-attention as shares of both lengths: [Q, K] or [B, Q, K]."""
+        if not self.crosses:
+            return (query[:, None] - key).abs().double()
+        places = [
+            place.double() / (side.n[:, None] - 1).clamp(min=1)
+            for place, side in ((query, self.queries), (key, self.keys))
+        ]
+        return (places[0][:, :, None] - places[1][:, None]).abs()
+
+
+def measure_layer(weights: Tensor, shares: Tensor, fixed: Fixed) -> Measures:
+    """Measure a layer's maps [B, H, Q, K]; `shares` are those of `norm_shares` [B, H]."""
+    n_heads = max(1, _AT_ONCE // max(weights[:, 0].numel(), 1))
+    parts = [_measure(*some, fixed) for some in zip(weights.split(n_heads, 1), shares.split(n_heads, 1), strict=True)]
+    return Measures(*(torch.cat(found, dim=1) for found in zip(*parts, strict=True)))
+
+
+def _measure(weights: Tensor, shares: Tensor, fixed: Fixed) -> tuple[Tensor, Tensor, Tensor]:
+    (linear, has_linear), (factors, has_rows) = fixed.maps, fixed.rows
+    sums = torch.bmm(weights.flatten(2), linear).masked_fill_(~has_linear[:, None], math.nan)  # [B, H, M]
+    tiny = torch.finfo(weights.dtype).tiny  # a weight of 0 adds 0
+    bits = weights.clamp(min=tiny).log2_().mul_(weights).sum(dim=-1).neg_()  # [B, H, Q]
+    largest = weights.amax(dim=-1)  # [B, H, Q]
+    of_rows = torch.cat([torch.bmm(bits, factors[..., :2]), torch.bmm(largest, factors[..., 2:])], dim=-1)
+    of_rows.masked_fill_(~has_rows[:, None], math.nan)
+    peak, query = largest.masked_fill(fixed.n_open[:, None] < 2, -1.0).max(dim=-1)  # [B, H]
+    key = weights.gather(2, query[..., None, None].expand(-1, -1, 1, weights.size(3)))[:, :, 0].argmax(dim=-1)
+    none = peak < 0
+    n_before = _LINEAR.index("same")  # the share of the output is before it in `NAMES`
+    peaks = peak.masked_fill(none, math.nan)[..., None]
+    values = torch.cat([of_rows, sums[..., :n_before], shares[..., None], sums[..., n_before:], peaks], dim=-1)
+    return values, query.masked_fill(none, -1), key
+
+
+def output_factors(weight: Tensor, n_heads: int) -> Tensor:
+    """For each head a small matrix [H, d, r] that leaves every vector as long as its rows of W_O do.
+
+    The columns of W_O [D, H * d] that belong to a head are Q R with orthonormal Q: a head's vector times R^T is as
+    long as what it writes, and R has d numbers for each of W_O's D.
+    """
+    parts = weight.detach().double().unflatten(1, (n_heads, -1)).transpose(0, 1)  # [H, D, d]
+    return torch.linalg.qr(parts, mode="r").R.mT.to(torch.promote_types(weight.dtype, torch.float32))
+
+
+def norm_shares(heads: Tensor, factors: Tensor, rows: Tensor) -> Tensor:
+    """Each head's mean share of what the attention writes [B, H], from head vectors [B, H, Q, d] and rows [B, Q].
+
+    Rows in which no head writes anything do not count; NaN if there are no others. See `head_norms.norm_share`.
+    """
+    joined = heads.transpose(0, 1).reshape(heads.size(1), -1, heads.size(3))  # [H, B * Q, d]
+    norms = torch.linalg.vector_norm(torch.bmm(joined, factors), dim=-1)  # [H, B * Q]
+    norms = norms.unflatten(1, (heads.size(0), -1)).transpose(0, 1)  # [B, H, Q]
+    total = norms.sum(dim=1)  # [B, Q]
+    counts = rows & (total > 0)
+    factor = counts / (total.masked_fill(~counts, 1.0) * counts.sum(dim=-1, keepdim=True))  # 0 / 0 without rows
+    return torch.bmm(norms, factor[..., None])[..., 0]

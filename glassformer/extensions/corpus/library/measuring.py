@@ -1,0 +1,202 @@
+"""What a model and its heads do with many lines: one pass over each batch, measured layer by layer.
+
+`measure` is a function of its arguments only: the same lines give the same bytes in whichever process, as long as
+torch has the same number of threads there. Its numbers are those of `head_statistics`, `head_norms` and
+`teacher_forcing` for one line; a batch changes them by rounding (about 1e-6). Maps are never kept: a layer's are
+measured while the model goes on.
+
+Shapes: B lines, H heads, T tokens, N predicted pieces, D d_model, V target vocabulary.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from glassformer.extensions.corpus.library.found import Found, heads_table, sentences_table
+from glassformer.extensions.corpus.library.layer import output_factors
+from glassformer.extensions.corpus.library.linking import Linking, linking
+from glassformer.extensions.corpus.library.reading import Item, Pieces, batches, read_lines
+from glassformer.extensions.corpus.library.tables import NAMES, Line, Options
+from glassformer.extensions.corpus.library.vectors import room_for, vectors_table
+from glassformer.extensions.corpus.library.watch import Batch, Watch
+from transformer.analysis.chrf import chrf_counts, usual_words
+from transformer.analysis.gold import GoldPair
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.anatomy import Anatomy, Kind, anatomy
+from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
+from transformer.runs.distribution import ROWS, logits_of, losses_of, ranks_of
+from transformer.runs.finite import first_site, not_finite
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The tables of some lines (`extensions.corpus.library.tables`)."""
+
+    sentences: pa.Table  # in the order of the lines
+    heads: pa.Table  # by kind, layer, head and then in the order of the lines
+    vectors: pa.Table | None  # None where no line keeps them
+
+
+@torch.inference_mode()
+def measure(
+    checkpoint: Checkpoint, lines: Sequence[Line], options: Options, gold: Mapping[int, GoldPair] | None = None
+) -> Measured:
+    """Measure lines; `gold` has the gold alignments of some of them, by their numbers."""
+    items, problems, pieces = read_lines(checkpoint, lines, decode=options.decode)
+    first = [item for item in items if lines[item.place].number <= options.vectors]
+    found = Found.empty(checkpoint.config, len(lines), room_for(checkpoint.config, first))
+    job = _Job(checkpoint, lines, options, pieces, {} if options.decode else gold or {}, found)
+    for batch in batches(checkpoint, items):
+        problems |= job.measure(batch)
+    items = [item for item in items if item.place not in problems]
+    by_place = {item.place: item for item in items}
+    rows = (_sentence(job, place, by_place.get(place), problems.get(place)) for place in range(len(lines)))
+    return Measured(
+        sentences_table(rows),
+        heads_table(lines, items, pieces, job.found),
+        vectors_table(lines, pieces, job.found.vectors, problems),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Job:
+    """What stays the same for all batches, and what was found so far."""
+
+    checkpoint: Checkpoint
+    lines: Sequence[Line]
+    options: Options
+    pieces: Pieces
+    gold: Mapping[int, GoldPair]
+    found: Found
+
+    @property
+    def parts(self) -> Anatomy:
+        """The model's parts."""
+        return anatomy(self.checkpoint.config)
+
+    @cached_property
+    def factors(self) -> dict[Kind, list[Tensor]]:
+        """`output_factors` of every layer."""
+        attentions = {kind: self.checkpoint.model.attentions(kind) for kind in self.parts.kinds}
+        return {
+            kind: [output_factors(one.out_proj.weight, one.n_heads) for one in layers]
+            for kind, layers in attentions.items()
+        }
+
+    def bleu(self, output: str, reference: str) -> list[int]:
+        """sacreBLEU's statistics: lengths of output and reference, n-grams that both have, n-grams of the output."""
+        score = self._bleu.sentence_score(output, [reference])
+        return [score.sys_len, score.ref_len, *score.counts, *score.totals]
+
+    @cached_property
+    def _bleu(self) -> Any:
+        from sacrebleu import BLEU  # only decoding needs it
+
+        words = usual_words(self.checkpoint.card.target_code)
+        return BLEU(tokenize=words, effective_order=True)  # else it warns; counts alike
+
+    def measure(self, items: Sequence[Item]) -> dict[int, str]:
+        """Measure a batch; the problems of lines whose numbers are not finite, by their places."""
+        batch = Batch(self.checkpoint, items, self.pieces)
+        watch = Watch(batch, self.factors, self.found, self._linkings(items))
+        memory, losses, ranks = self._read(batch, tap_of(watch))
+        if bool(losses.isfinite().all()) and watch.finite:
+            self._keep(batch, losses, ranks)
+            if self.options.effect and len(losses):
+                self._keep_effects(batch, memory, losses)
+            return {}
+        if len(items) > 1:
+            return {place: problem for item in items for place, problem in self.measure([item]).items()}
+        site = first_site(lambda tap: self._read(batch, tap), tap=NO_TAP) or "logits"
+        return {items[0].place: str(not_finite(site))}
+
+    def _linkings(self, items: Sequence[Item]) -> dict[int, Linking]:
+        """The gold alignments of a batch's rows; what is known of their lines is kept."""
+        linkings: dict[int, Linking] = {}
+        for row, item in enumerate(items):
+            line = self.lines[item.place]
+            gold = self.gold.get(line.number)
+            found = gold and linking(self.checkpoint, line, item, self.pieces, gold)
+            if found:
+                linkings[row] = found
+                self.found.sentences.sure[item.place] = len(found.links.sure)
+        return linkings
+
+    def _read(self, batch: Batch, tap: Tap) -> tuple[Tensor | None, Tensor, Tensor]:
+        """The memory, losses and ranks of all predicted pieces [N] of a pass."""
+        memory = batch.memory(tap)
+        if not self.parts.writes:
+            return memory, torch.zeros(0), torch.zeros(0, dtype=torch.long)
+        return memory, *self._judged(batch, batch.hidden(memory, tap), tap)
+
+    def _judged(self, batch: Batch, hidden: Tensor, tap: Tap) -> tuple[Tensor, Tensor]:
+        parts: list[tuple[Tensor, Tensor]] = []
+        ids = iter(batch.ids.split(ROWS))
+        for logits, wanted in zip(logits_of(self.checkpoint.model, hidden, tap=tap), ids, strict=True):
+            log_probs = logits.log_softmax(dim=-1)  # [n, V]
+            own = log_probs.gather(1, wanted[:, None])  # [n, 1]
+            parts.append((-own[:, 0], _ranks(log_probs, own, wanted)))
+        losses, ranks = (torch.cat(found).cpu() for found in zip(*parts, strict=True))
+        return losses, ranks
+
+    def _keep(self, batch: Batch, losses: Tensor, ranks: Tensor) -> None:
+        found, row = self.found.sentences, 0
+        for item in batch.items:
+            rows, row = slice(row, row + len(item.ids)), row + len(item.ids)
+            if item.ids:
+                worst = int(ranks[rows].argmax())
+                found.log_prob[item.place] = -float(losses[rows].double().sum())
+                found.rank[item.place] = int(ranks[rows][worst])
+                found.step[item.place] = item.first - (item.first if item.step is None else item.step) + worst
+
+    def _keep_effects(self, batch: Batch, memory: Tensor | None, losses: Tensor) -> None:
+        """Read the batch once for each head, which then writes zeros."""
+        total, effect = batch.sums(losses), NAMES.index("effect")
+        for one in self.parts.attentions:
+            heads = self.found.heads[one.kind].values
+            for layer, head in np.ndindex(heads.shape[:2]):
+                tap = tap_of(Replacer({one.site(layer, "heads"): partial(_without, head)}, causal=True))
+                seen = batch.memory(tap) if one.stack == "encoder" else memory
+                lost = losses_of(self.checkpoint.model, batch.hidden(seen, tap), batch.ids).cpu()
+                heads[layer, head, batch.places, effect] = (batch.sums(lost) - total).numpy()
+
+
+def _ranks(log_probs: Tensor, own: Tensor, ids: Tensor) -> Tensor:
+    """`ranks_of`, in half the time: only where pieces are equally probable [n, V] the ids are asked."""
+    room = torch.empty_like(log_probs)  # for 0 and 1: of such sums the processor is quick
+    above, reached = (compare(log_probs, own, out=room).sum(dim=1) for compare in (torch.gt, torch.ge))
+    if bool((reached > above + 1).any()):
+        return ranks_of(log_probs, ids)
+    return above.long() + 1
+
+
+def _without(head: int, value: Tensor) -> Tensor:
+    """Zeros instead of what a head gives [B, H, Q, d]."""
+    changed = value.clone()
+    changed[:, head] = 0.0
+    return changed
+
+
+def _sentence(job: _Job, place: int, item: Item | None, problem: str | None) -> Mapping[str, object]:
+    """What is known of a line."""
+    line, found = job.lines[place], job.found.sentences
+    row: dict[str, object] = {"line": line.number, "source": line.source, "target": line.target, "problem": problem}
+    if item is None:
+        return row
+    row |= {"n_source": item.n_source, "sure": None if found.sure[place] < 0 else int(found.sure[place])}
+    if item.ids:
+        log_prob, rank = float(found.log_prob[place]), int(found.rank[place])
+        row |= {"n_target": len(item.ids), "log_prob": log_prob, "loss": -log_prob / len(item.ids)}
+        row |= {"worst_rank": rank, "worst_step": int(found.step[place]), "exact": rank == 1}
+    if item.output is not None:
+        row |= {"output": item.output, "exact": None if line.target is None else item.output == line.target}
+        row |= {} if line.target is None else {"bleu": job.bleu(item.output, line.target)}
+        row |= {} if line.target is None else {"chrf": [*chain(*chrf_counts(item.output, line.target))]}
+    return row

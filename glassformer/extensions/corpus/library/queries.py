@@ -1,0 +1,191 @@
+"""What a page asks of a run's lines: answered by DuckDB, straight from the Parquet files.
+
+Nobody's text becomes SQL: values are bound, and a column's name comes from a closed set. What can be answered from
+roll-ups alone needs no DuckDB: `folder.summaries`.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.extensions.corpus.library import database, rollups
+from glassformer.extensions.corpus.library.conditions import PLACE, Asked, Condition
+from glassformer.extensions.corpus.library.folder import Run, damaged
+from glassformer.extensions.corpus.library.rollups import Key, Summary
+from glassformer.extensions.corpus.library.tables import NAMES, TABLES, Name
+from transformer.model.anatomy import Kind
+
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+_ALL: Final = "SELECT line FROM read_parquet($sentences)"
+_WHOLE: Final = "SELECT * FROM read_parquet($files)"
+_TEXTS: Final = "line, source, target, output, loss, worst_rank, worst_step, exact"
+
+
+@dataclass(frozen=True)
+class Place:
+    """The largest weight of a head's map of a line."""
+
+    kind: Kind
+    layer: int  # from 1
+    head: int  # from 1
+    query: int | None  # the row, from 0; None where nothing was measured
+    key: int | None
+    step: int | None  # the step of that row, from 0; None for the encoder's
+    query_piece: str | None
+    key_piece: str | None
+    weight: float | None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A line that was found."""
+
+    line: int  # from 1, its number in the file
+    source: str
+    target: str | None
+    output: str | None
+    loss: float | None
+    worst_rank: int | None
+    worst_step: int | None
+    exact: bool | None
+    values: tuple[float | None, ...] = ()  # what each condition looked at; None for those without a number
+    place: Place | None = None  # of the first condition that names a head
+
+
+@dataclass(frozen=True)
+class Found:
+    """A page of the lines that fit."""
+
+    total: int  # all lines that fit
+    hits: tuple[Hit, ...]
+
+
+@dataclass(frozen=True)
+class OfHead:
+    """What one head did with a line."""
+
+    values: Mapping[Name, float | None]
+    place: Place
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All that is kept of a line."""
+
+    hit: Hit
+    sentence: Mapping[str, Any]  # all columns of `sentences`
+    heads: tuple[OfHead, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """One measure of one head over all lines, exactly; in the bins of a roll-up."""
+
+    summary: Summary
+    least: float
+    most: float
+    quantiles: tuple[float, ...]  # at `QUANTILES`, each the value of a line (numpy's method "lower")
+
+
+# ---------------------------------------------------------------- questions
+
+
+def extremes(
+    run: Run, kind: Kind, layer: int, head: int, measure: Name, *, most: bool = True, n: int = 20
+) -> list[Hit]:
+    """The lines on which a head has most of a measure (or least), in that order; equal ones by number.
+
+    Errors are those of `search`.
+    """
+    return list(search(run, [Asked(kind, layer, head, measure, most_first=most)], n=n).hits)
+
+
+def search(run: Run, conditions: Sequence[Condition], *, n: int = 50, offset: int = 0) -> Found:
+    """The lines that fit all conditions: how many, and `n` of them after `offset`.
+
+    Ordered by what the first condition looks at, what fits best first, then by number.
+
+    A `QueryError` where a condition asks for what the run did not measure, DuckDB is not installed, or it takes too
+    long; a `DataError` where a file of the run is unusable.
+    """
+    for condition in conditions:
+        condition.check(run)
+    with_, bound = _joined(conditions)
+    head = next((condition.of_head for condition in conditions if condition.of_head), None)
+    columns = ["line", "count(*) OVER ()", *(f"c{i}.value" for i in range(len(conditions)))]
+    if head is not None:
+        first = next(i for i, condition in enumerate(conditions) if condition.of_head)
+        columns += [f"c{first}.{name}" for name in PLACE.split(", ")]
+    order = f"c0.value {conditions[0].order}, line" if conditions and conditions[0].order else "line"
+    query = f"{with_[0]} SELECT {', '.join(columns)} {with_[1]} ORDER BY {order} LIMIT $n OFFSET $offset"
+    rows = database.rows(run, query, bound | {"n": n, "offset": offset})
+    if not rows:
+        return Found(database.rows(run, f"{with_[0]} SELECT count(*) {with_[1]}", bound)[0][0] if offset else 0, ())
+    values = {row[0]: row[2 : 2 + len(conditions)] for row in rows}
+    places = {row[0]: Place(*head, *row[2 + len(conditions) :]) for row in rows} if head else {}
+    return Found(rows[0][1], tuple(_hits(run, values, places)))
+
+
+def _joined(conditions: Sequence[Condition]) -> tuple[tuple[str, str], dict[str, Any]]:
+    """The conditions' queries, c0, c1, ..., and where all of them meet; what is bound in them."""
+    selects = [condition.select() for condition in conditions]
+    bound = {f"c{i}_{name}": value for i, (_, values) in enumerate(selects) for name, value in values.items()}
+    queries = [_renamed(query, i) for i, (query, _) in enumerate(selects)] or [_ALL]
+    names = ", ".join(f"c{i} AS ({query})" for i, query in enumerate(queries))
+    return (f"WITH {names}", "FROM c0" + "".join(f" JOIN c{i} USING (line)" for i in range(1, len(queries)))), bound
+
+
+def _renamed(select: str, place: int) -> str:
+    """A condition's query whose bound values have names of their own; those of files are the same for all."""
+    return re.sub(r"\$(\w+)", lambda found: found[0] if found[1] in TABLES else f"$c{place}_{found[1]}", select)
+
+
+def line(run: Run, number: int) -> Whole | None:
+    """All that is kept of a line (from 1); None where the run does not have it. Errors are those of `search`."""
+    shard = run.shard_of(number)
+    if shard is None:
+        return None
+    files = {table: [database.path(run, table, shard)] for table in ("sentences", "heads")}
+    with database.cursor(run) as cursor:
+        cursor.execute(f"{_WHOLE} WHERE line = $line", {"files": files["sentences"], "line": number})
+        names, row = [column[0] for column in cursor.description or ()], cursor.fetchone()
+    if row is None:
+        return None
+    names_of = ", ".join(f'"{name}"' for name in NAMES)
+    query = f"SELECT kind, layer, head, {PLACE}, {names_of} FROM read_parquet($files) WHERE line = $line"
+    rows = database.rows(run, query, {"files": files["heads"], "line": number})
+    heads = [OfHead(dict(zip(NAMES, row[9:], strict=True)), Place(*row[:9])) for row in rows]
+    sentence = dict(zip(names, row, strict=True))
+    hit = Hit(*[sentence[name] for name in _TEXTS.split(", ")])
+    return Whole(hit, sentence, tuple(heads))
+
+
+def distribution(run: Run, kind: Kind, layer: int, head: int, measure: Name) -> Distribution | None:
+    """One measure of one head over all lines; None where no line has it. Errors are those of `search`."""
+    asked = Asked(kind, layer, head, measure)
+    asked.check(run)
+    select, bound = asked.select()
+    query = f"SELECT value FROM ({select})"
+    with database.cursor(run) as cursor:
+        found = cursor.execute(query, database.bound(run, query, bound)).fetchnumpy()
+    values = np.asarray(found["value"], dtype=np.float64)
+    summary = rollups.summary_of(Key(kind, layer, head, measure), values)
+    if summary is None:
+        return None
+    quantiles = np.quantile(values, QUANTILES, method="lower")
+    return Distribution(summary, float(values.min()), float(values.max()), tuple(quantiles.tolist()))
+
+
+def _hits(run: Run, values: Mapping[int, tuple[float | None, ...]], places: Mapping[int, Place]) -> Iterator[Hit]:
+    """Lines with their texts, in the order of `values`; only files of their shards are opened."""
+    shards = sorted({shard for number in values if (shard := run.shard_of(number)) is not None})
+    files = [database.path(run, "sentences", shard) for shard in shards]
+    query = f"SELECT {_TEXTS} FROM read_parquet($files) WHERE line IN (SELECT unnest($lines))"
+    texts = {row[0]: row for row in database.rows(run, query, {"files": files, "lines": list(values)})}
+    if lacking := values.keys() - texts.keys():
+        raise damaged(run, kind=f"line {min(lacking)}")
+    for number, found in values.items():
+        yield replace(Hit(*texts[number]), values=found, place=places.get(number))

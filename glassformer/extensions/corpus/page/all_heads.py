@@ -1,0 +1,128 @@
+"""The part All heads: the scores of the whole corpus, one measure of all heads, and a table of all measures."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from glassformer.extensions.corpus.library.rollups import Key, Summary
+from glassformer.extensions.corpus.library.scores import HeadAer
+from glassformer.extensions.corpus.library.tables import Name
+from glassformer.extensions.corpus.page import hits, whole
+from glassformer.extensions.corpus.page.corpus_pictures import Scene, all_heads, looked_at
+from glassformer.extensions.corpus.page.hits import Head
+from glassformer.extensions.corpus.page.opened import OpenCorpus
+from glassformer.runs.head_measures import Words
+from glassformer.runs.show import show
+from glassformer.runs.sides import KIND_NAMES
+from glassformer.shared import drawing
+from glassformer.shared.door import here, st
+from glassformer.state import session
+from glassformer.state.view import MAIN
+from transformer.i18n import joined, say
+
+TABLE, OPEN, CSV = "corpus_table", "corpus_open", "corpus_csv"
+NO_LABEL: Final = say(
+    "A mean over these lines says where weights are, not what a head is for; lines of another file can give other "
+    "numbers. An interval says how far the mean would move with other lines like these, if lines were independent; "
+    "neighbouring lines of one text seldom are, so it tends to be too narrow."
+)
+AER: Final = say(
+    "The alignment error rate of the head's largest weights against the gold alignments, 0 % to 100 %; the lower of "
+    "its two, as a piece's row may be the one that predicts it or the one that reads it."
+)
+PREDICTS: Final = say("alignment error rate of the rows that predict a piece")
+READS: Final = say("alignment error rate of the rows that read a piece")
+
+
+def draw(corpus: OpenCorpus) -> None:
+    """Draw the part."""
+    rates = whole.draw(corpus)
+    show(all_heads, corpus.scene)
+    _table(corpus, {("cross", one.layer, one.head): one for one in rates})
+    st.caption(NO_LABEL)
+
+
+def _table(corpus: OpenCorpus, rates: Mapping[Head, HeadAer]) -> None:
+    scene = corpus.scene
+    heads = list(dict.fromkeys((key.kind, key.layer, key.head) for key in scene.summaries))
+    heads.sort(key=lambda one: (scene.kinds.index(one[0]), *one[1:]))
+    heads = [one for one in heads if _of(scene, one, scene.measure) is not None]
+    chosen = (scene.key.kind, scene.key.layer, scene.key.head)
+    shown, looks = _shown(scene, heads)
+    if rates:
+        shown["aer"] = [whole.lowest(rates[one])[0].value if one in rates else None for one in heads]
+        looks["aer"] = st.column_config.NumberColumn(here(say("AER")), format="percent", width=70, help=here(AER))
+    alt = say("Mean and 95 % interval of the chosen measure, and the means of the others, one row per head.")
+    hits.of_heads(TABLE, OPEN, heads, chosen, _look, shown=shown, looks=looks, alt=alt)
+    st.caption(
+        say(
+            "The first columns are of the measure chosen above; “±” is half its 95 % interval. Click a name to open "
+            "that head; the file has the interval of every measure."
+        )
+    )
+    title = say("heads over a corpus")
+    drawing.csv_button(_frame(scene, rates), key=CSV, title=title, of=hits.origin(corpus.run, title))
+
+
+def _look(head: Head) -> None:
+    kind, layer, number = head
+    session.replace(MAIN, **looked_at(kind, layer - 1, number - 1))
+
+
+def _of(scene: Scene, head: Head, name: Name) -> Summary | None:
+    return scene.summaries.get(Key(*head, name))
+
+
+def _shown(scene: Scene, heads: list[Head]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """The columns and how they look: the chosen measure with its interval, then the means of the others."""
+    own = [_of(scene, one, scene.measure) for one in heads]
+    columns: dict[str, list[Any]] = {
+        scene.measure: [one and one.mean for one in own],
+        "half": [one and one.interval and one.interval[1] - one.mean for one in own],
+        "deviation": [one and one.deviation for one in own],
+        "n": [one and one.n for one in own],
+    }
+    number = st.column_config.NumberColumn
+    looks: dict[str, Any] = {
+        scene.measure: _column(scene.words),
+        "half": number("±", format="%.3f", width=64, help=here(say("Half of the mean's 95 % interval."))),
+        "deviation": number(
+            here(say("Deviation")), format="%.3f", width=84, help=here(say("The standard deviation over the lines."))
+        ),
+        "n": number(here(say("Lines")), format="localized", width=72, help=here(say("Lines that have the measure."))),
+    }
+    for name in scene.names():
+        if name != scene.measure:
+            found = [_of(scene, one, name) for one in heads]
+            columns[name] = [one and one.mean for one in found]
+            looks[name] = _column(scene.spoken[scene.kind][name])
+    return columns, looks
+
+
+def _column(words: Words) -> Any:
+    heading, help = here(words.heading), here(joined(" ", [words.meaning]))
+    return st.column_config.NumberColumn(heading, format="%.3f", width=26 + 6 * len(heading), help=help)
+
+
+def _frame(scene: Scene, rates: Mapping[Head, HeadAer]) -> pd.DataFrame:
+    """One row per head and measure, all of them."""
+    rows: list[dict[str, Any]] = [
+        {
+            "attention": KIND_NAMES[key.kind],
+            "layer": key.layer,
+            "head": key.head,
+            "measure": scene.spoken[key.kind][key.measure].full_title,
+            "lines": one.n,
+            "mean": one.mean,
+            "low": one.interval[0] if one.interval else None,
+            "high": one.interval[1] if one.interval else None,
+            "deviation": one.deviation,
+        }
+        for key, one in scene.summaries.items()
+    ]
+    for (kind, layer, head), one in rates.items():
+        named = {"attention": KIND_NAMES[kind], "layer": layer, "head": head}
+        for said, found in ((PREDICTS, one.predicts), (READS, one.reads)):
+            rows.append(named | {"measure": said, "mean": found.value, "low": found.low, "high": found.high})
+    return pd.DataFrame(here(rows))

@@ -1,0 +1,226 @@
+"""The page Over a corpus, its parts, and the pictures of its heads.
+
+Its pictures are of a corpus run and not of a sentence, so each is a `Picture` that the page alone shows, and its
+parts have no scene of a run.
+
+Knows nothing of Streamlit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Block, head_at, head_effects_spec
+from glassformer.charts.theme import capitalised
+from glassformer.extensions.corpus.charts.corpus import HOW_TO_READ_SPREAD, measure_spread_spec
+from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.corpus.library.rollups import Key, Summaries, Summary
+from glassformer.extensions.corpus.library.tables import Name
+from glassformer.extensions.corpus.measure_words import corpus_words
+from glassformer.runs.head_measures import UNITS, Words
+from glassformer.runs.picture import Page, Part, Picture, Plot
+from glassformer.runs.sides import KIND_NAMES
+from glassformer.state.click import Click, cell_of
+from glassformer.state.view import MAIN, Slot, View
+from transformer.i18n import Sentence, joined, say, say_n
+from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
+
+MOST_BARS: Final = 60
+CORPUS: Final = Page("corpus", say("Over a corpus"), panel="corpus_panel")
+
+
+def of_no_run(run: object) -> None:
+    """A part of this page has nothing of a single run."""
+
+
+HEADS: Final[Part[Any]] = CORPUS.part("heads", say("All heads"), of_no_run, of_sentence=False)
+HEAD: Final[Part[Any]] = CORPUS.part("head", say("One head"), of_no_run, of_sentence=False)
+SEARCH: Final[Part[Any]] = CORPUS.part("search", say("Search"), of_no_run, of_sentence=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """All measures of all heads of a corpus run, and what is looked at of them; there is at least one."""
+
+    summaries: Summaries
+    parts: Anatomy | None  # of its model; None if its checkpoint is not here
+    view: View
+    here: float | None = None  # the measure of the line that is looked at
+    slot: Slot = MAIN
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The attentions that were measured."""
+        there = {key.kind for key in self.summaries}
+        return tuple(one for one in EVERY_PART.kinds if one in there)
+
+    @property
+    def kind(self) -> Kind:
+        """The one that is looked at."""
+        return self.view.kind if self.view.kind in self.kinds else self.kinds[0]
+
+    @cached_property
+    def spoken(self) -> dict[Kind, dict[Name, Words]]:
+        """How measures are spoken of."""
+        return {kind: corpus_words(kind, self.parts) for kind in self.kinds}
+
+    def names(self, *kinds: Kind) -> list[Name]:
+        """The measures that there are, of some kinds or of all."""
+        there = {key.measure for key in self.summaries if key.kind in (kinds or self.kinds)}
+        return [name for name in corpus_words(self.kind, None) if name in there]
+
+    @cached_property
+    def measure(self) -> Name:
+        """The one that is looked at; another where the attention lacks it."""
+        names = self.names(self.kind)
+        return next(one for one in (self.view.of(CorpusLook).corpus_measure, *names) if one in names)
+
+    @property
+    def words(self) -> Words:
+        """How that is spoken of."""
+        return self.spoken[self.kind][self.measure]
+
+    def size(self, kind: Kind) -> tuple[int, int]:
+        """The number of layers and of heads."""
+        keys = [key for key in self.summaries if key.kind == kind]
+        return max(key.layer for key in keys), max(key.head for key in keys)
+
+    @property
+    def head(self) -> tuple[int, int]:
+        """Layer and head that are looked at, from 0; the first of what is not chosen."""
+        size = self.size(self.kind)
+        asked = (self.view.layer or 0, self.view.head or 0)
+        return min(asked[0], size[0] - 1), min(asked[1], size[1] - 1)
+
+    @property
+    def key(self) -> Key:
+        """The measure of the head that is looked at."""
+        layer, head = self.head
+        return Key(self.kind, layer + 1, head + 1, self.measure)
+
+    @property
+    def summary(self) -> Summary | None:
+        """What is known of that; None if no line has it."""
+        return self.summaries.get(self.key)
+
+
+def head_name(kind: Kind, layer: int, head: int) -> Sentence:
+    """What a head is called; layer and head from 0."""
+    return say("{attention}, layer {layer}, head {head}", attention=KIND_NAMES[kind], layer=layer + 1, head=head + 1)
+
+
+# ------------------------------------------------------------------------------------------------ all heads
+
+
+def _all_heads(scene: Scene) -> Plot:
+    """One measure of the heads of every attention that has it in the same unit; a click looks at one."""
+    words, name = scene.words, scene.measure
+    kinds = [kind for kind in scene.kinds if scene.spoken[kind][name].unit == words.unit]
+    blocks = [Block(KIND_NAMES[kind], _means(scene, kind)) for kind in kinds]
+    signed = name == "effect"
+    read = [
+        HOW_TO_READ,
+        *[HOW_TO_READ_SIGNED] * signed,
+        words.meaning,
+        say("Each number is the mean over the lines."),
+    ]
+    if len(kinds) < len(scene.kinds):
+        read.append(say("The other kinds of attention have this measure in another unit."))
+    return Plot(
+        spec=head_effects_spec(
+            blocks,
+            title=say("All heads: {measure}", measure=words.full_title),
+            value_name=UNITS[words.unit],
+            signed=signed,
+            chosen=(kinds.index(scene.kind), *scene.head),
+        ),
+        alt=say(
+            "{title}, by layer and head, one block per kind of attention. The table below has the same numbers.",
+            title=capitalised(words.title),
+        ),
+        how_to_read=joined(" ", [*read, say("Click a cell to look at its head.")]),
+        of_sentence=False,
+        clicked=partial(head_of, kinds=kinds, shapes=[block.values.shape for block in blocks]),
+    )
+
+
+def _means(scene: Scene, kind: Kind) -> np.ndarray:
+    found = np.full(scene.size(kind), np.nan)
+    for key, one in scene.summaries.items():
+        if (key.kind, key.measure) == (kind, scene.measure):
+            found[key.layer - 1, key.head - 1] = one.mean
+    return found
+
+
+def head_of(click: Click, kinds: Sequence[Kind], shapes: Sequence[tuple[int, ...]]) -> Mapping[str, Any] | None:
+    """What is looked at when a cell of a map of all heads was clicked; None between heads."""
+    at = head_at(shapes, cell_of(click))
+    return None if at is None else looked_at(kinds[at[0]], at[1], at[2])
+
+
+def looked_at(kind: Kind, layer: int, head: int) -> dict[str, Any]:
+    """What is looked at when a head is opened; layer and head from 0."""
+    return {"kind": kind, "layer": layer, "head": head, "corpus_panel": "head", "line": None}
+
+
+all_heads: Final = Picture(HEADS, "corpus_heads", say("One measure of all heads over a corpus"), _all_heads)
+
+
+# ------------------------------------------------------------------------------------------------ one head
+
+
+def _spread(scene: Scene) -> Plot | None:
+    """How the measure is spread over the lines."""
+    found, words = scene.summary, scene.words
+    if found is None:
+        return None
+    interval = found.interval or (found.mean, found.mean)
+    edges, counts = _drawn(found)
+    name = head_name(scene.kind, *scene.head)
+    outside = int(found.counts[0] + found.counts[-1])
+    spec = measure_spread_spec(
+        edges,
+        counts,
+        mean=found.mean,
+        interval=interval,
+        title=say("{head}: {measure}", head=name, measure=words.full_title),
+        value_name=capitalised(words.full_title),
+        here=scene.here,
+    )
+    alt = say(
+        "{measure} of {head} over {n:,} lines: mean {mean:.3f}, 95 % interval {low:.3f} to {high:.3f}.",
+        measure=capitalised(words.title),
+        head=name,
+        n=found.n,
+        mean=found.mean,
+        low=interval[0],
+        high=interval[1],
+    )
+    read = joined(
+        " ",
+        [
+            HOW_TO_READ_SPREAD,
+            words.meaning,
+            *[say_n("{n:,} line is outside the chart.", "{n:,} lines are outside the chart.", outside)]
+            * bool(outside),
+        ],
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=read, of_sentence=False)
+
+
+def _drawn(found: Summary) -> tuple[np.ndarray, np.ndarray]:
+    """The edges of bars and how many lines each has: from the first that has some to the last, some bins together."""
+    there = np.flatnonzero(found.counts[1:-1])
+    if not len(there):
+        return np.empty(0), np.empty(0, dtype=np.int64)
+    together = -(-(int(there[-1]) + 1 - int(there[0])) // MOST_BARS)
+    starts = np.arange(there[0] // together * together, there[-1] + 1, together)
+    inside = found.counts[1:-1][: starts[-1] + together]
+    edges = found.bins.edges()
+    return edges[[*starts, min(starts[-1] + together, found.bins.n)]], np.add.reduceat(inside, starts)
+
+
+spread: Final = Picture(HEAD, "corpus_spread", say("One measure of a head over a corpus"), _spread)

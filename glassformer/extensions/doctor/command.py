@@ -1,0 +1,82 @@
+"""`python -m transformer doctor`: examine a checkpoint, say what is wrong with it and what usually causes it."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from transformer.commands.device import add_device
+from transformer.i18n import Sentence
+
+BROKEN, NOT_TESTED = 1, 3
+SMALL = 50_000_000  # parameters up to which threads wait for each other longer than they compute
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.set_defaults(run=_run)
+    parser.epilog = (
+        "Exit status: 0 if nothing is broken, 1 if something is, 2 where it cannot be examined, 3 where nothing "
+        "was found but whether it does its task was not tested, for want of pairs."
+    )
+    parser.add_argument("checkpoint", type=Path, help="a checkpoint folder, or a model that `import` understands")
+    parser.add_argument(
+        "--pairs",
+        type=Path,
+        metavar="F",
+        help="text file with one `source TAB target` or one text per line, of which 12 are used (default: the "
+        "card's examples)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="decides which texts are used (default 0)")
+    parser.add_argument(
+        "--reported", type=float, metavar="LOSS", help="the loss that training reported, in nats per piece"
+    )
+    add_device(parser)
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--brief", action="store_true", help="print the headline and one line for each finding")
+    form.add_argument("--json", action="store_true", help="print the report as JSON")
+    form.add_argument("--markdown", action="store_true", help="print the report as Markdown, to paste into a thread")
+    foreign = parser.add_argument_group("models of other programs")
+    foreign.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        dest="answers",
+        help="answer an open question, as in `import`; may be repeated",
+    )
+    foreign.add_argument("--source-pieces", type=Path, metavar="F", help="the source's tokenizer")
+    foreign.add_argument("--target-pieces", type=Path, metavar="F", help="the target's tokenizer")
+    foreign.add_argument("--pieces", type=Path, metavar="F", help="one tokenizer for both sides")
+
+
+def _run(options: argparse.Namespace) -> int:
+    import torch
+
+    from glassformer.extensions.doctor.library.examination import examine
+    from glassformer.extensions.importers.import_command import answers_of, keep_answers
+    from glassformer.extensions.importers.library.handed_pieces import Given
+    from transformer.checkpoint.opening import load
+    from transformer.trying.samples import read_samples
+
+    pairs = None if options.pairs is None else read_samples(options.pairs)
+    given = Given(options.source_pieces, options.target_pieces, options.pieces)
+    answers = answers_of(options.answers)
+    checkpoint = load(options.checkpoint, answers=answers, given=given, device=options.device)
+    if said := keep_answers(options.checkpoint, answers):
+        print(said, file=sys.stderr)
+    if checkpoint.config.count_parameters() <= SMALL:
+        torch.set_num_threads(1)
+    report = examine(checkpoint, pairs=pairs, seed=options.seed, reported=options.reported, progress=_told)
+    if sys.stderr.isatty():
+        print(f"\r{'':<70}\r", end="", file=sys.stderr, flush=True)
+    if options.json:
+        print(report.to_json(), end="")
+    else:
+        print(report.to_markdown() if options.markdown else report.brief() if options.brief else report)
+    return {"broken": BROKEN, "not_tested": NOT_TESTED}.get(report.health, 0)
+
+
+def _told(done: int, whole: int, title: Sentence) -> None:
+    """Progress, on one line of a terminal; nobody reads it in a file."""
+    if sys.stderr.isatty():
+        print(f"\r{f'{done + 1} of {whole}: {title}'[:70]:<70}", end="", file=sys.stderr, flush=True)

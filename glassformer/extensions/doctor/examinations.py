@@ -1,0 +1,162 @@
+"""Examinations for many visitors: one at a time, in a thread of its own that lets everybody else go first.
+
+Whoever asks for an examination that somebody has asked for shares it, and finds it done later, until newer ones have
+taken its room. Before each test, and where a test pauses, it waits while somebody waits for the model, and it is the
+last to get the processor. A test that raises what nobody expected is reported as not testable; the others go on.
+
+Knows nothing of Streamlit.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal
+
+import torch
+
+from glassformer.extensions.doctor.library.checklist import TESTS
+from glassformer.extensions.doctor.library.examination import run_test
+from glassformer.extensions.doctor.library.findings import Finding, not_applicable
+from glassformer.extensions.doctor.library.patient import Patient, Test
+from glassformer.extensions.doctor.library.whole import Report
+from glassformer.server.jobs import Job, Jobs, Seen, StoppedError
+from glassformer.server.work import BusyError
+from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import Sentence, say, say_n
+from transformer.trying.samples import Samples
+
+MOST_WAITING: Final = 8  # of about half a minute each: whoever is last should not have to come back tomorrow
+MOST_KEPT: Final = 64  # reports, of some kilobytes each
+MOST_SECONDS: Final = 600.0  # then the next one has its turn; what was not tested by then says so
+PATIENCE_SECONDS: Final = 2.0  # that one pause waits at most: a server that is never idle still ends an examination
+LOOK_SECONDS: Final = 0.01
+END_SECONDS: Final = 20.0  # that a server which ends waits for the test at hand
+NICE: Final = 15  # of 19: how far the thread stands back, where the system lets one thread do so
+
+_LOG = logging.getLogger("glassformer.doctor")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """All that decides a report."""
+
+    name: str  # of the checkpoint, which the report says
+    content_hash: str  # of the checkpoint
+    examples: tuple[str, ...]  # of its card, which has no part in the hash
+    given: Samples | None = None  # pairs or texts; None for the examples
+    seed: int = 0  # what is drawn
+    reported: float | None = None  # the loss that the training reported
+
+    @staticmethod
+    def of(
+        checkpoint: Checkpoint, given: Samples | None = None, seed: int = 0, reported: float | None = None
+    ) -> Asked:
+        """What decides the report on a checkpoint."""
+        return Asked(checkpoint.name, checkpoint.content_hash, tuple(checkpoint.card.tried()), given, seed, reported)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far an examination is."""
+
+    testing: Sentence | Literal[""] = ""  # what is tested now
+    findings: tuple[Finding, ...] = ()  # those made so far, in their order
+
+
+class Examinations(Jobs[Asked]):
+    """Every examination of the server; each tells its `Progress` and comes to a `Report`."""
+
+    def __init__(
+        self,
+        *,
+        is_busy: Callable[[], bool],
+        tests: Sequence[Test] = TESTS,
+        most_waiting: int = MOST_WAITING,
+        most_kept: int = MOST_KEPT,
+    ) -> None:
+        """Begin with none; `is_busy` says whether somebody waits for the model."""
+        super().__init__(_too_many, most=most_waiting, at_once=1, room=most_kept, begin=_stand_back)
+        self._is_busy, self.tests = is_busy, tuple(tests)
+        atexit.register(_ended, weakref.ref(self))  # a thread that dies inside torch would take the process with it
+
+    def examine(self, asked: Asked, checkpoint: Checkpoint, visitor: Hashable) -> Seen:
+        """Have a checkpoint examined, unless it is already; raises `BusyError` where too many are under way."""
+        # The checkpoint is not held, so that one that waits keeps no model in memory.
+        return self.ask(asked, partial(self._examined, asked, weakref.ref(checkpoint)), visitor=visitor).seen
+
+    def _examined(self, asked: Asked, of: weakref.ReferenceType[Checkpoint], job: Job) -> Report:
+        checkpoint, begun = of(), time.monotonic()
+        if checkpoint is None:
+            raise LookupError(f"{asked.name} was put away before its examination")
+        patient = Patient(checkpoint, asked.given, asked.seed, lambda: self._pause(job), asked.reported)
+        findings: tuple[Finding, ...] = ()
+        for test in self.tests:
+            job.tell(Progress(test.title, findings))
+            self._pause(job)
+            late = time.monotonic() - begun > MOST_SECONDS
+            findings = (*findings, _not_in_time(test) if late else _run(test, patient))
+            job.tell(Progress(test.title, findings))
+        self._pause(job)  # whoever stopped it during the last test wants no report
+        report = Report.of(patient, findings)
+        _LOG.info("examined %s in %.1f s: %s", asked.name, time.monotonic() - begun, report.summary())
+        return report
+
+    def _pause(self, job: Job) -> None:
+        """Let those who wait for the model go first; ends an examination that was stopped, but none that is left."""
+        end = time.monotonic() + PATIENCE_SECONDS
+        while not job.stopped.is_set() and self._is_busy() and time.monotonic() < end:
+            time.sleep(LOOK_SECONDS)
+        if job.stopped.is_set():
+            raise StoppedError
+
+
+def _too_many(n: int) -> BusyError:
+    return BusyError(
+        say_n(
+            "{n} examination is waiting. Try again in a minute.",
+            "{n} examinations are waiting. Try again in a minute.",
+            n,
+        )
+    )
+
+
+def _ended(examinations: weakref.ReferenceType[Examinations]) -> None:
+    found = examinations()
+    if found is not None:
+        found.end(END_SECONDS)
+
+
+def _run(test: Test, patient: Patient) -> Finding:
+    """What a test finds, even if the test itself is wrong."""
+    try:
+        return run_test(test, patient)
+    except Exception:
+        _LOG.exception("the test %s failed on %s", test.name, patient.checkpoint.name)
+        said = say("The test itself failed, so it has no result. The reason is in the server's log.")
+        return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(said))
+
+
+def _not_in_time(test: Test) -> Finding:
+    said = say(
+        "This was not tested because the examination reached its limit of {minutes:g} minutes.",
+        minutes=MOST_SECONDS / 60,
+    )
+    return Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(said))
+
+
+def _stand_back() -> None:
+    """Take one processor at most, and that only when nobody else wants it."""
+    torch.set_num_threads(1)
+    if sys.platform == "linux":  # where a thread has a niceness of its own
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)

@@ -1,0 +1,102 @@
+"""What the doctor found: plain frozen records, one finding per test, with the deciding number and its threshold.
+
+A test never says more than its number. "look" means that a healthy model may have this, too; "broken" that none has;
+"not_applicable" that the test has no meaning for this model, or lacks what it needs, and the finding says which.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from transformer.errors import SaidError
+from transformer.i18n import Sentence, say
+from transformer.model.anatomy import Kind
+
+Verdict = Literal["broken", "look", "well", "not_applicable"]
+"""From the worst to the least; reports list findings in this order."""
+Health = Literal["broken", "look", "not_tested", "well"]
+"""The verdict of a whole report. "not_tested": no fault was found, but nothing shows that the model does its task."""
+Area = Literal["weights", "wiring", "behaviour", "attention", "feed_forward", "tokenizer"]
+"""In the order of a good engineer's checklist."""
+PageName = Literal["step", "attention", "positions", "masks", "inside", "checkpoints", "forcing", "doctor"]
+
+VERDICTS: Final[dict[Verdict, Sentence]] = {
+    "broken": say("broken"),
+    "look": say("look at this"),
+    "well": say("well"),
+    "not_applicable": say("not applicable"),
+}
+AREAS: Final[dict[Area, Sentence]] = {
+    "weights": say("Weights"),
+    "wiring": say("Wiring"),
+    "behaviour": say("Behaviour on sentences"),
+    "attention": say("Attention"),
+    "feed_forward": say("Feed-forward and embeddings"),
+    "tokenizer": say("Tokenizer"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """Where the app shows what was found; None leaves a choice unchanged."""
+
+    page: PageName  # the page
+    panel: str = ""  # the part of it, as its address calls it; empty for its own choice
+    source: str | None = None  # the sentence
+    reference: str | None = None  # what should come out
+    kind: Kind | None = None  # which attention and head, or layer; from 0
+    layer: int | None = None
+    head: int | None = None
+    step: int | None = None  # the decoding step, from 0
+    tensor: str | None = None  # name of a parameter
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """The result of a test; `Test.measure` adds what its function leaves out; an examination makes a `Finding`."""
+
+    verdict: Verdict  # what it means
+    said: Sentence  # the number in a sentence, with its unit: what was measured, and how much it was
+    number: float | None = None  # the deciding number; None if nothing was measured
+    threshold: float | None = None  # what the number is compared with; None if there is none
+    beside: float | None = None  # a second number that `why` speaks of; None if there is none
+    why: Sentence | Literal[""] = ""  # why the threshold is where it is; empty without one
+    # What is wrong, in one sentence that names it; empty where the title says it.
+    headline: Sentence | Literal[""] = ""
+    meaning: Sentence | Literal[""] = ""  # what that means, in plain words; empty if all is well
+    causes: Sentence | Literal[""] = ""  # what usually causes it, and what to do; empty if all is well
+    # Where it was found: names of tensors, heads, pieces, sentences; data. At most `MOST_PLACES`.
+    places: tuple[str, ...] = ()
+    more: int = 0  # how many places are left out
+    shown: Shown | None = None  # where the app shows it
+
+
+MOST_PLACES = 12
+MOST_OF_CHANCE = 0.7
+"""A share of the loss of guessing. A model that has only learnt how frequent each piece is reaches about this."""
+
+
+def not_applicable(said: Sentence) -> Measured:
+    """A result for a test that has no meaning for this model, or lacks what it needs: which, in one sentence."""
+    return Measured(verdict="not_applicable", said=said)
+
+
+class NotTested(SaidError, Exception):  # noqa: N818  it is no error, but a test that cannot be made
+    """A test that has no meaning for this model, or lacks what it needs; the message says which, in one sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What one test found."""
+
+    test: str  # its name, such as "causality"; data, for programs
+    area: Area  # what it is about
+    title: Sentence  # what was tested, in a few words, such as "No piece sees a later one"
+    measured: Measured  # what was found
+    # The finding that it follows from, by headline or title; empty if none is known.
+    follows: Sentence | Literal[""] = ""
+    seconds: float = 0.0  # how long it took
+
+    @property
+    def verdict(self) -> Verdict:
+        """What it means."""
+        return self.measured.verdict

@@ -1,0 +1,260 @@
+"""What the heads of a model do over all sentences, in the few numbers that tell a working one from an idle one.
+
+Each is the most, over all sentences and tokens, that a head ever did: a head is called idle only if it was idle every
+time. How much a head writes is held against the stream that it is added to, token by token: what is smaller than the
+rounding of the stream changes nothing.
+
+Source: Michel et al. (2019), "Are Sixteen Heads Really Better than One?", for heads that do nothing; Elhage et al.
+(2021), "A Mathematical Framework for Transformer Circuits", for W_Q^T W_K, by which two heads are compared.
+
+Shapes: L layers, H heads, Q queries, K keys, d d_head, D d_model.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glassformer.extensions.doctor.library.findings import NotTested, Shown
+from glassformer.extensions.doctor.library.patient import Patient
+from glassformer.extensions.doctor.library.rereading import Texts, own_texts, random_texts, read_again
+from transformer.i18n import Sentence, say
+from transformer.model.anatomy import Attention, Kind
+from transformer.model.attention import MultiHeadAttention
+from transformer.model.linear import widened
+
+ENOUGH_KEYS = 3
+"""A row with fewer open keys says nothing of where a head looks."""
+FEW_TOKENS = 256
+PROBES = 16
+SURE = 0.999
+"""From this largest weight on a row counts as saturated."""
+NO_RUN: Sentence = say("No sentence could be run through this model, so nothing is known about its heads.")
+_LOOKED_AT = ("values", "scores", "mask", "weights", "heads", "residual")
+
+
+@dataclass(frozen=True, order=True)
+class Head:
+    """One head."""
+
+    kind: Kind  # which attention
+    layer: int  # from 0
+    head: int  # from 0
+
+    @property
+    def place(self) -> tuple[Kind, int]:
+        """Its layer."""
+        return self.kind, self.layer
+
+    def __str__(self) -> str:
+        return f"{self.kind}.{self.layer + 1}.{self.head + 1}"
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """The heads of one attention over all sentences, each array [L, H]."""
+
+    writes: np.ndarray  # the most that a head wrote at a token, as a share of the length of the stream there
+    says: np.ndarray  # the most that what it could write differed between the keys of a sentence, as the same share
+    spread: np.ndarray  # the most that a score differed from the mean of its row
+    asks: np.ndarray  # the most that a score differed between queries, beyond what its row and its key have in common
+    saturated: np.ndarray  # share of the rows whose largest weight is `SURE` or more
+    on_first: np.ndarray  # mean weight on the first key, and on the last one of the source
+    on_last: np.ndarray
+    n_rows: int  # rows with at least `ENOUGH_KEYS` open keys, which the last three count
+
+
+def texts_of(patient: Patient) -> list[Texts]:
+    """What heads are looked at with: the runs of the patient, and some random texts.
+
+    A model that ends at once shows nothing of its heads in its runs; one that could read no sentence is not tried.
+    """
+    own = own_texts(patient)
+    return [] if patient.runs and not own else [*own, *random_texts(patient, most=FEW_TOKENS)]
+
+
+def heads_of(patient: Patient) -> dict[Kind, Heads]:
+    """What the heads of each attention do; `NotTested` where no text could be read, or what is computed is NaN."""
+    found = patient.once(_measured)
+    if not found:
+        raise NotTested(NO_RUN)
+    return found
+
+
+def heads_with_rows(patient: Patient) -> dict[Kind, Heads]:
+    """The same, of attentions that had rows with enough open keys."""
+    found = {kind: one for kind, one in heads_of(patient).items() if one.n_rows}
+    if not found:
+        raise NotTested(NO_RUN)
+    return found
+
+
+def _measured(patient: Patient) -> dict[Kind, Heads]:
+    looks = {one.kind: _Look(one, patient.config.of(one.stack).n_heads) for one in patient.anatomy.attentions}
+    visitor, own = _Visitor(patient, looks), own_texts(patient)
+    texts = texts_of(patient)
+    read_again(patient, texts[: len(own)], visitor)
+    visitor.counts = not own  # where the weights of random texts lie means little
+    read_again(patient, texts[len(own) :], visitor)
+    if not texts or not all(look.finite for look in looks.values()):
+        return {}
+    return {kind: look.result() for kind, look in looks.items() if look.compared}
+
+
+@dataclass(eq=False)
+class _Look:
+    """What was seen of one attention so far."""
+
+    attention: Attention
+    n_heads: int
+    found: dict[str, np.ndarray] = field(default_factory=dict)
+    n_rows: int = 0
+    compared: bool = False
+
+    def __post_init__(self) -> None:
+        shape = self.attention.n_layers, self.n_heads
+        names = ("writes", "says", "spread", "asks", "saturated", "on_first", "on_last")
+        self.found = {name: np.zeros(shape) for name in names}
+
+    @property
+    def finite(self) -> bool:
+        """Whether all numbers are."""
+        return all(np.isfinite(values).all() for values in self.found.values())
+
+    def most(self, name: str, layer: int, values: Tensor) -> None:
+        """Note values [H] that are the most of one sentence."""
+        kept = self.found[name]
+        kept[layer] = np.maximum(kept[layer], values.double().numpy())
+
+    def scores(self, layer: int, scores: Tensor) -> None:
+        """Note how scores [B, H, Q, K] differ along a row, and between rows."""
+        self.compared |= min(scores.shape[2:]) > 1
+        along = scores - scores.mean(dim=3, keepdim=True)
+        self.most("spread", layer, along.abs().amax(dim=(0, 2, 3)))
+        self.most("asks", layer, (along - along.mean(dim=2, keepdim=True)).abs().amax(dim=(0, 2, 3)))
+
+    def weights(self, layer: int, weights: Tensor, mask: Tensor) -> None:
+        """Note where the weights [B, H, Q, K] of rows with enough open keys lie, by a mask [B, Q, K]."""
+        rows = weights.transpose(1, 2)[mask.sum(dim=2) >= ENOUGH_KEYS].double()  # [rows, H, K]
+        self.found["saturated"][layer] += (rows.amax(dim=2) >= SURE).sum(dim=0).numpy()
+        self.found["on_first"][layer] += rows[..., 0].sum(dim=0).numpy()
+        if self.attention.keys_from == "encoder":
+            self.found["on_last"][layer] += rows[..., -1].sum(dim=0).numpy()
+        self.n_rows += len(rows) if layer == 0 else 0
+
+    def result(self) -> Heads:
+        """All of it, the sums as means."""
+        summed = ("saturated", "on_first", "on_last")
+        means = {name: self.found[name] / max(1, self.n_rows) for name in summed}
+        return Heads(**(self.found | means), n_rows=self.n_rows)
+
+
+class _Visitor:
+    """Sees one attention after another, and notes what `_Look` asks for."""
+
+    causal = True
+
+    def __init__(self, patient: Patient, looks: dict[Kind, _Look]) -> None:
+        self._looks = {
+            f"{one.place(layer)}.{name}": (looks[one.kind], layer, name)
+            for one in patient.anatomy.attentions
+            for layer in range(one.n_layers)
+            for name in _LOOKED_AT
+        }
+        self._parts = {kind: list(map(_output_parts, patient.model.attentions(kind))) for kind in looks}
+        self._seen: dict[str, Tensor] = {}
+        self.counts = True
+
+    def wants(self, site: str) -> bool:
+        return site in self._looks
+
+    def visit(self, site: str, value: Tensor, offset: int) -> Tensor:
+        look, layer, name = self._looks[site]
+        self._seen[name] = here = value.cpu()
+        if name == "scores":
+            look.scores(layer, here)
+        elif name == "weights" and self.counts:
+            look.weights(layer, here, self._seen["mask"].expand(len(here), 1, *here.shape[2:])[:, 0])
+        elif name == "residual":
+            self._writes(look, layer, here)
+            self._seen.clear()
+        return value
+
+    def _writes(self, look: _Look, layer: int, stream: Tensor) -> None:
+        """Note what the heads write beside the stream [B, Q, D] that it was added to."""
+        parts = self._parts[look.attention.kind][layer].to(stream.dtype)  # [H, d, D]
+        lengths = stream.norm(dim=2).clamp_min(torch.finfo(stream.dtype).tiny)  # [B, Q]
+        written = (self._seen["heads"] @ parts).norm(dim=3)  # [B, H, Q]
+        look.most("writes", layer, (written / lengths[:, None]).amax(dim=(0, 2)))
+        values = self._seen["values"]  # [B, G, K, d]
+        values = values.repeat_interleave(look.n_heads // values.size(1), dim=1)
+        differing = (values - values.mean(dim=2, keepdim=True)) @ parts  # [B, H, K, D]
+        look.most("says", layer, differing.norm(dim=3).amax(dim=(0, 2)) / lengths.mean())
+
+
+def _output_parts(attention: MultiHeadAttention) -> Tensor:
+    """The rows of W_O that each head is multiplied with [H, d, D]."""
+    matrix = widened(attention.out_proj.weight.detach()).cpu()
+    return matrix.T.reshape(attention.n_heads, -1, len(matrix))
+
+
+# ---------------------------------------------------------------- two heads
+
+
+def distances(attention: MultiHeadAttention) -> np.ndarray:
+    """How far apart the scores of every two heads of a layer are by their parameters, 0 to about 1.4 [H, H].
+
+    A head's scores are x W_Q^T W_K y: two heads are compared by this product, which does not change if both matrices
+    are turned together, as a head's own axes mean nothing. It is D x D, so only what it makes of `PROBES` random
+    vectors is computed: the distance of these is that of the products, give or take a tenth. 0: equal; 1: unrelated.
+    NaN where a head's product is 0.
+
+    Source: Johnson and Lindenstrauss (1984), for distances after a random projection.
+    """
+    n, shared = attention.n_heads, attention.n_heads // attention.n_kv_heads
+    queries = _heads_of(attention.q_proj.weight, attention.q_proj.bias, n)  # [H, d, D + 1]
+    keys = _heads_of(attention.k_proj.weight, attention.k_proj.bias, attention.n_kv_heads)  # [G, d, D + 1]
+    drawn = torch.randn(keys.size(2), PROBES, generator=torch.Generator().manual_seed(0))
+    asked = (keys @ drawn).repeat_interleave(shared, dim=0)  # [H, d, PROBES]
+    made = (queries.transpose(1, 2) @ asked).flatten(1).double()  # [H, (D + 1) * PROBES]
+    sizes = made.norm(dim=1).numpy()
+    both = sizes[:, None] ** 2 + sizes**2
+    apart = torch.cdist(made, made, compute_mode="donot_use_mm_for_euclid_dist").numpy()
+    return np.divide(apart, np.sqrt(both), out=np.full((n, n), np.nan), where=(sizes > 0) & (sizes[:, None] > 0))
+
+
+def _heads_of(weight: Tensor, bias: Tensor | None, n: int) -> Tensor:
+    """A projection's matrix by heads, the bias as one more column: [n, d, D + 1]."""
+    matrix = widened(weight.detach()).cpu().float()
+    whole = matrix if bias is None else torch.cat((matrix, bias.detach().cpu().float()[:, None]), dim=1)
+    return whole.reshape(n, -1, whole.size(1))
+
+
+def pairs_of(patient: Patient) -> Iterator[tuple[Head, Head, float]]:
+    """Every two heads of a layer, and how far apart they are."""
+    for one in patient.anatomy.attentions:
+        for layer, attention in enumerate(patient.model.attentions(one.kind)):
+            apart = distances(attention)
+            for i, j in zip(*np.triu_indices(len(apart), 1), strict=True):
+                yield Head(one.kind, layer, int(i)), Head(one.kind, layer, int(j)), float(apart[i, j])
+
+
+# ---------------------------------------------------------------- what tests say of heads
+
+
+def each(found: dict[Kind, Heads], measure: Callable[[Heads], np.ndarray]) -> list[tuple[Head, float]]:
+    """A number of every head."""
+    return [
+        (Head(kind, int(layer), int(head)), float(value))
+        for kind, one in found.items()
+        for (layer, head), value in np.ndenumerate(measure(one))
+    ]
+
+
+def shown(patient: Patient, head: Head) -> Shown:
+    """The map of a head, for the first sentence."""
+    return Shown(
+        page="attention", panel="head", source=patient.first_source, kind=head.kind, layer=head.layer, head=head.head
+    )

@@ -1,0 +1,491 @@
+"""The parameters themselves: values that are no numbers, tensors that hold nothing, or what nobody trained.
+
+What they hold is looked at tensor by tensor, in 32 bits, so that a large model needs no more memory than its largest
+tensor once more. Only what is the same in every kind of model is called a fault here; what the tensors do is tested
+elsewhere, and what the rows of tables say in `embeddings`.
+
+Many programs draw all matrices of a layer with one deviation, such as 0.02. Training gives each its own, so a layer
+in which all deviations are still that one, up to the chance of drawing, was not trained. That they are equal is not
+enough: in a small model training may bring them to one value, by chance.
+
+What attention computes of queries and keys is q . k alone, so training changes both by about as much: the gradient
+flow keeps W_Q W_Q^T - W_K W_K^T as it is (Arora et al. (2018), "On the Optimization of Deep Networks", theorem 1, for
+two linear layers after each other). Where one is much larger, something was added to it or it was scaled.
+
+Source: Roy and Vetterli, "The effective rank" (2007), for the spread of singular values; Glorot and Bengio (2010) and
+He et al. (2015) for the uniform distributions that untrained matrices are drawn from.
+"""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from itertools import combinations
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from glassformer.extensions.doctor.analysis.spectra import spectrum, work_of
+from glassformer.extensions.doctor.library.calibrated import at_least, at_most
+from glassformer.extensions.doctor.library.findings import MOST_PLACES, Measured, NotTested, Shown, Verdict
+from glassformer.extensions.doctor.library.noise import UNIFORM, is_unstructured, largest_of
+from glassformer.extensions.doctor.library.patient import BELOW, Patient, Test
+from glassformer.extensions.doctor.library.read_rows import Row
+from transformer.i18n import Sentence, say, say_n
+from transformer.model.taps import NO_TAP, Tap
+from transformer.runs.finite import first_site
+
+LARGE = 256  # values that a matrix has at least for its statistics to say something
+WORK = 1e11  # multiplications of singular values, about 20 seconds of a core
+ADDED = ("positions.table", "types.table")
+"""Tables whose rows are added: fixed ones, such as sinusoids, do as well as trained ones."""
+DIRECTIONS = 2.0  # effective rank
+HALF_MAX = 65_504.0
+NO_GAIN = 1e-3  # of the median
+MOST = 0.5  # of a norm's dimensions
+DRAWN = 4096  # values of a matrix, whose deviation chance then moves by 1.1 %
+FEWEST = 4  # matrices of a layer
+USUAL = (0.01, 0.02)  # deviations that programs draw with; the root of 1 / d_model is another
+ONE = 3.0
+"""How far a layer's deviations are from a usual one, in units of chance: about 1 as drawn."""
+APART = 1.4  # how many times each other the deviations of W_K and W_Q may be
+COPY = 0.9  # mean cosine of the rows of two tables: about 0 of those that have nothing in common, 1 of copies
+TABLES = ("src_table", "tgt_table", "output_table")
+
+_TOO_SMALL: Final = say("All matrices of this model are too small for this test.")
+
+of_weights = partial(Test, "weights")
+
+
+@of_weights(
+    say("Every value is finite"),
+    threshold=0,
+    why=say("A single NaN or infinite value spreads to everything computed from it."),
+    cause=BELOW,
+    finds=("NaN-in-one-tensor", "infinite-norm"),
+)
+@torch.inference_mode()
+def finite(patient: Patient) -> Measured:
+    """NaN and infinite values: among the parameters, and in what is computed of the first sentence."""
+    damaged: dict[str, int] = {}
+    for name, parameter in patient.model.named_parameters():
+        patient.pause()
+        if n := int((~parameter.isfinite()).sum()):
+            damaged[name] = n
+    row = patient.rows[0]
+    site = _first_site(patient, row)
+    n, shown = sum(damaged.values()), Shown(page="inside", source=row.text)
+    if not n and site is None:
+        said = say("All parameters are finite, and so is everything computed from a sentence.")
+        return Measured(verdict="well", number=0, said=said, shown=shown)
+    return Measured(
+        verdict="broken",
+        number=n,
+        said=say_n(
+            "{n:,} parameter is NaN or infinite, first in {where}.",
+            "{n:,} parameters are NaN or infinite, first in {where}.",
+            n,
+            where=next(iter(damaged)),
+        )
+        if n
+        else say("All parameters are finite, but some values computed from a sentence are not."),
+        meaning=say(
+            "The computation goes wrong at the last place listed. From there on, values are NaN or infinite, so "
+            "the model cannot write anything."
+        )
+        if site
+        else say(
+            "Sentences that use a damaged row give NaN or infinite values; all other sentences are computed as if "
+            "nothing were wrong."
+        ),
+        causes=say(
+            "Training diverged (learning rate too high, no warm-up, gradients not clipped, float16 without a "
+            "scaler), or a value above 65,504 was saved as float16. Go back to an earlier checkpoint; this one "
+            "cannot be repaired."
+        )
+        if n
+        else say(
+            "Parameters are so large that a product overflows, or the mask of a row closes every token, so its "
+            "softmax is 0/0. Look at the place listed and at the mask before it."
+        ),
+        places=(*(list(damaged)[: MOST_PLACES - 1]), *([site] if site else [])),
+        shown=shown,
+    )
+
+
+def _first_site(patient: Patient, row: Row) -> str | None:
+    """Where a pass first computes what is not finite, if it does."""
+    src, tgt = torch.tensor([row.source]), torch.tensor([row.target])
+
+    def made(tap: Tap) -> object:
+        model = patient.model
+        return model(src, tgt, tap=tap) if model.anatomy.gives_logits else model.encode(src, tap=tap)
+
+    return first_site(made, tap=NO_TAP)
+
+
+def each(patient: Patient) -> Iterator[tuple[str, Tensor]]:
+    """The tensors whose values are all finite: what is in the others is said by a test of its own."""
+    for name, parameter in patient.model.named_parameters():
+        patient.pause()
+        if bool(parameter.isfinite().all()):
+            yield name, parameter.detach()
+
+
+def _matrices(patient: Patient) -> Iterator[tuple[str, Tensor]]:
+    """What is multiplied by, with the tables of pieces, where they are large enough to say something of them."""
+    large = ((name, one) for name, one in each(patient) if one.dim() == 2 and one.numel() >= LARGE)
+    return ((name, one) for name, one in large if not name.endswith(ADDED))
+
+
+def _found(bad: list[str], number: float, *, said: Sentence, well: Sentence, fault: Verdict = "broken") -> Measured:
+    """What was found of tensors, some of which may be bad: `said` of those that are, or that all is well."""
+    shown = Shown(page="doctor", panel="parameters", tensor=bad[0] if bad else None)
+    if not bad:
+        return Measured(verdict="well", number=number, said=well, shown=shown)
+    return Measured(verdict=fault, number=number, said=said, places=tuple(bad), shown=shown)
+
+
+@of_weights(
+    say("Values fit into 16 bits"),
+    threshold=HALF_MAX,
+    why=say("The largest number that float16 holds is 65,504; anything larger is saved as infinity."),
+    meaning=say("Saved in float16, this value becomes infinite, and the model can no longer write anything."),
+    causes=say(
+        "Values grew too large in bfloat16 or float32 training: there was no weight decay or no gradient clipping, "
+        "or a scale was multiplied into the weights. Save the model in float32 or bfloat16."
+    ),
+)
+def precision(patient: Patient) -> Measured:
+    """Whether the values fit into 16 bits, in which checkpoints are saved, and how many of the file have them."""
+    most, where, narrow = 0.0, "", patient.checkpoint.narrow
+    for name, one in each(patient):
+        largest = float(one.abs().max())
+        most, where = max((most, where), (largest, name))
+    too_large = most > HALF_MAX
+    said = (
+        say("The largest value is {most:.3g}, in {where}.", most=most, where=where)
+        if too_large or narrow is None
+        else say(
+            "The largest value is {most:.3g}, in {where}; in the file, {share:.0%} of all values have 16 bits.",
+            most=most,
+            where=where,
+            share=narrow,
+        )
+    )
+    return Measured(
+        verdict="look" if too_large else "well",
+        number=most,
+        said=said,
+        places=(where,) if too_large else (),
+        shown=Shown(page="doctor", panel="parameters", tensor=where),
+    )
+
+
+@of_weights(
+    say("No matrix is constant"),
+    threshold=0,
+    why=say("Training changes each value of a matrix by a different amount, so the values are never all equal."),
+    meaning=say(
+        "Multiplying by a constant matrix loses nearly all information. If the constant is 0, that part of the "
+        "model is cut off."
+    ),
+    causes=say(
+        "The matrix was pruned, or its tensor was missing from the converted file or had a different name there, "
+        "so it kept the values it was created with (`torch.zeros`, `torch.ones`). Compare its name with the one in "
+        "the original file."
+    ),
+    finds=("no-cross-attention",),
+)
+def constant(patient: Patient) -> Measured:
+    """Matrices and tables in which all values are equal, such as 0."""
+    bad = [name for name, one in _matrices(patient) if bool((one == one[0, 0]).all())]
+    said = say_n(
+        "In {n} matrix, all values are equal: {first}.",
+        "In {n} matrices, all values are equal; the first is {first}.",
+        len(bad),
+        first=next(iter(bad), ""),
+    )
+    return _found(bad, len(bad), said=said, well=say("No matrix is constant."))
+
+
+@of_weights(
+    say("Every matrix was trained"),
+    threshold=UNIFORM,
+    why=say(
+        "In a matrix freshly initialised by `nn.Linear`, no value is above 1.73 times the root mean square. In "
+        "the shipped checkpoints, the largest value of every matrix is at least {least:g} times that. "
+        "(Matrices initialised from a normal distribution look like trained ones in this test.)",
+        least=at_least("initial"),
+    ),
+    meaning=say("These matrices are random noise, and so is everything computed with them."),
+    causes=say(
+        "The names of these matrices did not match when weights were loaded with `strict=False` (transformers then "
+        "reports them as newly initialized), the matrices got no gradient (they were frozen, not used, or not "
+        "passed to the optimizer), or this checkpoint was saved before training. Encoder matrices also get no "
+        "gradient if the decoder can see the pieces that it has to predict, because it then does not need the "
+        "source. Look up which names were missing when the weights were loaded."
+    ),
+    of_a_leak=True,
+)
+def initial(patient: Patient) -> Measured:
+    """Matrices that are still as they were drawn, from a uniform distribution."""
+    found = {name: found for name, one in _matrices(patient) if (found := largest_of(one)) is not None}
+    if not found:
+        raise NotTested(_TOO_SMALL)
+    bad = [name for name, ratio in found.items() if ratio < UNIFORM]
+    said = say_n(
+        "{n} matrix still has its initial values: {first}.",
+        "{n} matrices still have their initial values; the first is {first}.",
+        len(bad),
+        first=next(iter(bad), ""),
+    )
+    well = say("Judging by the values, no matrix is still as it was initialised.")
+    return _found(bad, min(found.values()), said=said, well=well)
+
+
+@of_weights(
+    say("Singular values are spread out"),
+    threshold=DIRECTIONS,
+    why=say(
+        "Divide each singular value by the sum of all: the effective rank is e to the power of the entropy of these "
+        "shares (Roy and Vetterli, 2007). If n singular values are equal and the rest are 0, the effective rank is "
+        "n. In the shipped checkpoints, it is at least {least:g}.",
+        least=at_least("rank"),
+    ),
+    meaning=say(
+        "Whatever vector is multiplied by one of these matrices, the result lies almost on one line, so it carries "
+        "little more than a single number."
+    ),
+    causes=say(
+        "Training collapsed (weight decay far too strong, or a learning rate that was too high for a while), or "
+        "the matrix was compressed to a low rank on purpose."
+    ),
+)
+def rank(patient: Patient) -> Measured:
+    """Spread of the singular values of what is multiplied by: in a table, rows are looked up."""
+    matrices = [pair for pair in _matrices(patient) if not pair[0].endswith("table") and bool(pair[1].any())]
+    if not matrices:
+        raise NotTested(_TOO_SMALL)
+    found, work = dict[str, float](), 0
+    for name, one in sorted(matrices, key=lambda pair: work_of(tuple(pair[1].shape))):  # the smaller first
+        patient.pause()
+        work += work_of(tuple(one.shape))
+        if work <= WORK and (values := spectrum(one)) is not None:
+            found[name] = values.effective_rank
+    if not found:
+        raise NotTested("All matrices of this model are too large for this test.")
+    bad = [name for name, value in found.items() if value < DIRECTIONS]
+    least = min(found.values())
+    said = say_n(
+        "{n} matrix uses almost only one direction: {first}.",
+        "{n} matrices use almost only one direction; the first is {first}.",
+        len(bad),
+        first=next(iter(bad), ""),
+    )
+    well = say(
+        "The singular values are spread out: {n} of {all} matrices were decomposed, and each has an effective rank "
+        "of at least {least:.3g}.",
+        n=len(found),
+        all=len(matrices),
+        least=least,
+    )
+    return _found(bad, least, said=said, well=well, fault="look")
+
+
+@of_weights(
+    say("Norms keep most of the stream"),
+    threshold=MOST,
+    why=say("Large models switch off a few dimensions of a norm, but no healthy model switches off most of them."),
+    meaning=say(
+        "A norm whose gains are mostly 0 hides almost all of the stream from the part of the model after it."
+    ),
+    causes=say(
+        "Gains that are stored as their difference from 1 (as in Gemma) were read as the gains themselves, weight "
+        "decay was applied to the norms, or the tensor was missing, so the gains stayed 0."
+    ),
+)
+def norm_gains(patient: Patient) -> Measured:
+    """Gains of norms that are 0."""
+    found: dict[str, float] = {}
+    for name, one in each(patient):
+        if one.dim() == 1 and "norm" in name and name.endswith("weight"):
+            size = one.float().abs()
+            found[name] = float((size <= NO_GAIN * size.median()).float().mean())
+    if not found:
+        raise NotTested("This model has no norms, or its norms have no gains.")
+    bad = [name for name, share in found.items() if share > MOST]
+    said = say_n(
+        "{n} norm has a gain of 0 in most dimensions: {first}.",
+        "{n} norms have a gain of 0 in most dimensions; the first is {first}.",
+        len(bad),
+        first=next(iter(bad), ""),
+    )
+    return _found(bad, max(found.values()), said=said, well=say("The norms keep most dimensions."))
+
+
+@of_weights(
+    say("Every layer was trained"),
+    threshold=ONE,
+    why=say(
+        "This number is how far the standard deviations of a layer's matrices are from a typical initial value "
+        "(0.01, 0.02 or 1/√d_model), in units of the variation expected by chance. It is about 1 in a newly "
+        "initialised layer and at least {least:g} in the shipped checkpoints.",
+        least=at_least("drawn_layers"),
+    ),
+    meaning=say("The layer still has its initial values, so it computes only noise."),
+    causes=say(
+        "The layer was missing from the file or had different names there, and the file was loaded with "
+        "`strict=False`; the layer was frozen or not passed to the optimizer; or the model was trained for only a "
+        "few steps."
+    ),
+    of_a_leak=True,
+    sees=("layer-as-it-was-drawn",),
+)
+def drawn_layers(patient: Patient) -> Measured:
+    """Layers whose matrices all have a deviation that programs draw with."""
+    found, usual = {}, (*USUAL, patient.config.d_model**-0.5)
+    for one in patient.anatomy.stacks:
+        for i, layer in enumerate(patient.model.stack(one.name).layers):
+            patient.pause()
+            matrices = [one.detach().float() for one in layer.parameters() if one.dim() == 2 and one.numel() >= DRAWN]
+            sizes = [
+                (float(one.pow(2).mean().sqrt()), one.numel()) for one in matrices
+            ]  # deviations, numbers of values
+            if len(sizes) >= FEWEST and all(0 < size < math.inf for size, _ in sizes):
+                near = min(_distance(sizes, drawn) for drawn in usual)
+                found[f"{one.name}.layers.{i}"] = near if all(map(is_unstructured, matrices)) else max(near, ONE)
+    if not found:
+        raise NotTested(_TOO_SMALL)
+    bad = [name for name, spread in found.items() if spread < ONE]
+    said = say_n(
+        "In {n} layer ({first}), all matrices still have a typical initial standard deviation.",
+        "In {n} layers (the first is {first}), all matrices still have a typical initial standard deviation.",
+        len(bad),
+        first=next(iter(bad), ""),
+    )
+    well = say("Every layer has at least one matrix whose standard deviation is no longer a typical initial value.")
+    return _found(bad, min(found.values()), said=said, well=well, fault="look")
+
+
+def _distance(sizes: list[tuple[float, int]], drawn: float) -> float:
+    """Chi-square of their logarithms, a degree of freedom; 1 / (2 n) is the variance of one of n values."""
+    return sum(math.log(size / drawn) ** 2 * 2 * n for size, n in sizes) / len(sizes)
+
+
+@of_weights(
+    say("W_Q and W_K are similar in size"),
+    threshold=APART,
+    why=say(
+        "This compares the standard deviations of W_K and W_Q. Both matrices are initialised in the same way and "
+        "change by similar amounts in training: in the shipped checkpoints, neither is more than {most:g} times the "
+        "other.",
+        most=at_most("balance"),
+    ),
+    meaning=say(
+        "W_Q or W_K was scaled, or something was added to it, so the attention scores differ from those in training."
+    ),
+    causes=say(
+        "W_Q or W_K contains noise (because its values were quantised too coarsely, or because noise was added), "
+        "the scale of the scores was multiplied into one of them while the file was converted, or the two matrices "
+        "were initialised differently (as in T5). Compare the file with the original."
+    ),
+    finds=("keys-drowned-in-noise",),
+)
+def balance(patient: Patient) -> Measured:
+    """Whether W_Q and W_K are of one size."""
+    if patient.config.score_scale is not None or patient.config.qk_norm:
+        raise NotTested("This model scales its scores in its own way, so W_Q and W_K may differ in size.")
+    found = {}
+    for kind in patient.anatomy.kinds:
+        for layer, attention in enumerate(patient.model.attentions(kind)):
+            patient.pause()
+            query, key = (float(one.weight.detach().float().std()) for one in (attention.q_proj, attention.k_proj))
+            if 0 < query < math.inf and 0 < key < math.inf:
+                found[f"{kind}.{layer + 1}"] = key / query
+    if not found:
+        raise NotTested("This model has no W_Q and W_K that can be compared.")
+    mean = math.exp(sum(map(math.log, found.values())) / len(found))
+    said = say(
+        "On average over {n} attention sub-layers, the standard deviation of W_K is {times:.2f} times that of W_Q.",
+        times=mean,
+        n=len(found),
+    )
+    number = max(mean, 1 / mean)
+    if 1 / APART < mean < APART:
+        return Measured(verdict="well", number=number, said=said)
+    places = tuple(name for name, times in found.items() if not 1 / APART < times < APART)
+    shown = Shown(page="doctor", panel="parameters")
+    return Measured(verdict="look", number=number, said=said, places=places, shown=shown)
+
+
+@of_weights(
+    say("Tied tables are identical"),
+    meaning=say(
+        "These tables were once a single table, or started as copies of each other, and were then trained separately."
+    ),
+    causes=say(
+        "The training code tied the weights, but saving or loading made two copies, and training continued with "
+        "both. Tie them again before you train further. If they were untied on purpose, nothing is wrong."
+    ),
+    finds=("untied-output", "untied-sides"),
+)
+def copies(patient: Patient) -> Measured:
+    """Tables that look like copies of each other and are not equal."""
+    tables = [(name, one) for name, one in each(patient) if name in TABLES]
+    alike: dict[str, float] = {}
+    for (name, one), (other, two) in combinations(tables, 2):
+        if one.shape == two.shape and not torch.equal(one, two):
+            alike[f"{name}, {other}"] = float(torch.cosine_similarity(one.float(), two.float(), dim=1).mean())
+    most = max(alike.values(), default=None)
+    shown = Shown(page="doctor", panel="parameters", tensor="src_table")
+    # Where there is nothing to compare, the threshold is told all the same.
+    if most is None or most <= COPY:
+        said = say("Tied tables are identical, and no other tables look like copies of each other.")
+        return Measured(verdict="well", number=most, threshold=COPY, why=_WHY_COPIES, said=said, shown=shown)
+    said = say(
+        "Two tables are almost but not exactly equal: the cosine similarity of their corresponding rows is "
+        "{most:.4f} on average.",
+        most=most,
+    )
+    places = tuple(name for name, cosine in alike.items() if cosine > COPY)
+    return Measured(
+        verdict="look", number=most, threshold=COPY, why=_WHY_COPIES, said=said, places=places, shown=shown
+    )
+
+
+_WHY_COPIES: Final = say(
+    "Corresponding rows of tables that were trained separately have no direction in common, so their mean cosine "
+    "similarity is nearer to 0 than to 1; in copies, it is nearly 1."
+)
+
+
+@of_weights(
+    say("Every piece has an embedding"),
+    threshold=0,
+    why=say("The rows of an embedding table are initialised at random; only the padding row is set to 0 on purpose."),
+    meaning=say("The embeddings of these pieces contain only zeros, so the model gets no information from them."),
+    causes=say(
+        "The vocabulary was enlarged after training, `padding_idx` was a different id from the config's pad_id, or "
+        "no text uses these rows, which only bring the table to a round size."
+    ),
+)
+def zero_rows(patient: Patient) -> Measured:
+    """Rows of the embeddings that are all 0, but for padding."""
+    bad: list[str] = []
+    n = 0
+    tokenizers = {"src_table": patient.checkpoint.src_tokenizer}
+    for name, one in each(patient):
+        if name in TABLES and one.abs().max() > 0:
+            size = tokenizers.get(name, patient.checkpoint.tgt_tokenizer).size
+            rows = [int(i) for i in (one == 0).all(dim=1).nonzero()[:, 0] if i < size and i != patient.config.pad_id]
+            n += len(rows)
+            bad += [f"{name}[{i}]" for i in rows[:MOST_PLACES]]
+    said = say_n(
+        "{n} row is all 0: {first}.", "{n} rows are all 0; the first is {first}.", n, first=next(iter(bad), "")
+    )
+    well = say("No piece except padding has an embedding that is all zeros.")
+    return _found(bad, n, said=said, well=well, fault="look")
+
+
+TESTS = (finite, precision, constant, initial, rank, norm_gains, drawn_layers, balance, copies, zero_rows)

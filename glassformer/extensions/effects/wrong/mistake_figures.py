@@ -1,0 +1,287 @@
+"""The numbers and the charts of the cards: the two sides beside each other, of the right output read at once."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from glassformer.charts.heatmap import heatmap_spec
+from glassformer.charts.mistakes import HOW_TO_READ_BARS, HOW_TO_READ_LAYERS, two_bars_spec, two_lines_spec
+from glassformer.extensions.effects.wrong.card import RIGHT, WRONG, Chart, Found, Measure
+from transformer.analysis import mistakes
+from transformer.analysis.at_once import AtOnce
+from transformer.analysis.stream import rms
+from transformer.i18n import Sentence, say
+from transformer.model.anatomy import Attention, anatomy
+from transformer.model.config import ModelConfig
+
+LOSS: Sentence = say(
+    "Loss of the output without the mistake when the model reads all of it in one pass, in nats per piece; 0 means "
+    "that the model is certain of every piece"
+)
+HOW_TO_READ_MEAN = say(
+    "Decoder self-attention, averaged over its heads. Each row is a query, and its weights sum to 1. The stronger "
+    "a cell's colour, the larger the weight of that key. Hatched cells are closed by the mask; plain grey cells "
+    "are NaN."
+)
+LAYER = say("Layer")
+OUTPUT = say("Output piece")
+
+Values = list[tuple[Sentence, np.ndarray | None]]
+"""Of both sides, each with its name; None where nothing could be read."""
+
+
+def _both(
+    found: Found, of: Callable[[AtOnce], np.ndarray], labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)
+) -> Values:
+    """A value of both readings."""
+    reads = found.read_right, found.read_wrong
+    return [(label, None if read is None else of(read)) for label, read in zip(labels, reads, strict=True)]
+
+
+def loss(found: Found, read: AtOnce) -> float:
+    """The mean loss of the right output."""
+    return read.mean_loss
+
+
+def loss_by_piece(
+    labels: tuple[Sentence, Sentence] = (RIGHT, WRONG), *, model: str = ""
+) -> Callable[[Found], Sequence[Chart]]:
+    """Draws the loss of each piece of the right output on both sides, where they are of one model with its name."""
+
+    def draw(found: Found) -> Sequence[Chart]:
+        title = (
+            say("“{model}”: loss of each piece of the output without the mistake", model=model)
+            if model
+            else say("Loss of each piece of the output without the mistake")
+        )
+        values = _both(found, lambda read: read.losses, labels)
+        figure = two_bars_spec(
+            found.right.tgt_pieces, values, title=title, value_name=say("Loss (nats)"), token_axis=OUTPUT
+        )
+        alt = say("Bar chart: the loss of each piece of one output, for the model with and without the mistake.")
+        return [Chart(figure, alt, HOW_TO_READ_BARS)]
+
+    return draw
+
+
+# ---------------------------------------------------------------- maps
+
+
+def weights_of(config: ModelConfig) -> list[str]:
+    """The sites of all weights."""
+    return [one.site("*", "weights") for one in anatomy(config).attentions]
+
+
+def decoder_maps(config: ModelConfig) -> list[str]:
+    """The sites of the decoder's own maps and masks."""
+    own = anatomy(config).attention("decoder")
+    return [own.site("*", "weights"), own.site("*", "mask")]
+
+
+def layers(read: AtOnce, attention: Attention) -> list[np.ndarray]:
+    """One attention's value at each layer."""
+    return [read.values[attention.site(layer, "weights")] for layer in range(attention.n_layers)]
+
+
+def on_later(found: Found, read: AtOnce) -> float:
+    """The share of its weight that a row of the decoder gives to later tokens."""
+    return mistakes.on_later(layers(read, found.parts.attention("decoder")))
+
+
+def largest_weight(found: Found, read: AtOnce) -> float:
+    """How much its largest weight has of a row's."""
+    return mistakes.largest_weight(value for site, value in read.values.items() if site.endswith("weights"))
+
+
+def first_maps(found: Found) -> Sequence[Chart]:
+    """The decoder's first map of its own tokens, on average over its heads, on both sides."""
+    both = (RIGHT, found.read_right), (WRONG, found.read_wrong)
+    return [_map(found, read, 0, label) for label, read in both if read is not None]
+
+
+def spreading(found: Found) -> Sequence[Chart]:
+    """Where what is no number begins, and where it has come to one layer on: the decoder's first two maps."""
+    n_maps, read = min(2, found.parts.attention("decoder").n_layers), found.read_wrong
+    return [] if read is None else [_map(found, read, layer, WRONG) for layer in range(n_maps)]
+
+
+def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
+    own, queries = found.parts.attention("decoder"), list(found.right.read_pieces)
+    weights = read.values[own.site(layer, "weights")].mean(axis=0)  # [T, T]
+    lost = ~np.isfinite(weights)
+    allowed = np.broadcast_to(read.values[own.site(layer, "mask")][0], weights.shape) | lost
+    figure = heatmap_spec(
+        weights,
+        queries=queries,
+        keys=queries,
+        title=say("{side}: layer {layer}", side=label, layer=layer + 1),
+        query_axis=say("Reads"),
+        key_axis=say("Looks at"),
+        allowed=allowed,
+        mask_reason=say("closed by the mask"),
+        colour="target",
+        rows_sum_to_one=False,
+    )
+    alt = say("{side}: a map of {n} rows. In {closed} of them, every key is closed; in {lost}, the weights are NaN.",
+              side=label, n=len(queries), closed=int((~allowed).all(axis=1).sum()),
+              lost=int(lost.any(axis=1).sum()))  # fmt: skip
+    return Chart(figure, alt, HOW_TO_READ_MEAN)
+
+
+def one_row(found: Found) -> Sequence[Chart]:
+    """The row of weights, of all heads, in which both sides differ most."""
+    one = found.parts.attention("cross" if found.parts.reads else "decoder")
+    both = _both(found, lambda read: np.stack(layers(read, one)))  # [layer, head, Q, K]
+    (_, right), (_, wrong) = both
+    if right is None or wrong is None:
+        return []
+    apart = np.abs(right - wrong).sum(axis=-1)
+    layer, head, row = (int(place) for place in np.unravel_index(int(apart.argmax()), apart.shape))
+    figure = two_bars_spec(
+        found.right.src_pieces if found.parts.reads else found.right.read_pieces,
+        [(RIGHT, right[layer, head, row]), (WRONG, wrong[layer, head, row])],
+        title=say(
+            "The row that changes most: layer {layer}, head {head}, row {row}",
+            layer=layer + 1,
+            head=head + 1,
+            row=row + 1,
+        ),
+        value_name=say("Weight"),
+        token_axis=say("Looks at"),
+        top=1.0,
+    )
+    alt = say("Bar chart: the weights of one row, with and without the mistake.")
+    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+
+
+# ---------------------------------------------------------------- tokens of the source
+
+
+def reading_maps(config: ModelConfig) -> list[str]:
+    """The sites of the encoder's weights."""
+    return [anatomy(config).attention("encoder").site("*", "weights")]
+
+
+def _source(found: Found, read: AtOnce) -> tuple[list[str], np.ndarray]:
+    """The tokens of the source, and which of them are padding, bool [S]."""
+    checkpoint = found.sides.read_right.checkpoint
+    pieces = [checkpoint.src_tokenizer.piece(i) for i in read.src_ids]
+    return pieces, np.array(read.src_ids) == checkpoint.config.pad_id
+
+
+def on_pads(found: Found, read: AtOnce) -> float:
+    """The share of its weight that a real token of the source gives to padding."""
+    _, pads = _source(found, read)
+    return float(mistakes.on_keys(layers(read, found.parts.attention("encoder")), pads, ~pads).mean())
+
+
+def pads_by_row(found: Found) -> Sequence[Chart]:
+    """How much of its weight each token of the source gives to padding."""
+    if found.read_right is None:
+        return []
+    own, (pieces, pads) = found.parts.attention("encoder"), _source(found, found.read_right)
+    figure = two_bars_spec(
+        pieces,
+        _both(found, lambda read: 100 * mistakes.on_keys(layers(read, own), pads)),
+        title=say("Weight that each source token gives to padding"),
+        value_name=say("Weight on padding (%)"),
+        token_axis=say("Source token, padding at the end"),
+        form=".1f",
+    )
+    alt = say(
+        "Bar chart: the share of its weight that each source token gives to padding, with and without the mistake."
+    )
+    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+
+
+# ---------------------------------------------------------------- streams of the stack that reads what was typed
+
+
+def stream(config: ModelConfig) -> list[str]:
+    """The sites of the stream at each depth of that stack."""
+    stack = anatomy(config).stacks[0]
+    outputs = (f"{stack.name}.{layer}.output" for layer in range(stack.n_layers))
+    return [f"{stack.name}.embedding.output", *outputs, f"{stack.name}.output"]
+
+
+def _by_depth(of: Callable[[np.ndarray], float], *, title: str, value_name: str, alt: str,
+              limits: tuple[float, float] | None = None) -> Callable[[Found], Sequence[Chart]]:  # fmt: skip
+    def draw(found: Found) -> Sequence[Chart]:
+        sites = stream(found.sides.read_right.checkpoint.config)
+        figure = two_lines_spec(
+            [say("embedding"), *(str(layer + 1) for layer in range(len(sites) - 2)), say("end")],
+            _both(found, lambda read: np.array([of(read.values[site]) for site in sites])),
+            title=title,
+            value_name=value_name,
+            depth_axis=LAYER,
+            limits=limits,
+        )
+        return [Chart(figure, alt, HOW_TO_READ_LAYERS)]
+
+    return draw
+
+
+def likeness(found: Found, read: AtOnce) -> float:
+    """The mean cosine between two tokens' vectors at the end of the stack."""
+    return mistakes.likeness(read.values[stream(found.sides.read_right.checkpoint.config)[-1]])
+
+
+likeness_by_layer = _by_depth(
+    mistakes.likeness,
+    title=say("How similar the tokens’ vectors are"),
+    value_name=say("Mean cosine between two tokens’ vectors"),
+    alt=say(
+        "Line chart: the mean cosine between the vectors of two tokens after each layer, with and without the "
+        "mistake."
+    ),
+    limits=(-0.1, 1.02),
+)
+size_by_layer = _by_depth(
+    lambda vectors: float(rms(vectors).mean()),
+    title=say("How large the stream is"),
+    value_name=say("Root mean square, averaged over all tokens"),
+    alt=say("Line chart: the size of the stream's vectors after each layer, with and without the mistake."),
+)
+
+
+def embeddings(config: ModelConfig) -> list[str]:
+    """The sites of the two vectors that each token begins with."""
+    return [f"{anatomy(config).stacks[0].name}.embedding.{name}" for name in ("tokens", "positions")]
+
+
+def ratio(found: Found, read: AtOnce) -> float:
+    """How many times as large as the position the token's own vector is, on average."""
+    return float(_ratios(found, read).mean())
+
+
+def ratio_by_token(found: Found) -> Sequence[Chart]:
+    """The same of each token, on both sides."""
+    if found.read_right is None:
+        return []
+    figure = two_bars_spec(
+        _source(found, found.read_right)[0],
+        _both(found, lambda read: _ratios(found, read)),
+        title=say("Size of a token’s embedding relative to its position vector"),
+        value_name=say("Size of embedding ÷ size of position vector"),
+        token_axis=say("Source token"),
+        form=".2f",
+    )
+    alt = say(
+        "Bar chart: the size of each token’s embedding divided by the size of its position vector, with and "
+        "without the mistake."
+    )
+    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+
+
+def _ratios(found: Found, read: AtOnce) -> np.ndarray:
+    tokens, positions = (read.values[site] for site in embeddings(found.sides.read_right.checkpoint.config))
+    return rms(tokens) / np.maximum(rms(positions), np.finfo(np.float32).tiny)
+
+
+def lost(found: Found, read: AtOnce) -> float:
+    """The share of the right output's pieces whose probability is not a number."""
+    return float(np.mean(~np.isfinite(read.losses)))
+
+
+LOSS_MEASURE = Measure(LOSS, loss, form=".3f")
+LARGEST = Measure(say("Largest weight of a row, averaged over all rows of all heads"), largest_weight, form=".1%")

@@ -1,0 +1,209 @@
+"""Draws the menu of mistakes, and a card: outputs, number, what it means, the chart, the code, the way to Compare."""
+
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from glassformer.extensions.effects.effects_look import EffectsLook, Mistake
+from glassformer.extensions.effects.wrong import mistake_runs
+from glassformer.extensions.effects.wrong.card import Card, Found, Measure, Side, happened
+from glassformer.extensions.effects.wrong.deck import CARDS
+from glassformer.extensions.what_if.comparing import comparing
+from glassformer.runs import loading
+from glassformer.runs.attempt import attempt
+from glassformer.runs.measured import studies
+from glassformer.runs.open_run import OpenRun
+from glassformer.server.work import BusyError
+from glassformer.shared import choices, drawing, menu
+from glassformer.shared.door import st
+from glassformer.state import session
+from glassformer.state.link import Link
+from glassformer.state.view import Slot
+from transformer.i18n import say
+from transformer.i18n.numbers import written
+from transformer.runs.trace import Trace
+
+CHART = "mistake_chart"  # begins the keys of a card's charts
+SEEN_ON = "mistake_seen_on"
+NOTHING = "–"
+LOSSES = "mistake_losses"  # the box with numbers of one model, where the outputs are of two
+SMALL = 1e-3  # a number below this is written as a power of ten
+MOST_PIECES = 12  # of an output without text
+PATIENCE_SECONDS = 0.7  # that the menu waits before it says which mistakes change nothing
+LOOK_SECONDS = 1.0
+
+
+def draw(run: OpenRun) -> None:
+    """Draw the chosen card, of which the run is the right side."""
+    side = Side(run.checkpoint, run.trace.query)
+    chosen = run.view.of(EffectsLook).mistake != EffectsLook.mistake
+    first = None if chosen else attempt(lambda: mistake_runs.opening(side))
+    card = _choose(run.slot, first or CARDS[0], _changes(side))
+    st.markdown(card.said.about)
+    why = mistake_runs.why_not(card, side)
+    if why is not None:
+        _elsewhere(card, run, why)
+        _code(card, run)
+        return
+    found = attempt(lambda: mistake_runs.look(card, side))
+    if found is not None:
+        _told(card, found, run)
+        _charts(card, found, run)
+    _code(card, run)
+
+
+def _changes(side: Side) -> Sequence[bool]:
+    """Whether each mistake changes the output; until that is known all may, and then the page is drawn again."""
+    key, visitor = ("mistakes", side.query), loading.visitor()
+    with suppress(BusyError):
+        studies().ask(key, partial(mistake_runs.effects, side), visitor=visitor)
+    seen = studies().look(key, visitor, patience=PATIENCE_SECONDS)
+    if seen is not None and seen.is_under_way:
+        st.fragment(_follow, run_every=LOOK_SECONDS)(key)
+    return [True] * len(CARDS) if seen is None or seen.result is None else list(seen.result)
+
+
+def _follow(key: Hashable) -> None:
+    """Draw nothing until all is known."""
+    seen = studies().look(key, loading.visitor())
+    if seen is None or not seen.is_under_way:
+        st.rerun()
+
+
+def _choose(slot: Slot, first: Card, changes: Sequence[bool]) -> Card:
+    """Draw the menu, and the mistakes before and after the one that is shown; as long as none was chosen, `first`."""
+    titles: dict[Mistake, str] = {}
+    for place, (card, changed) in enumerate(zip(CARDS, changes, strict=True), start=1):
+        named = say("{n} of {count}: {title}", n=place, count=len(CARDS), title=card.said.title)
+        nothing = say("{mistake} – changes nothing in this sentence", mistake=named)
+        titles[card.mistake] = named if changed else nothing
+    kept = choices.field(slot, "mistake")
+    if kept.value == EffectsLook.mistake:
+        kept = replace(kept, value=first.mistake)
+    with choices.bar(slot):
+        name = choices.menu(kept, say("Mistake"), titles, bare=True, width=540)
+        place = list(titles).index(name)
+        for key, label, icon, other in (
+            ("mistake_before", say("Previous mistake"), ":material/chevron_left:", place - 1),
+            ("mistake_after", say("Next mistake"), ":material/chevron_right:", place + 1),
+        ):
+            there = 0 <= other < len(CARDS)
+            st.button(
+                label,
+                key=f"{slot}{key}",
+                icon=icon,
+                disabled=not there,
+                on_click=kept.take,
+                args=(CARDS[other].mistake if there else name,),
+            )
+    return CARDS[place]
+
+
+def _told(card: Card, found: Found, run: OpenRun) -> None:
+    traces, numbers, of = (found.right, found.wrong), card.measure.numbers(found), card.measure
+    for column, label, trace, number in zip(st.columns(2, gap="small"), card.labels, traces, numbers, strict=True):
+        with column, st.container(border=True):
+            st.caption(label)
+            st.markdown(say("“{output}”", output=NOTHING) if trace is None else output(trace, found.first))
+            if not of.model:
+                both = partial(_number, of, number), partial(st.caption, of.name)
+                drawing.beside(*both, widths=(2, 5), gap="medium")
+    if of.model:  # both numbers are of one of the two models: they stand apart from what each writes
+        with st.container(border=True, key=run.key(LOSSES)):
+            st.caption(say("Both losses were computed with “{model}”", model=of.model))
+            st.caption(of.name)
+            for column, label, number in zip(st.columns(2, gap="small"), of.labels, numbers, strict=True):
+                with column:
+                    st.caption(label)
+                    _number(of, number)
+    st.markdown(drawing.plain(happened(found)))
+    meaning = mistake_runs.meaning(card, found)
+    if meaning is not None:
+        st.markdown(drawing.plain(meaning))
+    there = comparing(_link_of(run, found.sides.right), with_=_link_of(run, found.sides.wrong))
+    menu.link("compare", say("Compare both runs, step by step"), there, icon=":material/compare_arrows:")
+
+
+def _number(measure: Measure, number: float | None) -> None:
+    if number is None:
+        value = NOTHING
+    elif measure.model and number < SMALL:
+        value = written(f"{number:.2g}") if number else say("exactly 0")
+    else:
+        value = format(number, measure.form)
+    st.metric(measure.name, value, label_visibility="collapsed", width="content")
+
+
+def output(trace: Trace, first: int | None) -> str:
+    """An output in Markdown, with the first different piece marked: its place from 0; None if there is none."""
+    whole = trace.output_text
+    if not whole.strip() and trace.n_steps > 1:  # pieces that are no text
+        shown = [*trace.tgt_pieces[:MOST_PIECES], *(["…"] if trace.n_steps > MOST_PIECES else [])]
+        return say("“{output}”", output=drawing.plain(" ".join(shown)))
+    if first is None:
+        return say("“{output}”", output=drawing.plain(whole))
+    before = trace.texts[first - 1] if first else ""
+    here = trace.texts[first] if first < trace.n_steps else before
+    if not here.startswith(before) or not whole.startswith(here):  # spelling that a later piece changed
+        before, here = "", whole
+    piece = here[len(before) :] or (trace.tgt_pieces[first] if first < trace.n_steps else "")
+    marked = f":orange-background[{drawing.plain(piece)}]" if piece.strip() else ""
+    space = " " if piece.startswith(" ") else ""
+    rest = whole[len(here) :]
+    text = f"{drawing.plain(before)}{space}{marked}{' ' if rest.startswith(' ') else ''}{drawing.plain(rest)}"
+    return say("“{output}”", output=text)
+
+
+def _charts(card: Card, found: Found, run: OpenRun) -> None:
+    drawn = list(card.charts(found))
+
+    def one(place: int) -> None:
+        chart = drawn[place]
+        key = run.key(f"{CHART}_{card.mistake}" + (f"_{place}" if place else ""))  # each has axes of its own
+        drawing.chart(chart.figure, key=key, alt=chart.alt, how_to_read=chart.how_to_read)
+
+    if len(drawn) > 1:
+        drawing.beside(*(partial(one, place) for place in range(len(drawn))), gap="medium")
+    elif drawn:
+        one(0)
+    else:
+        st.info(say("There is nothing to draw: the result has no finite numbers."), icon=":material/info:")
+
+
+def _code(card: Card, run: OpenRun) -> None:
+    def one(label: str, code: str) -> None:
+        st.caption(label)
+        st.code(code, language="python")
+
+    drawing.beside(
+        partial(one, say("A beginner's version"), card.said.wrong),
+        partial(one, say("The correct version"), card.said.right),
+        gap="medium",
+    )
+    st.caption(card.said.source)
+
+
+def _link_of(run: OpenRun, side: Side) -> Link:
+    """What leads to one side: the link of the run, with the side's changes, and its model where that is another."""
+    link = replace(run.link, interventions=side.query.interventions)
+    if side.checkpoint == run.checkpoint:
+        return link
+    return replace(link, model=side.checkpoint.name, revision="", answers=(), forced=(), hypothesis=0)
+
+
+def _elsewhere(card: Card, run: OpenRun, why: str) -> None:
+    """Say why the mistake cannot be made here, and offer the checkpoint in which it can."""
+    st.info(drawing.plain(why), icon=":material/info:")
+    entry = loading.usable().get(card.seen_on)
+    if entry is None or not entry.examples:
+        return
+    taken = st.button(
+        drawing.plain(say("See this mistake with {title}", title=entry.title)),
+        key=run.key(SEEN_ON),
+        icon=":material/swap_horiz:",
+        on_click=session.read_with,
+        args=(card.seen_on, entry.examples[0]),
+    )
+    if taken:
+        st.rerun()  # the whole page: another checkpoint

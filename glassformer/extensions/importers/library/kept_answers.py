@@ -1,0 +1,109 @@
+"""Answers that are kept beside the model that they open: those of `model.pt` are in `model.answers.json`.
+
+`import` and `doctor` write them once the model opens with them. Whatever opens the model reads them, and its report
+says so. An answer that is given anew counts more. The file says which model it was written for, and no other one uses
+it: those of a `model.safetensors` beside it go into `model.safetensors.answers.json`.
+"""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from glassformer.extensions.importers.library.foreign import SUFFIXES
+from glassformer.extensions.importers.library.report import ImportReport
+from glassformer.extensions.importers.library.weights import chosen
+from transformer.errors import CheckpointError
+from transformer.files.files import FolderFiles
+from transformer.i18n import Sentence, say
+
+ENDING: Final = ".answers.json"
+WRITTEN_FOR: Final = "written_for"  # the file's key for the name of the model; files of earlier versions have none
+MOST_BYTES: Final = 64_000
+_ENDINGS: Final = (*SUFFIXES, ".tar")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Answers that are kept; none if there is no file."""
+
+    file: str  # its name
+    answers: Mapping[str, Any]  # by the names of the fields
+    unused: tuple[Sentence, ...] = ()  # what is said of files beside it that were written for other models
+
+    def told(self, report: ImportReport, given: Mapping[str, Any]) -> ImportReport:
+        """The report that says which of its answers are kept ones, and not `given` anew."""
+        said = say("Your answer, kept in {file}.", file=self.file)
+        used = {one.name for one in report.fields if one.how == "answered" and one.name in {*self.answers} - {*given}}
+        fields = tuple(replace(one, evidence=said) if one.name in used else one for one in report.fields)
+        return replace(report, fields=fields, notes=(*report.notes, *self.unused), unused_answers=self.unused)
+
+
+def paths_of(source: Path) -> list[Path]:
+    """Where the answers of a file or folder may be kept, usual places first; in a folder under any name."""
+    if source.is_dir():
+        names = ("model", own := model_of(source) or "model", f"{own}.own")
+        return [*sorted(source.glob(f"*{ENDING}")), *(source / f"{name}{ENDING}" for name in names)]
+    bare = source
+    while bare.suffix.lower() in _ENDINGS:  # an upload is called `model.pt.safetensors`
+        bare = bare.with_suffix("")
+    return [source.with_name(name + ENDING) for name in (bare.name, source.name, f"{source.name}.own")]
+
+
+def read(source: Path, *, inside: Path | None = None) -> Kept:
+    """The answers that are kept for a file or folder; a `CheckpointError` where their file is damaged."""
+    own, others = _own(source, inside)
+    answers = {name: value for name, value in _content(own, inside).items() if name != WRITTEN_FOR}
+    unused = [
+        say(
+            "The answers in {file} are not used, as they were written for {other}. If they are right for this "
+            "model, too, copy them into {own} without the line {key}.",
+            file=path.name,
+            other=str(other),
+            own=own.name,
+            key=WRITTEN_FOR,
+        )
+        for path, other in others.items()
+    ]
+    return Kept(own.name, answers, () if answers else tuple(unused))
+
+
+def write(source: Path, answers: Mapping[str, Any]) -> Path:
+    """Keep answers of a file or folder, and return where; what was written for another model stays as it is."""
+    path, _ = _own(source)
+    path.write_text(json.dumps({WRITTEN_FOR: model_of(source), **answers}, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def _own(source: Path, inside: Path | None = None) -> tuple[Path, dict[Path, Any]]:
+    """Where a model's answers are, or may be written; and which places others' answers take, and whose."""
+    paths = sorted(dict.fromkeys(paths_of(source)), key=lambda path: not path.is_file())
+    there = {path: _content(path, inside).get(WRITTEN_FOR) for path in paths}
+    others = {path: name for path, name in there.items() if name not in (None, model_of(source, inside))}
+    return next((path for path in paths if path not in others), paths[-1]), others
+
+
+def model_of(source: Path, inside: Path | None = None) -> str:
+    """The name of the file that is meant by itself or by its folder; empty if the folder does not say."""
+    name = source.name
+    if source.is_dir():
+        name = ""
+        with suppress(CheckpointError):
+            name = chosen(FolderFiles(source, inside=inside), source)
+    kept, last = Path(name).stem, Path(name).suffix
+    return kept if last == SUFFIXES[0] and Path(kept).suffix.lower() in _ENDINGS else name  # of an upload
+
+
+def _content(path: Path, inside: Path | None = None) -> dict[str, Any]:
+    """What a file of answers holds; nothing if it is not there."""
+    files = FolderFiles(path.parent, inside=inside)
+    answers = files.json(path.name, limit=MOST_BYTES) if files.has(path.name) else {}
+    if not isinstance(answers, dict):
+        raise CheckpointError(
+            "{label}: expected answers by the names of fields, such as {example}; delete the file to answer anew.",
+            label=files.label(path.name),
+            example='{"n_heads": 4}',
+        )
+    return answers

@@ -1,0 +1,263 @@
+r"""Match the names of a file's tensors with a table of rules: what each becomes in the model.
+
+A table is data. A rule's pattern is a name in which `{n}` stands for the number of a layer and `{p}` for "weight" or
+"bias"; letter case matters.
+
+    Rule.of("encoder_layers.{n}.self_attn.W_q.{p}", "encoder.layers.{n}.self_attn.q_proj.{p}")
+
+Every tensor is matched by itself, so that a model put together from two programs matches too, each part by its own
+rule. What no rule knows is left over, and what nothing may come of is never dropped in silence.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import takewhile
+from types import MappingProxyType
+
+from glassformer.extensions.importers.library.reshapes import AS_IS, Facts, Reshape, shapes_of
+from glassformer.extensions.importers.library.weights import Weights
+from transformer.errors import ClauseError, shown, within
+from transformer.i18n import Sentence, say
+
+MAX_PREFIX = 6  # parts of a name that stand before what a table knows
+NO_NAMES: Mapping[str, str] = MappingProxyType({})
+_HOLE = re.compile(r"\{([np])\}")
+_HOLES = {"n": r"(?P<n>0|[1-9]\d{0,3})", "p": r"(?P<p>weight|bias)"}
+_DIGITS = re.compile(r"(?<![^.])\d+(?![^.])")  # a part of a name that is a number
+_NUMBER = re.compile(r"(?<![^.])\d+\.")
+_PARAMETER = re.compile(r"(?<![^.])(weight|bias)$")
+_LAYER = re.compile(r"^(.*?\.layers)\.(\d+)\.")  # in the names of our model
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a tensor of a file becomes."""
+
+    source: str  # a pattern of its name
+    targets: tuple[str, ...]  # patterns of the names in the model
+    reshape: Reshape = AS_IS  # how the values are moved
+
+    @classmethod
+    def of(cls, source: str, *targets: str, reshape: Reshape = AS_IS) -> "Rule":
+        """A rule with its targets one by one."""
+        return cls(source, targets, reshape)
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A tensor that the model has no use for."""
+
+    pattern: str  # of its name
+    why: Sentence  # A clause for the report
+
+
+@dataclass(frozen=True)
+class Table:
+    """How one kind of program names its tensors."""
+
+    name: Sentence  # what it is called
+    rules: tuple[Rule, ...]  # what becomes of them
+    unused: tuple[Unused, ...] = ()  # those that are ignored
+
+    @cached_property
+    def by_form(self) -> Mapping[str, Sequence[Rule | Unused]]:
+        """The rules by the form of their tensor's name: files have many names, and tables many rules."""
+        found: dict[str, list[Rule | Unused]] = {}
+        rules: tuple[Rule | Unused, ...] = (*self.rules, *self.unused)
+        for rule in rules:
+            first = rule.source if isinstance(rule, Rule) else rule.pattern
+            found.setdefault(form(first), []).append(rule)
+        return found
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A rule with the tensor that it was found for."""
+
+    source: str
+    targets: tuple[str, ...]
+    reshape: Reshape
+
+
+@dataclass(frozen=True)
+class Match:
+    """What a table makes of the names of a file."""
+
+    table: Table  # the table
+    prefix: str  # what the names of the model begin with in the file, and the table does not know
+    taken: tuple[Taken, ...]  # what becomes of the tensors, in the order of the file
+    ignored: Mapping[str, Sentence]  # name -> why it is not used
+    left_over: tuple[str, ...]  # names that the table does not know
+
+    @property
+    def sources(self) -> dict[str, Taken]:
+        """For each tensor of the model, where it comes from."""
+        return {target: one for one in self.taken for target in one.targets}
+
+    @property
+    def standing_in(self) -> dict[str, Sentence]:
+        """The tensors of the model that stand in for a part which the file does not have, and what they are."""
+        return {one.targets[-1]: one.reshape.stands_in for one in self.taken if one.reshape.stands_in is not None}
+
+    @cached_property
+    def layers(self) -> dict[str, tuple[str, int]]:
+        """What the names of each layer begin with in the file -> its stack, and how many sub-layers are known."""
+        sources: dict[tuple[str, str], list[list[str]]] = {}
+        attentions: dict[str, set[str]] = {}
+        for one in self.taken:
+            stack, _, rest = one.targets[0].partition(".layers.")
+            if rest:
+                number, part = rest.split(".")[:2]
+                sources.setdefault((stack, number), []).append(one.source.split("."))
+                attentions.setdefault(stack, set()).update({part} & {"self_attn", "cross_attn"})
+        made = {}
+        for (stack, number), names in sources.items():
+            shared = [column[0] for column in takewhile(lambda parts: len(set(parts)) < 2, zip(*names, strict=False))]
+            if number in shared:
+                shared = shared[: len(shared) - shared[::-1].index(number)]
+            made["".join(f"{part}." for part in shared)] = (stack, len(attentions[stack]) + 1)
+        return {begin: of for begin, of in made.items() if begin}
+
+    def layer_of(self, name: str) -> str:
+        """What the names of a tensor's layer begin with; empty for one outside of layers."""
+        return next((begin for begin in self.layers if name.startswith(begin)), "")
+
+    def n_layers(self, stack: str) -> int:
+        """How many layers a stack of the model has."""
+        return len({m[2] for name in self.sources if (m := _LAYER.match(name)) and m[1] == f"{stack}.layers"})
+
+    def leaving(self, sources: Collection[str]) -> "Match":
+        """The match in which some tensors of the file are left over."""
+        kept = tuple(one for one in self.taken if one.source not in sources)
+        return replace(self, taken=kept, left_over=(*self.left_over, *sorted(sources)))
+
+    def without(self, targets: Iterable[str], why: Sentence) -> "Match":
+        """The match in which some tensors of the model are not taken, and what they came from is ignored."""
+        gone = set(targets)
+        kept = tuple(one for one in self.taken if not gone & set(one.targets))
+        ignored = {one.source: why for one in self.taken if gone & set(one.targets)}
+        return replace(self, taken=kept, ignored={**self.ignored, **ignored})
+
+
+def match(table: Table, names: Sequence[str], *, prefix: str = "", called: Mapping[str, str] = NO_NAMES) -> Match:
+    """Match names with one table.
+
+    `prefix` is left out where a name begins with it; a name in `called` is matched as what it is called there. A
+    tensor without the prefix gives way to one with it.
+    """
+    taken: list[Taken] = []
+    ignored: dict[str, Sentence] = {}
+    left: list[str] = []
+    for name in names:
+        found = _found(table, called.get(name, name.removeprefix(prefix)))
+        if isinstance(found, Taken):
+            taken.append(replace(found, source=name))
+        elif found is not None:
+            ignored[name] = found.why
+        else:
+            left.append(name)
+    inside = {target for one in taken if one.source.startswith(prefix) for target in one.targets}
+    second = [one.source for one in taken if not one.source.startswith(prefix) and inside & set(one.targets)]
+    return Match(table, prefix, tuple(taken), ignored, tuple(left)).leaving(second)
+
+
+def best_match(tables: Iterable[Table], names: Sequence[str]) -> Match:
+    """The match, among those with each table and with each prefix, that gives the most of a model."""
+    found = [(given, table) for table in tables for given in prefixes(table, names).items()]
+    (prefix, _), table = max(found, key=lambda one: len({*one[0][1].values()}))
+    return match(table, names, prefix=prefix)
+
+
+def check(found: Match, *, label: str) -> None:
+    """Refuse a match in which two tensors become the same, or in which layers are not counted from 0 without gaps."""
+    with within(label):
+        holder: dict[str, Taken] = {}
+        numbers: dict[str, set[int]] = {}
+        for one in found.taken:
+            for target in one.targets:
+                if target in holder:
+                    raise ClauseError(
+                        "{first} and {second} would both become {target}; save the model without one of them",
+                        first=shown(holder[target].source),
+                        second=shown(one.source),
+                        target=target,
+                    )
+                holder[target] = one
+                if layer := _LAYER.match(target):
+                    numbers.setdefault(layer[1], set()).add(int(layer[2]))
+        for stack, there in numbers.items():
+            gaps = sorted(set(range(max(there) + 1)) - there)
+            if gaps:
+                raise ClauseError(
+                    "the layers of {stack} are numbered up to {last}, but layer {missing} is missing; save the whole "
+                    "model",
+                    stack=stack,
+                    last=max(there),
+                    missing=gaps[0],
+                )
+
+
+def shapes(found: Match, weights: Weights, facts: Facts) -> dict[str, tuple[int, ...]]:
+    """The shape of each tensor of the model, before anything is read; refuses one that its reshape cannot take."""
+    with within(weights.label):
+        made: dict[str, tuple[int, ...]] = {}
+        for one in found.taken:
+            if not set(one.reshape.needs) <= set(facts):
+                continue
+            before = weights.tensors[one.source].shape
+            try:
+                made.update(zip(one.targets, shapes_of(one.reshape, before, facts), strict=True))
+            except ValueError:
+                raise ClauseError(
+                    "tensor {tensor} has the shape {shape}, which does not allow this conversion: {reshape}",
+                    tensor=shown(one.source),
+                    shape=shown(list(before)),
+                    reshape=one.reshape.said or say("used unchanged"),
+                ) from None
+    return made
+
+
+def _found(table: Table, name: str) -> Taken | Unused | None:
+    for rule in table.by_form.get(form(name), ()):
+        holes = _matched(rule.pattern if isinstance(rule, Unused) else rule.source, name)
+        if holes is None:
+            continue
+        if isinstance(rule, Unused):
+            return rule
+        return Taken(name, tuple(_filled(pattern, holes) for pattern in rule.targets), rule.reshape)
+    return None
+
+
+def form(name: str) -> str:
+    """A name or a pattern without its numbers, and without weight or bias."""
+    return _PARAMETER.sub("{p}", _DIGITS.sub("{n}", name))
+
+
+def _matched(pattern: str, name: str) -> dict[str, str] | None:
+    """What stands in the holes of a pattern; None if the name is another."""
+    parts = _HOLE.split(pattern)
+    text = "".join(_HOLES[part] if i % 2 else re.escape(part) for i, part in enumerate(parts))
+    found = re.fullmatch(text, name)
+    return found.groupdict() if found else None
+
+
+def _filled(pattern: str, holes: Mapping[str, str]) -> str:
+    return _HOLE.sub(lambda hole: holes[hole[1]], pattern)
+
+
+def prefixes(table: Table, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Each beginning of a name, up to a dot -> what the names behind it give: target -> name; shortest first."""
+    given: dict[str, dict[str, str]] = {"": {}}
+    ends = (min(names, default=""), max(names, default=""))  # what both begin with, all do
+    for name in names:
+        parts = name.split(".")[:-1]
+        for i in range(min(len(parts), MAX_PREFIX) + 1):
+            prefix = "".join(f"{part}." for part in parts[:i])
+            found = _found(table, name.removeprefix(prefix))
+            # Behind the number of one of several layers is no model.
+            counted = not _NUMBER.search(prefix) or _NUMBER.search(name.removeprefix(prefix))
+            if isinstance(found, Taken) and (counted or all(one.startswith(prefix) for one in ends)):
+                given.setdefault(prefix, {}).update(dict.fromkeys(found.targets, name))
+    return dict(sorted(given.items(), key=lambda one: one[0].count(".")))

@@ -1,0 +1,224 @@
+"""Open a model of another program: a folder of Hugging Face's transformers, or a file saved by tutorial code.
+
+transformer.load("runs/model.pt")                               opens it, or raises its open questions
+transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  answers them
+preview(Path("runs/model.pt")).report                           what was understood, before anything is loaded
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from glassformer.extensions.importers.library import kept_answers
+from glassformer.extensions.importers.library.answers import as_said, check_names
+from glassformer.extensions.importers.library.candidates import scored
+from glassformer.extensions.importers.library.foreign import ADAPTER, MOST_CONFIG, OURS, THEIRS
+from glassformer.extensions.importers.library.handed_pieces import NOTHING, Given
+from glassformer.extensions.importers.library.huggingface.folder import NO_ANSWERS, SPECIAL_IDS, import_folder
+from glassformer.extensions.importers.library.imported import Content, Imported
+from glassformer.extensions.importers.library.report import Field, ImportReport
+from glassformer.extensions.importers.library.tutorial_import import import_weights
+from glassformer.extensions.importers.library.weights import INDEX, PICKLED, WHOLE
+from transformer.checkpoint.agreement import first
+from transformer.checkpoint.device import CPU, Device, device_of
+from transformer.checkpoint.filling import Progress, silent
+from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
+from transformer.checkpoint.opening import UnansweredError
+from transformer.checkpoint.snapshots import meant
+from transformer.errors import CheckpointError
+from transformer.files.files import FolderFiles, as_typed
+from transformer.i18n import Sentence, joined, say
+from transformer.trying.samples import Samples, read_samples
+
+Kind = Literal["native", "huggingface", "weights"]
+OF_A_FOLDER = (CONFIG, ADAPTER, WHOLE, INDEX, PICKLED)  # files that mean the folder around them
+OF_FOLDERS = ("source_language", "target_language", *SPECIAL_IDS)  # what a folder of transformers may leave open
+_MOST = 8  # choices that a message lists
+
+
+def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
+    """The kind of a source: a checkpoint folder of this program, a folder of Hugging Face's transformers, or weights.
+
+    Returns the kind, and what to open: the folder, if the source is a file that means nothing without the others.
+    Refuses what does not exist, and a damaged config.json. `inside` is the real path of a folder that no link may
+    leave.
+    """
+    if meant(source)[1] is not None:
+        return "native", source
+    if not source.is_file():
+        return _of_folder(source, inside), source
+    if source.name in OF_A_FOLDER:
+        kind = _of_folder(source.parent, inside)
+        if kind != "weights":
+            return kind, source.parent
+    return "weights", source
+
+
+def _of_folder(folder: Path, inside: Path | None) -> Kind:
+    files = FolderFiles(folder, inside=inside)
+    if not files.has(CONFIG):
+        return "huggingface" if files.has(ADAPTER) else "weights"
+    record = files.json(CONFIG, limit=MOST_CONFIG)
+    if not isinstance(record, Mapping):
+        return "native"  # what it is, loading it says
+    if any(key in record for key in OURS):
+        return "native"
+    return "huggingface" if any(key in record for key in THEIRS) else "weights"
+
+
+class QuestionsError(UnansweredError):
+    """A model cannot be loaded before some questions are answered.
+
+    Args:
+        report: Everything known about it, with the questions.
+    """
+
+    def __init__(self, report: ImportReport) -> None:
+        self.report = report
+        field = report.asked[0]
+        example = {field.name: field.choices[0].value if field.choices else 0}
+        said = say(
+            "{source}: some fields need an answer: {questions}. Give each answer under the name of its field, "
+            "for example answers={example}.",
+            source=report.source,
+            questions=joined("; ", [question(one) for one in report.asked]),
+            example=repr(example),
+        )
+        super().__init__(joined(" ", [said, *report.unused_answers]))
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return QuestionsError, (self.report,)
+
+
+def question(field: Field) -> Sentence:
+    """A field with an open question, with its choices, as a clause."""
+    if not field.choices:
+        return say("{field} (any value that config.json allows)", field=field.name)
+    choices = [as_said(choice.value) for choice in field.choices]
+    shown = ", ".join([*choices[:_MOST], *["..."] * (len(choices) > _MOST)])
+    return say("{field} (one of {choices})", field=field.name, choices=shown)
+
+
+def preview(
+    source: Path | str, *, answers: Mapping[str, Any] = NO_ANSWERS, given: Given = NOTHING, inside: Path | None = None
+) -> Imported:
+    """Find out what a model of another program is; its values stay in their file.
+
+    Args:
+        source: A folder of transformers, a file of weights, or a folder with one.
+        answers: Answers to the questions of an earlier report, by field name.
+        given: Tokenizers, for weights without them; pairs of sentences, on which the choices of open questions are
+            tried.
+        inside: The real path of a folder that it may not leave by a link; None if any will do.
+
+    Raises:
+        CheckpointError: It is damaged, unknown or a checkpoint of this program, or an answer is refused.
+        DataError: The pairs cannot be read.
+    """
+    imported = _with_kept(source, answers, given, inside)
+    if given.pairs is None or not imported.report.asked:
+        return imported
+    without_pairs = replace(given, pairs=None)
+    report = ranked(
+        source, imported.report, read_samples(given.pairs), answers=answers, given=without_pairs, inside=inside
+    )
+    return replace(imported, report=report)
+
+
+def ranked(
+    source: Path | str,
+    report: ImportReport,
+    samples: Samples,
+    *,
+    answers: Mapping[str, Any] = NO_ANSWERS,
+    given: Given = NOTHING,
+    inside: Path | None = None,
+    progress: Progress = silent,
+) -> ImportReport:
+    """The report with the choices of open questions ranked by the model's loss on texts of its task.
+
+    `answers`, `given` and `inside` are those of the report; `progress` is called with the combinations tried and
+    their number. Errors are those of `preview`; a DataError also says that a text has something that is not an id,
+    for a model without a tokenizer.
+    """
+
+    def build(more: Mapping[str, Any]) -> Checkpoint | None:
+        content = _with_kept(source, {**answers, **more}, given, inside).content
+        return None if content is None else made(content, Path(source), inside, silent)
+
+    return scored(report, build, samples, progress=progress)
+
+
+def _with_kept(source: Path | str, answers: Mapping[str, Any], given: Given, inside: Path | None) -> Imported:
+    """What is understood with the answers that are kept beside the model, too."""
+    kept = kept_answers.read(kind_of(Path(source), inside=inside)[1], inside=inside)
+    try:
+        found = _understood(source, {**kept.answers, **answers}, given, inside)
+    except CheckpointError as error:
+        _understood(source, answers, given, inside)  # raises, too, where what is kept is not at fault
+        hint = say("That answer was read from {file}; change it there, or delete the file.", file=kept.file)
+        raise CheckpointError(joined(" ", [error.sentence, hint])) from error
+    return replace(found, report=kept.told(found.report, answers))
+
+
+def _understood(source: Path | str, answers: Mapping[str, Any], given: Given, inside: Path | None) -> Imported:
+    kind, place = kind_of(Path(source), inside=inside)
+    if kind == "native":
+        raise CheckpointError(
+            "{folder}: is already a checkpoint of this program; load it directly.", folder=as_typed(place, inside)
+        )
+    if kind == "weights":
+        return import_weights(place, answers=answers, also=given, inside=inside)
+    check_names(answers, OF_FOLDERS, label=as_typed(place, inside))
+    if given.has_tokenizer:
+        raise CheckpointError(
+            "{folder}: a transformers folder uses its own tokenizer. Remove the tokenizer that you gave, or put "
+            "that tokenizer's files into the folder.",
+            folder=as_typed(place, inside),
+        )
+    return import_folder(place, answers=answers, inside=inside)
+
+
+def load(
+    source: Path | str,
+    *,
+    answers: Mapping[str, Any] = NO_ANSWERS,
+    given: Given = NOTHING,
+    inside: Path | None = None,
+    progress: Progress = silent,
+    device: Device = CPU,
+) -> Checkpoint:
+    """Load what `preview` understands; arguments and errors as of `transformer.checkpoint.opening.load`."""
+    device = device_of(device)
+    imported = preview(source, answers=answers, given=given, inside=inside)
+    if imported.content is None:
+        raise QuestionsError(imported.report) if imported.report.asked else incomplete(imported.report)
+    return made(imported.content, kind_of(Path(source), inside=inside)[1], inside, progress, device=device)
+
+
+def made(
+    content: Content, source: Path, inside: Path | None = None, progress: Progress = silent, *, device: Device = CPU
+) -> Checkpoint:
+    """The checkpoint that a model that is understood makes; errors as of `assembled`."""
+    with content.values() as values:
+        return assembled(
+            content.config,
+            values,
+            content.vocabularies,
+            source=source,
+            card=content.card,
+            inside=inside,
+            progress=progress,
+            device=device,
+        )
+
+
+def incomplete(report: ImportReport) -> CheckpointError:
+    """The obstacle to loading if there is no question to answer."""
+    said = [say("{source}: {verdict}", source=report.source, verdict=report.verdict())]
+    if report.missing:
+        said.append(say("The file has no tensors for {names}.", names=first(report.missing)))
+    if report.left_over:
+        said.append(say("The purpose of these tensors is unknown: {names}.", names=first(report.left_over)))
+    return CheckpointError(joined(" ", said))

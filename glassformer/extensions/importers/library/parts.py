@@ -1,0 +1,229 @@
+"""The parts of a layer under names that no table knows: which tensors may be which part, and what the user said.
+
+    --set out_proj=w_concat                     the matrix that combines the heads, in every attention
+    --set self_attn=mixer                       the attention of a layer
+    --set norms=before.norm,after.norm          the norms of a layer, in the order of its sub-layers
+    --set encoder_layers=net.stack              where the layers of the encoder are
+    --set prefix=model.                         which of several models in one file
+
+A name that stands for a part is put into the place of a usual one, and the table does the rest. Nothing is guessed
+from a shape: norms whose names count them from first to last are the only ones that are not asked about.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice, permutations, product
+from typing import Any
+
+from glassformer.extensions.importers.library.keys import Match, match
+from glassformer.extensions.importers.library.report import Field, ask
+from glassformer.extensions.importers.library.tutorials import ATTENTIONS, LAYERS, PROJECTIONS
+from glassformer.extensions.importers.library.weights import Weights
+from transformer.i18n import say
+
+STACKS = {f"{stack}_layers": stack for stack in LAYERS}
+FINAL = {f"{stack}_norm": stack for stack in LAYERS}  # behind the last layer
+FEED_FORWARD = {"up_proj": "linear1", "down_proj": "linear2"}
+MATRICES = (*PROJECTIONS, *FEED_FORWARD)
+NORMS, NONE = "norms", "none"
+PARTS = (*STACKS, *FINAL, *ATTENTIONS, *MATRICES, NORMS)
+_MOST = 12  # choices of a question
+_LAYER = 4  # tensors that a layer has at least
+_INSIDE = re.compile(r"((?:[^.]+\.)*?\d+\.)?(.+)\.([^.]+)")  # the layer, the module in it, the parameter
+_MISSING = re.compile(
+    r"(encoder|decoder)\.layers\.\d+\.(?:(self_attn|cross_attn|ffn)\.)?(\w+?)(_residual\.norm)?\.\w+"
+)
+_WHY = say("No name suggests this part of the model. These may be it; the likeliest is first.")
+_WHY_NORMS = say("The order of the norms cannot be seen from their names. Name them in the order of the sub-layers.")
+_WHY_STACK = say("No name suggests where these layers are; perhaps the model has none.")
+
+
+def split(name: str) -> tuple[str, str, str]:
+    """A tensor's layer, up to its number and a dot; the module inside it; and the parameter."""
+    found = _INSIDE.fullmatch(name)
+    return (found[1] or "", found[2], found[3]) if found else ("", "", name)
+
+
+def in_layers(found: Match, names: Collection[str]) -> set[str]:
+    """Those of some names that are part of a layer: of one that is known, or of a numbered module of many parts."""
+    numbered = {name: split(name.removeprefix(found.prefix))[0] for name in names}
+    several = Counter(filter(None, numbered.values()))
+    return {name for name, layer in numbered.items() if found.layer_of(name) or several[layer] >= _LAYER}
+
+
+def templates(found: Match, weights: Weights) -> list[str]:
+    """What the names of a layer without a number begin with, beside numbered ones: these were made as its copies.
+
+    nn.TransformerEncoder copies the layer that it is given; where that is kept as a module, too, the file has both.
+    """
+    inside = {
+        frozenset(name.removeprefix(layer) for name in weights.tensors if name.startswith(layer))
+        for layer in found.layers
+        if re.search(r"\d+\.$", layer)
+    }
+    groups: dict[str, set[str]] = {}
+    for name in weights.tensors:
+        first, _, rest = name.removeprefix(found.prefix).partition(".")
+        groups.setdefault(f"{name.removesuffix(f'{first}.{rest}')}{first}.", set()).add(rest)
+    return [one for one, there in groups.items() if there in inside]
+
+
+def names_said(names: Iterable[str], prefix: str, answers: Mapping[str, Any]) -> dict[str, str]:
+    """What tensors are called instead, as the user said what their modules are."""
+    said = {part: [one.strip() for one in str(answers[part]).split(",")] for part in PARTS if part in answers}
+    plain = {name: name.removeprefix(prefix) for name in names if said}
+    norms = {split(name)[:2] for name in plain.values() if split(name)[1] in said.get(NORMS, ())}
+    return {name: other for name, own in plain.items() if (other := _called(own, said, norms))}
+
+
+def stacks(found: Match, answers: Mapping[str, Any]) -> list[Field]:
+    """A question for each stack that is not there while something may be its layers: usual names behind a number."""
+    places: dict[str, set[str]] = {}
+    for name in found.left_over:
+        if numbered := re.match(r"(.+?)\.\d+\.", name.removeprefix(found.prefix)):
+            places.setdefault(numbered[1], set()).add(name.removeprefix(found.prefix))
+    open_ = []
+    for question, stack in STACKS.items():
+        there = [
+            place
+            for place, names in places.items()
+            if match(found.table, [_called(one, {question: [place]}, set()) or "" for one in names]).n_layers(stack)
+        ]
+        if there and not found.n_layers(stack) and question not in answers:
+            open_.append(ask(question, _WHY_STACK, *there, NONE))
+    return open_
+
+
+def paths(name: str, found: Match) -> list[str]:
+    """What answers may call a tensor's module: with all before it, in its layer, by itself."""
+    module, layer = name.removeprefix(found.prefix).rpartition(".")[0], found.layer_of(name)
+    inside = name.removeprefix(layer).rpartition(".")[0] if layer else ""
+    return [module, *([inside, inside.rpartition(".")[2]] if inside else [])]
+
+
+def _called(own: str, said: Mapping[str, list[str]], norms: set[tuple[str, str]]) -> str | None:
+    name = own
+    for part in sorted(STACKS, key=lambda one: said.get(one) == [NONE]):  # which says nothing of the others'
+        place = next((one.removesuffix(".") for one in said.get(part, ()) if name.startswith(f"{one}.")), None)
+        if place is not None:
+            name = f"{LAYERS[STACKS[part]][0]}{name.removeprefix(place)}"
+            break
+        if part in said and any(re.match(rf"{re.escape(known)}\.\d+\.", name) for known in LAYERS[STACKS[part]]):
+            return f"?{name}"  # of other layers, which the table would know
+    for part, stack in FINAL.items():
+        if name.rpartition(".")[0] in said.get(part, ()):
+            return f"{stack}.norm.{name.rpartition('.')[2]}"
+    layer, module, parameter = split(name)
+    for kind in ATTENTIONS:
+        for one in said.get(kind, ()):
+            if f"{module}.".startswith(f"{one}."):
+                module = f"{kind}{module.removeprefix(one)}"
+    if module in said.get(NORMS, ()):
+        order = [one for one in said[NORMS] if (layer, one) in norms]
+        module = f"norm{order.index(module) + 1}"
+    for part in MATRICES:
+        if any(f".{module}".endswith(f".{one}") for one in said.get(part, ())):
+            module = FEED_FORWARD.get(part) or f"{_attention(module)}.{part}"
+            break
+    made = f"{layer}{module}.{parameter}" if module else name
+    return made if made != own else None
+
+
+def _attention(module: str) -> str:
+    """The attention that a module is a part of; one that stands by itself says it in its name, or is of the first."""
+    parent = module.rpartition(".")[0]
+    if any(parent.split(".")[0] in names for names in ATTENTIONS.values()):
+        return parent.split(".")[0]
+    return "cross_attn" if re.search("cross|enc|src|memory", module) else "self_attn"
+
+
+def counted_norms(found: Match, weights: Weights) -> dict[str, str]:
+    """What norms are called instead whose names count them: `addnorm1.norm`, `addnorm2.norm`."""
+    called: dict[str, str] = {}
+    for layer, (_, n_sublayers) in found.layers.items():
+        names = {
+            name: name.removeprefix(layer).rpartition(".")[0] for name in found.left_over if name.startswith(layer)
+        }
+        others = {module for name, module in names.items() if len(weights.tensors[name].shape) != 1}
+        norms = {module: re.findall(r"\d+", module)[-1:] for module in {*names.values()} - others - {""}}
+        numbers = sorted(int(number) for one in norms.values() for number in one)
+        if numbers and len(norms) == n_sublayers and numbers == list(range(numbers[0], numbers[0] + n_sublayers)):
+            begin = f"{layer.removeprefix(found.prefix)}norm"
+            called |= {
+                name: f"{begin}{int(norms[module][0]) - numbers[0] + 1}.{split(name)[2]}"
+                for name, module in names.items()
+                if module in norms
+            }
+    return called
+
+
+def questions(found: Match, missing: Iterable[str], unused: Sequence[str], weights: Weights) -> list[Field]:
+    """A question for each part of a layer that is missing while something that it may be is there.
+
+    `missing` are tensors of the model, `unused` those of the file that have no meaning so far.
+    """
+    lacking: dict[tuple[str, str], set[str]] = {}  # where: the stack and the sub-layer -> parts
+    for one in filter(None, map(_MISSING.fullmatch, missing)):
+        lacking.setdefault((one[1], one[2] or ""), set()).add(NORMS if one[4] else one[3])
+    there: dict[str, dict[tuple[str, str], list[str]]] = {}  # part -> where -> the modules that it may be
+    for place in sorted(lacking, reverse=True):  # the encoder's names first
+        stack, sublayer = place
+        modules = [_modules(stack, unused, found, weights, axes) for axes in (1, 2)]
+        whole = _parents(modules[1]) if sublayer in ATTENTIONS and lacking[place] >= set(PROJECTIONS) else []
+        for part in (NORMS, *MATRICES):
+            if part in lacking[place]:
+                names = list(modules[0]) if part == NORMS else whole or _matrices(part, sublayer, modules[1])
+                there.setdefault(sublayer if whole else part, {})[place] = names
+    most = max((n for _, n in found.layers.values()), default=1)
+    made = []
+    for part, places in there.items():
+        if choices := _together(part, list(places.values()), most):
+            why = _WHY_NORMS if part == NORMS else _WHY
+            made.append(ask(part, why, *choices, *([NONE] if part == "out_proj" else [])))
+    return made
+
+
+def _modules(
+    stack: str, unused: Iterable[str], found: Match, weights: Weights, axes: int
+) -> dict[str, tuple[int, ...]]:
+    """The modules in a stack's layers that nobody knows -> the shape of a tensor with so many axes in it."""
+    made = {}
+    for name in unused:
+        layer, shape = found.layer_of(name), weights.tensors[name].shape
+        module = name.removeprefix(layer).rpartition(".")[0]
+        if layer and found.layers[layer][0] == stack and module and len(shape) == axes:
+            made[module] = shape
+    return made
+
+
+def _parents(there: Mapping[str, Sequence[int]]) -> list[str]:
+    """The modules that may be a whole attention: they hold matrices in parts, or three in one."""
+    joint = [module for module, shape in there.items() if shape[0] == 3 * shape[1]]
+    parents = dict.fromkeys([*joint, *(parent for module in there if (parent := module.rpartition(".")[0]))])
+    return [one for one in parents if not any(one.split(".")[0] in names for names in ATTENTIONS.values())]
+
+
+def _matrices(part: str, sublayer: str, there: Mapping[str, Sequence[int]]) -> list[str]:
+    """The modules that may be a matrix of a sub-layer; of an attention by the last part of their names."""
+    if part in FEED_FORWARD:
+        return list(there)
+    of_it = [one for one in there if sublayer in ATTENTIONS and _attention(one) == sublayer]
+    return list(dict.fromkeys(one.rpartition(".")[2] for one in of_it or there if len(set(there[one])) == 1))
+
+
+def _together(part: str, groups: list[list[str]], most: int) -> list[str]:
+    """The answers to a question about all places where a part is missing, from the modules in each."""
+    if part == NORMS:
+        names = dict.fromkeys(name for group in sorted(groups, key=len, reverse=True) for name in group)
+        orders = permutations(sorted(names, key=_place), min(most, len(names)))
+        return [",".join(one) for one in islice(orders, _MOST) if one]
+    in_all = [one for one in groups[0] if all(one in group for group in groups)]
+    return (in_all or [",".join(dict.fromkeys(one)) for one in islice(product(*groups), _MOST)])[:_MOST]
+
+
+def _place(norm: str) -> tuple[int, str]:
+    """Where a norm stands in a layer, as its name sounds."""
+    order = ("self|attn1|mha|first", "cross|enc|src|memory", "attn|att", "ff|mlp|feed|last|final")
+    place = next((i for i, sound in enumerate(order) if re.search(sound, norm)), len(order) - 2)
+    return (1 if place == 2 else place, "".join(re.findall(r"\d+", norm)))

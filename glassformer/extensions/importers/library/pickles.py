@@ -1,0 +1,251 @@
+"""Open a file of `torch.save`, whatever it is called, without ever unpickling it in this process.
+
+A pickle can run code, so `pickle_child` opens it in a process of its own, under limits, and hands back a tensor file
+and an outline. Both are read here with the same suspicion as files from anywhere. What is refused is refused in one
+sentence, which never says how to open it less safely.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, BinaryIO
+
+from transformer.checkpoint.room import check_disk
+from transformer.errors import CheckpointError, ClauseError, shown
+from transformer.files import kinds, strictjson
+from transformer.files.files import FolderFiles
+from transformer.files.kinds import SAVE_AGAIN
+from transformer.i18n import Sentence, say
+
+CHILD = Path(__file__).with_name("pickle_child.py")
+OUTLINE, TENSORS = "outline.json", "tensors.safetensors"
+MAX_OUTLINE = 40_000_000
+MAX_DEPTH = 64  # brackets: three for each of the child's levels
+SECONDS, BYTES_A_SECOND = 90, 10_000_000  # what the child may take: to start, and for the file's bytes
+KEPT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "TMPDIR", "SYSTEMROOT")  # of the environment: no password among them
+
+
+@dataclass(frozen=True)
+class Tied:
+    """A tensor of the file, in the place where the outline has it."""
+
+    name: str  # its name in the tensor file; two that share their values have the same
+
+
+@dataclass(frozen=True)
+class Odd:
+    """Something that is neither a plain value nor an array of numbers."""
+
+    kind: str  # what it is, such as "sparse_coo" or "Counter"
+    is_tensor: bool = False  # whether it is a tensor of an odd kind
+
+
+@contextmanager
+def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
+    """Open a file of `torch.save`.
+
+    Gives what the file holds, as dictionaries, lists, plain values, `Tied` and `Odd`; and the tensor file, which is
+    gone afterwards. Refuses a file that is none, is damaged, holds more than tensors and plain values, or takes more
+    memory or time than a file of its size may.
+    """
+    label = files.label(name)
+    with files.open(name) as (file, size):
+        check_kind(file.read(kinds.START), label=label)
+        found = os.fstat(file.fileno())
+        version = found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+        converted = _kept.of(version) or _Converted()
+        try:
+            if converted.outline is None:
+                check_disk(converted.folder, size, label=label)
+                _run(file, size, str(converted.folder), label=label)
+                converted.outline = (outline_in(converted.folder, label=label),)
+                _kept.put(version, converted)
+            yield converted.outline[0], converted.folder / TENSORS
+        finally:
+            if not converted.kept:
+                converted.remove()
+
+
+def keep(most: int) -> None:
+    """Keep what was made of the last files, this many of them, so that opening one again starts no process.
+
+    Each takes as much disk as its file. None are kept unless this is called.
+    """
+    _kept.shrink(most)
+
+
+class _Converted:
+    """What the child made of a file: an outline, and a folder that goes when nobody has it any more."""
+
+    def __init__(self) -> None:
+        self.folder = Path(mkdtemp(prefix="glassformer-"))
+        self.outline: tuple[Any] | None = None
+        self.kept = False
+        self.remove = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+
+class _Kept:
+    """What was made of the last files, by their versions."""
+
+    def __init__(self) -> None:
+        self.most = 0
+        self._found: OrderedDict[tuple[int, ...], _Converted] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, version: tuple[int, ...]) -> _Converted | None:
+        with self._lock:
+            return self._found.get(version)
+
+    def put(self, version: tuple[int, ...], converted: _Converted) -> None:
+        with self._lock:
+            if self.most:
+                self._found[version], converted.kept = converted, True
+        self.shrink(self.most)
+
+    def shrink(self, most: int) -> None:
+        with self._lock:
+            self.most = most
+            while len(self._found) > most:
+                self._found.popitem(last=False)  # whoever reads it now still has it
+
+
+_kept = _Kept()
+
+
+def check_kind(start: bytes, *, label: str) -> None:
+    """Refuse a file whose first bytes say that it is something else than its name does."""
+    if kinds.kind_of(start, 0, label) != "torch":
+        raise CheckpointError("{label}: {problem}", label=label, problem=kinds.refusal(start, label))
+
+
+def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:
+    if sys.platform == "win32" or find_spec("resource") is None:
+        raise CheckpointError(
+            "{label}: opening this file could run code, and this system cannot limit what that code does; save the "
+            "weights as safetensors.",
+            label=label,
+        )
+    environment = {key: os.environ[key] for key in KEPT if key in os.environ} | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-B", str(CHILD), str(file.fileno()), folder]
+    try:
+        subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            cwd=folder,
+            pass_fds=(file.fileno(),),
+            timeout=SECONDS + size / BYTES_A_SECOND,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise refusal(label, "time") from None
+
+
+def refusal(label: str, code: str, found: str = "") -> CheckpointError:
+    """What a code says of a file: one of the child's, or "time" or "crashed", where it did not end by itself."""
+    problems = _refusals(found)
+    return CheckpointError("{label}: {problem}", label=label, problem=problems.get(code, problems["damaged"]))
+
+
+def outline_in(folder: Path, *, label: str) -> Any:
+    """What the child wrote about a file into a folder, read with suspicion; CheckpointError if it refused."""
+    files = FolderFiles(folder)
+    if not files.has(OUTLINE):
+        raise refusal(label, "crashed")
+    return outline_of(files, OUTLINE, label=label)
+
+
+def outline_of(files: FolderFiles, name: str, *, label: str) -> Any:
+    """What an outline in a folder says that the file of this label holds, as `opened` gives it; or refuses that."""
+    try:
+        record = strictjson.parse(files.read(name, limit=MAX_OUTLINE), max_depth=MAX_DEPTH)
+        if "refused" not in record:
+            return _value(record["outline"], label=label)
+        code, found = str(record["refused"]), str(record["found"])
+    except CheckpointError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
+        problem = error.sentence if isinstance(error, ClauseError) else shown(type(error).__name__)
+        raise CheckpointError(
+            "{label}: its contents cannot be used: {problem}.", label=label, problem=problem
+        ) from None
+    raise refusal(label, code, found)
+
+
+def _value(node: Any, *, label: str) -> Any:
+    """What a node of the outline stands for; see `pickle_child`."""
+    if not isinstance(node, Mapping):
+        return node
+    ((kind, content),) = node.items()
+    if kind == "t":
+        return Tied(str(content))
+    if kind == "l":
+        return [_value(item, label=label) for item in content]
+    if kind in ("o", "x"):
+        return Odd(content, is_tensor=kind == "x")
+    found = {key: _value(item, label=label) for key, item in content}
+    if len(found) != len(content):
+        raise CheckpointError("{label}: contains a dictionary in which two keys have the same text.", label=label)
+    return found
+
+
+def _refusals(found: str) -> dict[str, Sentence]:
+    """What each code of the child says."""
+    return {
+        "cut": say("is damaged or cut off: the list of records at its end is missing; copy or download it again."),
+        "damaged": say(
+            "is damaged or not a weights file: reading it stopped with {found}; copy or download it again.",
+            found=shown(found),
+        ),
+        "torchscript": say("is a TorchScript program, not just weights. {remedy}", remedy=SAVE_AGAIN),
+        "exported": say("is an exported program (.pt2), not just weights. {remedy}", remedy=SAVE_AGAIN),
+        "zip": say("is a zip archive that torch.save did not write; unpack it, and open the weights file in it."),
+        "packed": say(
+            "its record {found} is compressed, which torch.save never does, so its true size is unknown; save the "
+            "weights again with torch.save.",
+            found=shown(found),
+        ),
+        "claims": say(
+            "its tensors claim {found} bytes, more than the whole file has; clone each tensor before you save them "
+            "again.",
+            found=f"{int(found):,}" if found.isdecimal() and len(found) < 30 else shown(found),
+        ),
+        "many": say(
+            "contains too many values, or values nested too deeply; save only the weights. {remedy}",
+            remedy=SAVE_AGAIN,
+        ),
+        "names": say(
+            "stores one tensor under more than {most} names, and each name would become a separate matrix; save "
+            "each tensor only once.",
+            most=shown(found).strip("'"),
+        ),
+        "memory": say(
+            "needs more memory to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN
+        ),
+        "time": say(
+            "takes longer to open than is allowed for a file of this size; if the machine is busy, try again. "
+            "{remedy}",
+            remedy=SAVE_AGAIN,
+        ),
+        "crashed": say(
+            "the process that opened the file stopped unexpectedly, so the file is damaged or too large; copy or "
+            "download it again."
+        ),
+        "object": say(
+            "contains more than tensors: opening it would run code for {found}, so it was not opened. {remedy}",
+            found=shown(found),
+            remedy=SAVE_AGAIN,
+        ),
+    }

@@ -1,0 +1,249 @@
+"""What an import understood, guessed, left out and could not know: plain frozen records, shown before it is written.
+
+Every tensor of the file and every tensor of the model is accounted for, and so is every field of the config. What
+nothing says is asked: a field with its choices, best first where they were scored. Nothing can be written while
+something is missing, left over or asked.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from typing import Any, Literal
+
+from transformer.i18n import Sentence, joined, say, say_n
+
+Fate = Literal["renamed", "ignored", "unknown"]
+How = Literal["read", "inferred", "answered", "asked"]
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+
+
+@dataclass(frozen=True)
+class FileTensor:
+    """What became of one tensor of the file."""
+
+    name: str  # as the file has it, without the prefixes of wrappers
+    dtype: str  # the format's name of the dtype, such as "F16"
+    shape: tuple[int, ...]  # as the file has it
+    # "renamed": it is in the model; "ignored": the model has no use for it, and `why` says why; "unknown": nobody
+    # knows what it is, so the model may compute something else.
+    fate: Fate
+    targets: tuple[str, ...] = ()  # the tensors of the model that it became, or a part of
+    reshape: Sentence | None = None  # how its values were moved, None if they stayed as they are
+    why: Sentence | None = None  # why it is ignored
+
+
+@dataclass(frozen=True)
+class ModelTensor:
+    """Where one tensor of the model comes from."""
+
+    name: str  # in the model
+    shape: tuple[int, ...] | None  # that it must have; None if that depends on something that is asked
+    sources: tuple[str, ...] = ()  # the tensors of the file that it comes from; none if it is missing
+    filled: Sentence | None = None  # what it is filled with if the file need not have it, such as zeros for a bias
+
+    @property
+    def missing(self) -> bool:
+        """Whether nothing gives it."""
+        return not self.sources and self.filled is None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An answer that a question may have."""
+
+    value: Any  # of the field
+    score: float | None = None  # mean loss of a piece with it, lower is better; None if it was not tried
+    output: str | None = None  # what the model writes with it for the first text; None if it was not tried
+
+
+@dataclass(frozen=True)
+class Field:
+    """How the value of one field of the config is known."""
+
+    name: str  # of the field, as config.json has it
+    how: How  # "read" from a file, "inferred" from the weights, "answered" by the user, or "asked"
+    value: Any  # None if it is asked
+    evidence: Sentence  # where it was read, or what it was inferred from; why it has to be asked
+    choices: tuple[Choice, ...] = ()  # the answers that are possible, best first; empty if any value of the field is
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether nearly all code has this value and the file does not say it: another one may be answered."""
+        return self.how == "inferred" and len(self.choices) > 1
+
+    def answered(self, value: Any) -> "Field":
+        """The field with the user's answer."""
+        return Field(self.name, "answered", value, say("Your answer."), self.choices)
+
+
+def ask(name: str, why: Sentence, *values: Any) -> Field:
+    """A question, with the answers that are possible, likeliest first."""
+    return Field(name, "asked", None, why, tuple(map(Choice, dict.fromkeys(values))))
+
+
+def inferred(name: str, value: Any, why: Sentence, *values: Any) -> Field:
+    """A value that the file shows; with other `values` it is assumed."""
+    return Field(name, "inferred", value, why, tuple(map(Choice, dict.fromkeys(values))))
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    """All that is known of an import before it is done."""
+
+    source: str  # how messages call the file or folder
+    recognised: Sentence  # what kind of model the names are those of
+    file_tensors: tuple[FileTensor, ...]  # every tensor of the file, in its order
+    model_tensors: tuple[ModelTensor, ...]  # every tensor of the model
+    fields: tuple[Field, ...]  # every field of the config that is not at its default
+    notes: tuple[Sentence, ...] = ()  # sentences about the rest
+    pieces: tuple[str, ...] = ()  # the files of the tokenizers; none if texts are typed as ids
+    unused_answers: tuple[Sentence, ...] = ()  # notes about kept answers of other models, said with questions, too
+
+    @property
+    def left_over(self) -> tuple[str, ...]:
+        """Tensors of the file that nobody knows."""
+        return tuple(tensor.name for tensor in self.file_tensors if tensor.fate == "unknown")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Tensors of the model that nothing gives."""
+        return tuple(tensor.name for tensor in self.model_tensors if tensor.missing)
+
+    @property
+    def asked(self) -> tuple[Field, ...]:
+        """Fields that the user has to answer."""
+        return tuple(one for one in self.fields if one.how == "asked")
+
+    @property
+    def tried(self) -> tuple[Field, ...]:
+        """Fields whose choices texts can rank: those that are asked, and those that are assumed."""
+        return tuple(one for one in self.fields if one.how == "asked" or one.is_assumed)
+
+    def answered(self, answers: Mapping[str, Any]) -> "ImportReport":
+        """The report with the user's answers, by the names of the fields."""
+        fields = tuple(one.answered(answers[one.name]) if one.name in answers else one for one in self.fields)
+        return replace(self, fields=fields)
+
+    @property
+    def can_be_written(self) -> bool:
+        """Whether every tensor and every field is accounted for."""
+        return not (self.left_over or self.missing or self.asked)
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """A row for each tensor of the file, layers together: its name, its shape, what became of it, and how or why.
+
+        The cells are sentences or data.
+        """
+        return [
+            (
+                name,
+                f"{one.dtype} [{', '.join(map(str, one.shape))}]",
+                _fate(one, targets),
+                one.reshape or one.why or "",
+            )
+            for name, one, targets in _together(self.file_tensors)
+        ]
+
+    def filled_rows(self) -> list[tuple[str, Sentence]]:
+        """A row for each tensor of the model that the file does not have, layers together, and what it is instead."""
+        kinds: dict[tuple[str, Sentence], list[str]] = {}
+        for one in self.model_tensors:
+            if one.filled is not None:
+                kinds.setdefault((_NUMBER.sub("#", one.name, count=1), one.filled), []).append(one.name)
+        return [(collapsed(names), filled) for (_, filled), names in kinds.items()]
+
+    def field_rows(self) -> list[tuple[str, str, str, str]]:
+        """A row for each field: its name, its value or the choices, how it is known, and from what."""
+        return [(one.name, _value(one), HOW[one.how], one.evidence) for one in self.fields]
+
+    def lines(self) -> list[Sentence]:
+        """The report as lines of sentences, for a terminal."""
+        return [
+            say("{source}: {recognised}", source=self.source, recognised=self.recognised),
+            *self.notes,
+            *_part(say("Tensors:"), (_row(row) for row in self.rows())),
+            *_part(say("Stands in for what the file does not have:"), map(_row, self.filled_rows())),
+            *_part(say("Fields of config.json:"), (_row(row) for row in self.field_rows())),
+            *_part(say("Missing:"), self.missing),
+            *_part(say("Left over (meaning unknown):"), self.left_over),
+            self.verdict(),
+        ]
+
+    def verdict(self) -> Sentence:
+        """Whether it can be written, and what is in the way."""
+        if self.can_be_written:
+            return say("All tensors and fields are accounted for, so the model can be imported.")
+        counts = [
+            (len(self.missing), say_n("{n} tensor is missing", "{n} tensors are missing", len(self.missing))),
+            (len(self.left_over), say_n("{n} tensor is left over", "{n} tensors are left over", len(self.left_over))),
+            (len(self.asked), say_n("{n} field needs an answer", "{n} fields need answers", len(self.asked))),
+        ]
+        return say(
+            "The model cannot be imported yet: {problems}.",
+            problems=joined(", ", [clause for count, clause in counts if count]),
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+HOW: dict[How, Sentence] = {
+    "read": say("read"),
+    "inferred": say("inferred"),
+    "answered": say("answered"),
+    "asked": say("asked"),
+}
+
+
+def collapsed(names: Iterable[str]) -> str:
+    """Names that differ in one number as one: those of the layers of a stack.
+
+    Example:
+        >>> collapsed(["encoder.layers.0.norm1.weight", "encoder.layers.1.norm1.weight"])
+        'encoder.layers.0–1.norm1.weight'
+    """
+    names = list(names)
+    numbers = [int(found[0]) for name in names if (found := _NUMBER.search(name))]
+    if len(names) == 1 or len(numbers) != len(names):
+        return names[0]
+    return _NUMBER.sub(f"{min(numbers)}–{max(numbers)}", names[0], count=1)
+
+
+def _together(tensors: Iterable[FileTensor]) -> Iterator[tuple[str, FileTensor, tuple[str, ...]]]:
+    """Tensors that differ in the layer alone: what they are called together, one of them, and their targets."""
+    kinds: dict[tuple[object, ...], list[FileTensor]] = {}
+    for one in tensors:
+        names = tuple(_NUMBER.sub("#", name, count=1) for name in (one.name, *one.targets))
+        kinds.setdefault((names, one.dtype, one.shape, one.fate, one.reshape, one.why), []).append(one)
+    for alike in kinds.values():
+        targets = tuple(collapsed(column) for column in zip(*(one.targets for one in alike), strict=True))
+        yield collapsed(one.name for one in alike), alike[0], targets
+
+
+def _fate(one: FileTensor, targets: tuple[str, ...]) -> Sentence:
+    if one.fate == "renamed":
+        return say("becomes {targets}", targets=", ".join(targets))
+    return say("ignored") if one.fate == "ignored" else say("unknown")
+
+
+def _value(one: Field) -> str:
+    if one.how != "asked":
+        return _written(one.value)
+    choices = [(_written(choice.value), choice.score) for choice in one.choices]
+    return ", ".join(value if score is None else f"{value} ({score:.3f})" for value, score in choices)
+
+
+def _written(value: Any) -> str:
+    """A value as config.json has it, but for the quotes around a word."""
+    record = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    return value if isinstance(value, str) else json.dumps(record)
+
+
+def _row(cells: Iterable[str]) -> Sentence:
+    return joined("  ", ["", *(cell for cell in cells if cell)])
+
+
+def _part(head: Sentence, lines: Iterable[str]) -> list[Sentence]:
+    rows = [line if isinstance(line, Sentence) else _row([line]) for line in lines]
+    return [head, *rows] if rows else []

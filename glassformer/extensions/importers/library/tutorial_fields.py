@@ -1,0 +1,437 @@
+"""What the weights of a tutorial's model say of its config, and what they cannot say.
+
+Sizes stand in the shapes, what is shared in ties, where biases are in the names. Heads, the place of the norms, the
+scale of the embedding, the activation and the special ids stand nowhere, unless numbers were saved beside the
+weights: a wrong guess would load without an error and write nonsense, so they are asked, the likeliest choice first.
+
+The smallest models of articles leave parts out. One shows a block of an encoder by itself, for its readers to build
+upon; another one an encoder of one layer with one head, and neither norms nor a residual connection. Nothing is made
+up: what stands in for a part that is not there changes nothing, and the report says so.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from types import MappingProxyType
+from typing import Any
+
+from torch import Tensor
+
+from glassformer.extensions.importers.library import parts
+from glassformer.extensions.importers.library.accounts import account
+from glassformer.extensions.importers.library.keys import Match, Taken, check, shapes
+from glassformer.extensions.importers.library.matching import matched, unused
+from glassformer.extensions.importers.library.report import Field, ImportReport, ask, inferred
+from glassformer.extensions.importers.library.reshapes import ONE_MAP, UNIT_VECTORS, WITH_NO_OUTPUT_MAP
+from glassformer.extensions.importers.library.tutorials import POSITION_OF, TABLES, alone
+from glassformer.extensions.importers.library.weights import Weights
+from transformer.errors import ClauseError, shown
+from transformer.i18n import Sentence, say, say_n
+from transformer.model.config import MAX_PARAMETERS, MAX_POSITION_VALUES, MAX_VOCAB
+from transformer.model.positions import sinusoidal_table
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+SINUSOID = 2e-3  # how far a stored table may be from the formula: float32 angles at position 5,000 are this coarse
+PARTS = {"encoder": ("self_attn",), "decoder": ("self_attn", "cross_attn")}
+EPS, EPS_OF_DEVIATION = 1e-5, 1e-6  # of torch's LayerNorm; of norms written by hand
+EPS_OF_FLOAT = 2**-23  # of torch's RMSNorm, in float32
+# By what the scale of a norm is called: gamma goes with the biased deviation.
+NORM_OF = {"weight": "layer", "gamma": "biased_deviation", "a_2": "deviation", "alpha": "deviation"}
+
+# What people call a field of ours where they save it beside their weights.
+SAVED_AS = {
+    "n_heads": ("n_heads", "num_heads", "nhead", "n_head", "heads", "h", "num_attention_heads"),
+    "pad_id": ("pad_id", "pad_idx", "pad_token_id", "src_pad_idx", "pad"),
+    "bos_id": ("bos_id", "bos_idx", "sos_idx", "sos_id", "bos_token_id"),
+    "eos_id": ("eos_id", "eos_idx", "eos_token_id"),
+    "unk_id": ("unk_id", "unk_idx", "unk_token_id"),
+    "activation": ("activation",),
+    "norm": ("norm_place",),
+    "scale_embedding": ("scale_embedding",),
+}
+BIASES = {"attention_bias": "q_proj.bias", "attention_output_bias": "out_proj.bias", "ffn_bias": "up_proj.bias",
+          "norm_bias": "norm.bias", "output_bias": "output_bias"}  # fmt: skip
+_FIRST = "encoder.layers.0.ffn.up_proj.weight"
+
+
+@dataclass(frozen=True)
+class Understanding:
+    """What was understood of a file."""
+
+    match: Match  # what becomes of its tensors
+    report: ImportReport  # for people
+    # The tensors of the model whose names were found, those included that then were seen to be others.
+    known: frozenset[str]
+
+
+def understand(
+    weights: Weights,
+    answers: Mapping[str, Any] = MappingProxyType({}),
+    settle: Callable[[Match], Match] = lambda found: found,
+) -> Understanding:
+    """Match a file with the names of tutorials; reads no more of it than its tables of positions.
+
+    The answers say what names that nobody knows are parts of, and `settle` which tables. Refuses tensors that would
+    become the same, layers that are missing, and impossible shapes.
+    """
+    found = alone(settle(matched(weights, answers)))
+    found = completed(found, weights, joined=answers.get("out_proj") != parts.NONE)
+    check(found, label=weights.label)
+    _check_final(found, weights, answers)
+    known = frozenset(found.sources)
+    sizes = shapes(found, weights, {})
+    _check_ranks(found, sizes, weights)
+    found, shared = _shared(found, weights)
+    if answers.get("tie_output") is True and "output_table" in found.sources:
+        raise ClauseError(
+            "tie_output: the output layer {name} is not the target's embedding table, so the answer is false",
+            name=shown(found.sources["output_table"].source),
+        )
+    found, positions = _positions(found, weights, answers)
+    sizes = {name: shape for name, shape in sizes.items() if name in found.sources}
+    bare = bare_fields(found, weights, _asked(sizes))
+    fields = [*_sizes(found, sizes), *shared, *positions, *_norms(found), *_biases(found), *_asked(sizes)]
+    fields = [*(one for one in fields if one.name not in bare), *bare.values()]
+    rows = min((sizes[name][0] for name in ("src_table", "tgt_table") if name in sizes), default=MAX_VOCAB)
+    fields = [_evident(one, weights.evidence, rows) for one in fields]
+    needed, notes = list(_needed(found, {one.name: one.value for one in fields})), notes_of(found, weights, answers)
+    return Understanding(found, account(found, weights, sizes, needed=needed, fields=fields, notes=notes), known)
+
+
+def _check_final(found: Match, weights: Weights, answers: Mapping[str, Any]) -> None:
+    """Refuse a norm behind one stack of two, unless a tensor that is not known may be the other's."""
+    ends = {stack: found.sources.get(f"{stack}.final_norm.weight") for stack in POSITION_OF if found.n_layers(stack)}
+    norms = [one.source for one in ends.values() if one is not None]
+    other = next((stack for stack, one in ends.items() if one is None), "")
+    unknown = any(
+        weights.tensors[name].shape == weights.tensors[norm].shape for name in unused(found) for norm in norms
+    )
+    if norms and other and (not unknown or answers.get(f"{other}_norm") == parts.NONE):
+        raise ClauseError(
+            "{norm} is a norm behind the last layer of one stack, and there is none behind that of the other; this "
+            "program needs both or neither, so if your model has both, save it whole",
+            norm=shown(norms[0]),
+        )
+
+
+def _check_ranks(found: Match, sizes: Shapes, weights: Weights) -> None:
+    """Vectors are where vectors belong, and matrices elsewhere."""
+    for name, shape in sizes.items():
+        most_values = MAX_POSITION_VALUES if name in POSITION_OF.values() else MAX_PARAMETERS
+        expected = 1 if name.endswith(("bias", "norm.weight")) else 2
+        if len(shape) != expected or not all(0 < n <= MAX_VOCAB for n in shape) or math.prod(shape) > most_values:
+            source = found.sources[name].source
+            raise ClauseError(
+                "tensor {tensor} has the shape {shape}; expected {expected} of length 1 to {most:,}, and at most "
+                "{values:,} values in all",
+                tensor=shown(source),
+                shape=shown(list(weights.tensors[source].shape)),
+                expected=say_n("{n} axis", "{n} axes", expected),
+                most=MAX_VOCAB,
+                values=most_values,
+            )
+
+
+def _shared(found: Match, weights: Weights) -> tuple[Match, list[Field]]:
+    """Tables that are one: tied in the file, or there for both sides."""
+
+    def holder(target: str) -> str:
+        name = found.sources[target].source if target in found.sources else ""
+        return weights.ties.get(name, name)
+
+    source, target, output = holder("src_table"), holder("tgt_table"), holder("output_table")
+    one = not target or target == source
+    why = say("There are two embedding tables.")
+    if one:
+        why = say("The two tables have the same values.") if target else say("There is one embedding table.")
+    fields = [inferred("shared_vocab", one, why)] if source else []
+    if target and one:
+        found = found.without(["tgt_table"], say("it is the source's table"))
+    if not found.n_layers("decoder"):
+        return found, fields
+    if output and output == (target or source):
+        fields.append(inferred("tie_output", True, say("The output layer shares its weights with the embeddings.")))
+        return found.without(["output_table"], say("it is the embedding table")), fields
+    if output:
+        return found, [*fields, inferred("tie_output", False, say("The output layer has a separate table."))]
+    why = say("No tensor's name suggests an output layer; perhaps the model uses its embedding table as one.")
+    return found, [*fields, ask("tie_output", why, True, False)]
+
+
+def _positions(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tuple[Match, list[Field]]:
+    """The tables of positions: the formula's, or learned."""
+    there = [table for table in POSITION_OF.values() if table in found.sources]
+    if not there:
+        why = say("The file has no table of positions; perhaps a formula computes the positions.")
+        unknown = say("Without a table of positions, the number of positions is unknown.")
+        return found, [ask("positions", why, "sinusoidal", "none"), ask("max_len", unknown)]
+    differences, lengths, moved = [], [], None
+    for one in {found.sources[table] for table in there}:
+        table = one.reshape.apply(weights.read(one.source), {})[0]
+        lengths.append(len(table))
+        differences.append(float((table - sinusoidal_table(*table.shape)).abs().max()))
+        moved = _moved(table) if moved is None else moved
+    rows = inferred("max_len", min(lengths), say("The table of positions has this many rows."))
+    difference = max(differences)
+    if moved is not None and not all(one <= SINUSOID for one in differences):
+        field = ask("positions", moved[0], *moved[1])
+        formula = answers.get("positions") == "sinusoidal"
+        return found.without(there, say("the formula computes it")) if formula else found, [field, rows]
+    if not all(one <= SINUSOID for one in differences):  # NaN is not
+        why = say("The table of positions differs from the sinusoids by up to {most:.2g}.", most=difference)
+        return found, [inferred("positions", "learned", why), rows]
+    why = say("The table of positions matches the sinusoids; the difference is at most {most:.1g}.", most=difference)
+    found = found.without(there, say("the formula computes it"))
+    return found, [inferred("positions", "sinusoidal", why), rows]
+
+
+def _moved(table: Tensor) -> tuple[Sentence, tuple[str, ...]] | None:
+    """What is said of a table that is the formula's but for its first rows, or moved by some; and the answers."""
+    for first, start in product(range(3), range(min(3, len(table) - 1))):  # row `first` is the position `start`
+        formula = sinusoidal_table(len(table) - first + start, table.size(1))[start:]
+        if float((table[first:] - formula).abs().max()) <= SINUSOID:
+            why = say(
+                "From row {first} on, the table of positions is the sinusoids from p = {start} on; rows "
+                "before that are something else, such as zeros for padding. The answer {learned} reads the "
+                "table from row 0 on. If your code begins at another row, remove the rows before it and save "
+                "the model again.",
+                first=first,
+                start=start,
+                learned="learned",
+            )
+            return why, ("learned", *(["sinusoidal"] if start == 0 else []))
+    return None
+
+
+def _sizes(found: Match, sizes: Shapes) -> Iterator[Field]:
+    for stack in POSITION_OF:
+        why = say("The number of layers follows from the tensor names.")
+        yield inferred(f"n_{stack}_layers", found.n_layers(stack), why)
+    up = next((shape for name, shape in sizes.items() if name.endswith("up_proj.weight") and len(shape) == 2), None)
+    if up is not None:
+        yield inferred("d_model", up[1], say("The first matrix of a feed-forward network has this many columns."))
+        yield inferred("d_ff", up[0], say("The first matrix of a feed-forward network has this many rows."))
+    source = sizes.get("src_table") or sizes.get("tgt_table")
+    target = sizes.get("tgt_table") or source
+    for side, shape in (("src", source), ("tgt", target)):
+        if shape:
+            yield inferred(f"{side}_vocab_size", shape[0], say("The embedding table has this many rows."))
+
+
+def _norms(found: Match) -> Iterator[Field]:
+    names = [name for name in found.sources if "norm." in name and name.endswith(".weight")]
+    final = any("final_norm" in name for name in names)
+    why = say("A norm follows the last layer.") if final else say("No norm follows the last layer.")
+    yield inferred("final_norm", final, why)
+    if not names:
+        return
+    said = {found.sources[name].source.rpartition(".")[2] for name in names}
+    kinds = dict.fromkeys(NORM_OF[name] for name in sorted(said))
+    if len(kinds) > 1:
+        why = say(
+            "The norms' scales are called {names}, so the norms are of different kinds. This program needs all "
+            "norms to be of the same kind.",
+            names=", ".join(sorted(said)),
+        )
+        yield ask("norm_kind", why, *kinds)
+        yield ask("norm_eps", why, EPS, EPS_OF_DEVIATION)
+    elif "weight" not in said:
+        why = say(
+            "The scale of the norms is called {names}, the usual name in norms that divide by the standard "
+            "deviation plus epsilon.",
+            names=", ".join(sorted(said)),
+        )
+        yield inferred("norm_kind", next(iter(kinds)), why)
+        yield inferred("norm_eps", EPS_OF_DEVIATION, say("Norms of this kind usually use this value."))
+    elif not any(name.endswith("norm.bias") for name in found.sources):
+        why = say("The norms have no biases: PyTorch's RMSNorm never has any, and its LayerNorm may be without.")
+        yield ask("norm_kind", why, "rms", "layer")
+        yield ask("norm_eps", why, EPS, EPS_OF_DEVIATION, EPS_OF_FLOAT)
+    else:
+        yield inferred("norm_kind", "layer", say("The norms are named as in PyTorch's LayerNorm."))
+        yield inferred("norm_eps", EPS, say("This is the default of PyTorch's LayerNorm."))
+
+
+def _biases(found: Match) -> Iterator[Field]:
+    said = {True: say("The file has these biases."), False: say("The file does not have these biases.")}
+    for field, end in BIASES.items():
+        there = any(name.endswith(end) for name in found.sources)
+        yield inferred(field, there, said[there])
+
+
+def _asked(sizes: Shapes) -> Iterator[Field]:
+    width = next((shape[1] for name, shape in sizes.items() if name.endswith("up_proj.weight")), 0)
+    divisors = [n for n in range(1, width + 1) if width % n == 0]
+    usual = max(width / 64, 8 if width >= 64 else 4)
+    likely = sorted(divisors, key=lambda n: abs(math.log2(n / usual)))
+    why = say(
+        "The tensor shapes are the same for any number of heads, so the number of heads cannot be seen from them."
+    )
+    yield ask("n_heads", why, *likely)
+    final = "encoder.final_norm.weight" in sizes or "decoder.final_norm.weight" in sizes
+    places = ("pre", "post") if final else ("post", "pre")
+    yield ask("norm", say("The position of the norms cannot be seen from the tensor names."), *places)
+    why = say("The file does not record whether embeddings are multiplied by √d_model.")
+    yield ask("scale_embedding", why, True, False)
+    why = say(
+        "This is assumed, because nearly all code divides q·k by √d_head. Some code does not divide q·k at all "
+        "(factor 1), and some divides it by √d_model, with d_model = {width}.",
+        width=width,
+    )
+    yield inferred("score_scale", None, why, *((None, 1.0, width**-0.5) if width else ()))
+    why = say("An activation function has no parameters, so the file does not show which one it is.")
+    yield ask("activation", why, "relu", "gelu", "gelu_tanh", "silu")
+    for name in ("pad_id", "unk_id", "bos_id", "eos_id"):
+        yield ask(name, say("This id can be found only in the tokenizer or in the training code."))
+
+
+def _evident(field: Field, evidence: Mapping[str, Any], rows: int) -> Field:
+    """The field as it was saved beside the weights, if it was asked and is a possible answer."""
+    if field.how != "asked":
+        return field
+    for key, value in _flat(evidence):
+        possible = [choice.value for choice in field.choices]
+        wanted = type(possible[0]) if possible else int
+        fits = type(value) is wanted and (not possible or value in possible)
+        if fits and key.rpartition(".")[2] in SAVED_AS.get(field.name, ()):
+            if field.name.endswith("_id") and not 0 <= value < rows:
+                why = say(
+                    "{key}, saved with the weights, is {found}, beyond the vocabulary of {size:,} pieces.",
+                    key=shown(key),
+                    found=value,
+                    size=rows,
+                )
+                return replace(field, evidence=why)
+            why = say("This value is saved with the weights as {key}.", key=shown(key))
+            return Field(field.name, "read", value, why, field.choices)
+    return field
+
+
+def _flat(evidence: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in evidence.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def _needed(found: Match, fields: Mapping[str, Any]) -> Iterator[str]:
+    """The names that any such model has; `*` is each layer."""
+    stacks = [stack for stack in POSITION_OF if found.n_layers(stack)]
+    for stack in stacks:
+        attentions = PARTS[stack] if len(stacks) == 2 else PARTS[stack][:1]
+        for attention in attentions:
+            for projection in ("q_proj", "k_proj", "v_proj", "out_proj"):
+                yield f"{stack}.layers.*.{attention}.{projection}.weight"
+        for part in (*attentions, "ffn") if fields.get("norm_kind") != "none" else ():
+            yield f"{stack}.layers.*.{part}_residual.norm.weight"
+        yield from (f"{stack}.layers.*.ffn.{one}.weight" for one in ("up_proj", "down_proj"))
+        if fields.get("final_norm"):
+            yield f"{stack}.final_norm.weight"
+        if fields.get("positions") == "learned":
+            yield POSITION_OF[stack]
+    yield "src_table"
+    if fields.get("shared_vocab") is False:
+        yield "tgt_table"
+    if "decoder" in stacks and fields.get("tie_output") is False:
+        yield "output_table"
+
+
+def completed(found: Match, weights: Weights, *, joined: bool = True) -> Match:
+    """The match with what a bare model leaves out, where that changes nothing: a map of heads put together, a table.
+
+    The smallest models of articles have one head and take its output as it is. A block by itself has no embeddings;
+    its piece i then stands for the unit vector of dimension i, so that what the block does with it can be seen.
+    """
+    there = found.sources
+    added = []
+    for name, one in there.items():
+        output = name.replace("v_proj.weight", "out_proj.weight")
+        if output == name or output in there or len(one.targets) > 1:
+            continue
+        layer = tuple(begin for begin in found.layers if one.source.startswith(begin)) or one.source.split(".")[0]
+        shape = weights.tensors[one.source].shape[:1]  # of values; a matrix that combines them has so many columns
+        beside = [name for name in unused(found) if name.startswith(layer)]
+        if not (joined and any(weights.tensors[name].shape[1:] == shape for name in beside)):
+            added.append(Taken(one.source, (output,), WITH_NO_OUTPUT_MAP))
+    tables = {"src_table", "tgt_table", *POSITION_OF.values()}
+    no_table = not tables & there.keys() and not _unknown(found, weights, 2)
+    if _FIRST in there and no_table and not found.n_layers("decoder"):
+        added.append(Taken(there[_FIRST].source, ("src_table",), UNIT_VECTORS))
+    return replace(found, taken=(*found.taken, *added))
+
+
+def _unknown(found: Match, weights: Weights, axes: int) -> bool:
+    """Whether a tensor without a meaning is inside a layer, or has so many axes and the model's width."""
+    width = weights.tensors[found.sources[_FIRST].source].shape[-1:] if _FIRST in found.sources else ()
+    shapes = [weights.tensors[name].shape for name in unused(found)]
+    return bool(parts.in_layers(found, unused(found))) or any(
+        len(shape) == axes and shape[-1:] == width for shape in shapes
+    )
+
+
+def bare_fields(found: Match, weights: Weights, asked: Iterable[Field]) -> dict[str, Field]:
+    """What a model says by what it does not have."""
+    fields = list[Field]()
+    how = {one.reshape for one in found.taken}
+    if WITH_NO_OUTPUT_MAP in how:
+        why = say("This is assumed, because the file has no matrix that combines the outputs of several heads.")
+        heads = next((one.choices for one in asked if one.name == "n_heads"), ())
+        fields.append(Field("n_heads", "inferred", 1, why, tuple(sorted(heads, key=lambda one: one.value != 1))))
+    if ONE_MAP in how:
+        why = say("The feed-forward network is a single matrix, so it has no activation function.")
+        fields.append(inferred("activation", "none", why))
+    if not _unknown(found, weights, 1) and not any(name.endswith("norm.weight") for name in found.sources):
+        why = say("This model has no norms.")
+        fields += [inferred("norm_kind", "none", why), inferred("norm", "post", why)]
+        fields.append(inferred("norm_eps", 1e-5, why))
+        why = say("The file does not record whether a sub-layer's output is added to its input.")
+        fields.append(ask("residual", why, False, True))
+    if UNIT_VECTORS in how:
+        why = say("The file has no embeddings, so the layers read unit vectors instead.")
+        fields += [inferred("scale_embedding", False, why), inferred("positions", "none", why)]
+    return {one.name: one for one in fields}
+
+
+def stack_unsaid(found: Match, answers: Mapping[str, Any], *, whatever_named: bool = False) -> list[str]:
+    """The names of layers read as an encoder's that do not say which stack they are of, nor does an answer."""
+    names = [one.source for one in found.taken if one.targets[0].startswith("encoder.layers.")]
+    said = not whatever_named and any("enc" in name.lower() for name in names)
+    return [] if said or answers.keys() & set(parts.STACKS) else names
+
+
+def outputs_behind(found: Match, weights: Weights, *, named: bool = True) -> list[str]:
+    """What is left over of an output layer behind layers that are all an encoder's: they may well be a decoder's.
+
+    It is a table or a vector over the vocabulary; if `named`, also what has a name that is usual for an output.
+    """
+    if found.n_layers("decoder") or _FIRST not in found.sources:
+        return []
+    inside = parts.in_layers(found, found.left_over)
+    shapes = {name: weights.tensors[name].shape for name in found.left_over if name not in inside}
+    width = weights.tensors[found.sources[_FIRST].source].shape[1]
+    source = found.sources.get("src_table")
+    taken = [weights.tensors[source.source].shape] if source else []
+    tables = Counter(shape for shape in (*taken, *shapes.values()) if len(shape) == 2 and shape[1] == width)
+    rows = {shape[0] for shape, n in tables.items() if n > 1 or shape in taken}
+    outputs = {f"{found.prefix}{name}.weight" for name in TABLES["output_table"]} if named else set()
+    over = {(n, width) for n in rows} | {(n,) for n in rows}
+    return [name for name, shape in shapes.items() if tuple(shape) in over or name in outputs]
+
+
+def notes_of(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tuple[Sentence, ...]:
+    """What was taken for granted of layers whose names do not say which stack they are of."""
+    notes = list[Sentence]()
+    if any(one.reshape is UNIT_VECTORS for one in found.taken):
+        notes.append(say("The file has no embeddings, so the unit vector of dimension i represents piece i."))
+    if stack_unsaid(found, answers) and not outputs_behind(found, weights):
+        notes.append(
+            say(
+                "The tensor names do not show whether the layers belong to an encoder or a decoder. They are read as "
+                "encoder layers, in which every token sees all other tokens."
+            )
+        )
+    return tuple(notes)

@@ -1,0 +1,215 @@
+"""What the files do not say: each question with its evidence and what is possible. An answer changes the report."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from glassformer.charts.theme import capitalised
+from glassformer.extensions.importers import foreign_models
+from glassformer.extensions.importers.library.answers import YOU
+from glassformer.extensions.importers.library.asked_names import IGNORED
+from glassformer.extensions.importers.library.candidates import NOT_TRIED, best_answers
+from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
+from glassformer.extensions.importers.open import naming, scoring
+from glassformer.shared import choices, drawing
+from glassformer.shared.choices import Kept
+from glassformer.shared.door import st
+from glassformer.state import session
+from glassformer.state.answers import Answer, value_of, with_answer, without
+from transformer.checkpoint.listing import Entry
+from transformer.i18n import say, say_n
+from transformer.text.languages import language_name
+
+NOT_YET: Final = say("choose …")
+NO_FILE: Final = say("none: the model reads and writes ids")
+FIRST_OF_EACH, FORGET, SAME = "first_of_each", "forget_answers", "same_pieces"
+SIDES: Final = ("source_pieces", "target_pieces")
+_TOKENIZERS: Final = {
+    "pieces": say("Tokenizer"),
+    "source_pieces": say("Tokenizer of the source"),
+    "target_pieces": say("Tokenizer of the output"),
+}
+
+
+def questions(entry: Entry, report: ImportReport) -> None:
+    """Draw the questions, those that are answered included, and the choice of tokenizers."""
+    if not foreign_models.has_own_tokenizer(entry):
+        _tokenizers(entry, report)
+    if not any(map(_is_question, report.fields)):
+        return
+    st.subheader(say("Questions that the files leave open"))
+    said = say_n("{n} question still needs an answer.", "{n} questions still need an answer.", len(report.asked))
+    st.caption(said if report.asked else say("Every question is answered."))
+    if any(one.name not in NOT_TRIED for one in report.tried):
+        scoring.scoring(entry, report)
+    report = scoring.ranked(entry, report)
+    with st.container(horizontal=True):
+        best = tuple(best_answers(report).items())
+        if best:
+            asked = (one for one in report.asked if one.name == IGNORED)  # of the tensors that it may do without, all
+            best += tuple((one.name, ",".join(choice.value for choice in one.choices)) for one in asked)
+        st.button(
+            say("Use the best-ranked answers"),
+            key=FIRST_OF_EACH,
+            disabled=not best,
+            on_click=_answer_all,
+            args=(entry.name, best),
+            help=say(
+                "Compare the choices first. This button then selects the combination of answers with the lowest loss."
+            ),
+        )
+        forget(entry)
+    found = [one for one in report.fields if _is_question(one)]
+    for left, right in zip(found[::2], [*found[1::2], None], strict=False):
+        columns = st.columns(2, gap="medium")
+        for column, one in zip(columns, (left, right), strict=True):
+            if one is not None:
+                with column:
+                    _question(entry, one)
+
+
+def forget(entry: Entry, *, key: str = FORGET) -> None:
+    """Draw the button that takes all answers back."""
+    st.button(
+        say("Delete the answers"),
+        key=key,
+        disabled=not session.answers_of(entry.name),
+        on_click=_keep,
+        args=(entry.name, ()),
+    )
+
+
+def _is_question(field: Field) -> bool:
+    """Whether it is asked or answered, or was assumed though it has other choices."""
+    return field.how in ("asked", "answered") or (field.how == "inferred" and bool(field.choices))
+
+
+def _question(entry: Entry, field: Field) -> None:
+    if field.name == IGNORED and field.how == "asked":
+        _several(entry, field)
+    elif field.choices:
+        if field.name in naming.LANGUAGES:
+            field = replace(field, choices=tuple(sorted(field.choices, key=lambda one: language_name(one.value))))
+        values, answered = [one.value for one in field.choices], field.how == "answered"
+        if answered and field.value not in values:  # an address may say any value of what is assumed
+            field, values = replace(field, choices=(*field.choices, Choice(field.value))), [*values, field.value]
+        given = values.index(field.value) if answered else None
+        assumed = field.is_assumed
+        unsaid = say("{answer} (assumed)", answer=naming.value(field.name, field.value)) if assumed else NOT_YET
+        options: dict[int | None, str] = {None: unsaid}
+        options |= {place: naming.choice(field, one) for place, one in enumerate(field.choices)}
+        kept = Kept(f"answer_{field.name}", given, partial(_choose, entry.name, field.name, values))
+        choices.menu(kept, naming.label(field), options)
+    else:
+        _typed(entry, field)
+    if field.evidence != YOU:
+        st.caption(drawing.plain(capitalised(field.evidence)))
+
+
+def _several(entry: Entry, field: Field) -> None:
+    """Draw the choice of tensors that the model does without."""
+    key = f"answer_{field.name}"
+    names = [one.value for one in field.choices]
+    known = str(dict(session.answers_of(entry.name)).get(field.name, ""))
+    st.session_state[key] = known.split(",") if known else []
+    st.multiselect(
+        naming.label(field),
+        names,
+        key=key,
+        placeholder=say("None; choose the tensors that the model does not need"),
+        accept_new_options=True,
+        on_change=_take,
+        args=(entry.name, field.name, key),
+    )
+
+
+def _typed(entry: Entry, field: Field) -> None:
+    key = f"answer_{field.name}"
+    st.session_state[key] = naming.value(field.name, field.value) if field.how == "answered" else ""
+    st.text_input(
+        naming.label(field),
+        key=key,
+        placeholder=say("Type a number, or “null” for none"),
+        on_change=_take,
+        args=(entry.name, field.name, key, value_of),
+    )
+
+
+def _tokenizers(entry: Entry, report: ImportReport) -> None:
+    """Draw the choice of files that split texts into pieces."""
+    known = dict(session.answers_of(entry.name))
+    shared = next((one.value for one in report.fields if one.name == "shared_vocab"), True)
+    names = ("pieces",) if shared else SIDES
+    st.subheader(say("How texts are split into pieces"))
+    st.caption(
+        say(
+            "The tokenizer is usually next to the weights. You can also type the path of a different tokenizer, "
+            "starting from the folder of checkpoints."
+        )
+    )
+    beside = NO_FILE
+    if report.pieces:
+        beside = say("{files} (next to the weights)", files=", ".join(report.pieces))
+    for column, name in zip(st.columns(2, gap="medium"), names, strict=False):
+        options = list(dict.fromkeys(filter(None, (*foreign_models.beside(entry), known.get(name)))))
+        key = f"answer_{name}"
+        st.session_state[key] = known.get(name)
+        column.selectbox(
+            _TOKENIZERS[name],
+            options,
+            index=None,
+            key=key,
+            placeholder=beside,
+            accept_new_options=True,
+            on_change=_take,
+            args=(entry.name, name, key),
+        )
+    half = half_chosen(entry.name)
+    if half is not None and not shared:
+        name, path = half
+        other = SIDES[1 - SIDES.index(name)]
+        said = say("The source has no tokenizer yet: choose one above, or use the output's tokenizer for both.")
+        if other == "target_pieces":
+            said = say("The output has no tokenizer yet: choose one above, or use the source's tokenizer for both.")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(said)
+            args = entry.name, ((other, path),)
+            st.button(say("Use one tokenizer for both sides"), key=SAME, on_click=_answer_all, args=args)
+
+
+def half_chosen(model: str) -> tuple[str, str] | None:
+    """The tokenizer of one side, by its question, where the other side has none yet."""
+    known = dict(session.answers_of(model))
+    given = [(name, str(known[name])) for name in SIDES if known.get(name)]
+    return given[0] if len(given) == 1 and not known.get("pieces") else None
+
+
+def has_pieces(entry: Entry, report: ImportReport) -> bool:
+    """Whether texts are split by a tokenizer that was found or chosen."""
+    return foreign_models.has_own_tokenizer(entry) or bool(report.pieces)
+
+
+# Callbacks; a session keeps them, so they hold names and values alone.
+
+
+def _choose(model: str, name: str, values: Sequence[Any], place: int | None) -> None:
+    known = session.answers_of(model)
+    _keep(model, without(known, name) if place is None else with_answer(known, name, values[place]))
+
+
+def _take(model: str, name: str, key: str, read: Callable[[str], Answer] = str) -> None:
+    """Answer with what was typed or chosen; nothing takes the answer back."""
+    found = st.session_state[key]
+    text = ",".join(found) if isinstance(found, list) else str(found or "").strip()
+    known = session.answers_of(model)
+    _keep(model, with_answer(known, name, read(text)) if text else without(known, name))
+
+
+def _answer_all(model: str, found: Sequence[tuple[str, Answer]]) -> None:
+    _keep(model, tuple({**dict(session.answers_of(model)), **dict(found)}.items()))
+
+
+def _keep(model: str, found: tuple[tuple[str, Answer], ...]) -> None:
+    session.keep_answers(model, found)
+    session.new_run()

@@ -1,0 +1,36 @@
+"""Lessons: steps through the live app, each with a question that the learner's own run answers.
+
+    lesson        what a lesson is
+    lesson_files  from a TOML file to one, with clear errors; plan/ has the lessons of the plan, a class brings others
+    case          what picks and oracles are given, and what they answer with
+    subjects      picks, which find in a run what is worth looking at, and oracles, which compute the answer from it
+    posing        a step posed to one run
+    survey        what the answers are over many sentences
+
+Read them in this order. A prediction before the demonstration is what makes one learn from it: Crouch et al.,
+"Classroom demonstrations: Learning tools or entertainment?" (2004).
+
+Knows nothing of what is drawn.
+"""
+
+from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option
+from glassformer.extensions.lessons.library.lesson import Ask, Lesson, LessonError, Step, Text
+from glassformer.extensions.lessons.library.lesson_files import lessons, read_folder, read_lesson
+from glassformer.extensions.lessons.library.posing import Posed, pose
+
+__all__ = [
+    "Answer",
+    "Ask",
+    "Case",
+    "Lesson",
+    "LessonError",
+    "NotHere",
+    "Option",
+    "Posed",
+    "Step",
+    "Text",
+    "lessons",
+    "pose",
+    "read_folder",
+    "read_lesson",
+]

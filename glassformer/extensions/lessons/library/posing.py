@@ -1,0 +1,151 @@
+"""Pose a step of a lesson to a learner's own run: what to look at, what is asked, what is right.
+
+Knows nothing of what is drawn.
+"""
+
+import hashlib
+import math
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
+from glassformer.extensions.lessons.library.lesson import USUAL, LessonError, Step
+from glassformer.extensions.lessons.library.subjects import ORACLES, PICKS
+from transformer.errors import GlassformerError, shown
+from transformer.i18n import Sentence
+
+_GROUPED = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]*)?")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]{1,3})?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Posed:
+    """A step, as it is for one run."""
+
+    step: Step  # the step
+    picked: Mapping[str, Any]  # what its pick found; the question and the link may name these values
+    answer: Answer  # what the oracle found; hold it back until the learner has answered
+    options: tuple[Option, ...]  # the choices as they are shown, in their order
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the texts after the answer may name."""
+        return {**self.picked, **self.answer.values}
+
+    @property
+    def question(self) -> Sentence:
+        """What is asked."""
+        return self.step.ask.question.said(self.picked)
+
+    @property
+    def reveal(self) -> Sentence:
+        """What is said after the answer."""
+        return self.step.reveal[self.answer.variant].said(self.values)
+
+    def link(self) -> dict[str, str]:
+        """The parameters of the address that the step opens."""
+        return {name: text.format_map(self.picked) for name, text in self.step.link.items()}
+
+    def then(self) -> dict[str, str]:
+        """The parameters of the address after the answer."""
+        return self.link() | {name: text.format_map(self.values) for name, text in self.step.then.items()}
+
+    def label(self, word: str) -> str:
+        """What a choice is called, by its word."""
+        return next(option.label for option in self.options if option.word == word)
+
+    def is_right(self, given: str) -> bool:
+        """Tell whether an answer is right: the word of a choice, or what was typed."""
+        right = self.answer.right
+        if isinstance(right, str):
+            return given.strip() == right or given.strip() in self.answer.accepted
+        number = number_in(given)
+        return number is not None and abs(number - right) <= self.step.ask.within + 1e-9
+
+    def misled(self, given: str) -> Sentence | None:
+        """What to say to whoever gave a wrong answer that comes from a misconception; None if nothing is known."""
+        if self.is_right(given):
+            return None
+        word = given
+        if self.step.ask.form == "number":
+            usual, right = self.answer.usual, float(self.answer.right)
+            if usual is None or abs(usual - right) <= self.step.ask.within:
+                return None  # here the misconception leads to what is right
+            word = USUAL
+        text = self.step.ask.misled.get(word)
+        return None if text is None else text.said(self.values)
+
+
+def pose(step: Step, case: Case) -> Posed:
+    """Pose a step to a run.
+
+    Raises:
+        NotHere: The step makes no sense for it; the message says why.
+        QueryError: The model cannot run what the step needs.
+        LessonError: The lesson has no text for what was found, or a text names what was not found.
+    """
+    if step.pick:
+        case = replace(case, picked=dict(PICKS[step.pick](case)))
+    if step.ask.oracle:
+        answer = ORACLES[step.ask.oracle](case)
+    else:  # a plain question: the lesson's file says the answer itself
+        answer = Answer(right=step.ask.right, options=worded(*step.ask.choices))
+    try:
+        posed = _posed(step, case, answer)
+        _ = posed.question, posed.reveal, posed.then(), [text.said(posed.values) for text in step.ask.misled.values()]
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, GlassformerError):
+            raise
+        raise LessonError(
+            "A text or link of this step uses the value {name}, but the step does not provide that value; correct "
+            "the lesson's file.",
+            name=shown(error.args[0] if error.args else ""),
+        ) from error
+    return posed
+
+
+def _posed(step: Step, case: Case, answer: Answer) -> Posed:
+    options = tuple(
+        option if option.label else replace(option, label=step.ask.choices[option.word].said(case.picked))
+        for option in answer.options
+    )
+    if step.ask.form == "choice":
+        _check_options(options)
+        if not step.ask.in_order:
+            options = tuple(sorted(options, key=lambda option: _place(option, step, case)))
+    return Posed(step=step, picked=case.picked, answer=answer, options=options)
+
+
+def number_in(text: str) -> float | None:
+    """The number that a reader typed, such as "0.25", "0,25", "25 %", "1,234" or "−3"; None if it is none."""
+    plain = "".join(unicodedata.normalize("NFKC", text).split()).replace("−", "-")  # ０．５％ is 0.5%
+    share = plain.endswith("%")
+    plain = plain.removesuffix("%")
+    plain = plain.replace(",", "") if _GROUPED.fullmatch(plain) else plain.replace(",", ".")
+    if not _NUMBER.fullmatch(plain):
+        return None
+    number = float(plain)
+    if not math.isfinite(number):
+        return None
+    return number / 100 if share else number
+
+
+def _check_options(options: tuple[Option, ...]) -> None:
+    """Two choices that look alike cannot be told apart by whoever reads them."""
+    for language in ("en", "zh"):
+        said = (one.label.in_language(language) if isinstance(one.label, Sentence) else one.label for one in options)
+        labels = [" ".join(label.split()) for label in said]
+        if len(set(labels)) < len(labels):
+            raise NotHere("Two of the choices would look the same: {choices}.", choices=" · ".join(labels))
+    if len(options) < 2:
+        raise NotHere("With this sentence, the question has only one choice left.")
+
+
+def _place(option: Option, step: Step, case: Case) -> bytes:
+    """A place that depends on the run and the step alone: a class sees one order, and a reload keeps it."""
+    asked = step.ask.oracle or step.ask.question.languages["en"]
+    which = f"{case.trace.query.to_json()} {step.page} {asked} {option.word}"
+    return hashlib.sha256(which.encode()).digest()

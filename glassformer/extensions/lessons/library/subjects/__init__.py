@@ -1,0 +1,53 @@
+"""What a lesson asks about: a module a subject, each with its picks and its oracles.
+
+A pick says what in a learner's own run a step looks at: a pure function of a case that gives named values; the step's
+link and its texts name them. An oracle says what is right, computed from that run: it gives the right answer, the
+choices and the values that the texts name, and says by its variant which outcome occurred. Any public function of a
+case is one of the two, by what it gives.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import FunctionType, ModuleType
+from typing import Any, Final, get_type_hints
+
+from glassformer.extensions.lessons.library.case import Answer, Case
+
+Oracle = Callable[[Case], Answer]
+Pick = Callable[[Case], Mapping[str, Any]]
+
+_IN: Final = tuple(  # as a list of them is shown
+    import_module(f"{__name__}.{name}")
+    for name in (
+        *("steps", "decoding_questions", "looking_questions", "weights_questions", "heads_questions"),
+        *("order_questions", "masks_questions", "choosing_questions", "clocks_questions", "cost_questions"),
+        *("stream_questions", "neurons_questions", "training_questions", "faults_questions"),
+        *("building_questions", "caching_questions", "pieces_questions", "recipe_questions"),
+    )
+)
+
+
+def oracles_in(*modules: ModuleType) -> dict[str, Oracle]:
+    """The oracles of modules by their names, as they stand there."""
+    return _functions(modules, gives=Answer)
+
+
+def picks_in(*modules: ModuleType) -> dict[str, Pick]:
+    """The picks of modules by their names, as they stand there."""
+    return _functions(modules, gives=dict[str, Any])
+
+
+def _functions(modules: tuple[ModuleType, ...], *, gives: object) -> dict[str, Any]:
+    return {
+        name: one
+        for module in modules
+        for name, one in vars(module).items()
+        if getattr(one, "__module__", "") == module.__name__
+        and isinstance(one, FunctionType)
+        and not name.startswith("_")
+        and get_type_hints(one) == {"case": Case, "return": gives}
+    }
+
+
+ORACLES: Final[Mapping[str, Oracle]] = oracles_in(*_IN)
+PICKS: Final[Mapping[str, Pick]] = picks_in(*_IN)

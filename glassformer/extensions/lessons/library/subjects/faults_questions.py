@@ -1,0 +1,291 @@
+"""Questions about faults of a checkpoint: what a wrong setting does, and by which evidence it is found.
+
+Picks: faults that a lesson plants into the learner's own checkpoint, and what is seen of them.
+
+Each is a change that the app carries out, too, so that what a question tells was computed of the learner's sentence.
+Tokens and rows count from 1.
+"""
+
+import hashlib
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from glassformer.extensions.doctor.library.checklist import TESTS
+from glassformer.extensions.doctor.library.examination import run_test
+from glassformer.extensions.doctor.library.patient import Patient
+from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
+from glassformer.extensions.lessons.library.margins import between, only_rounding
+from glassformer.extensions.lessons.library.run_differences import (
+    amount,
+    first_difference,
+    largest_difference,
+    outputs,
+)
+from glassformer.extensions.lessons.library.subjects.masks_questions import exchanged, positions_read
+from glassformer.extensions.what_if.interventions import CausalMask, HeadsTold, NoGuard, PaddingMask, Pads, Replace
+from glassformer.extensions.what_if.interventions.piece_changes import own_places
+from transformer.analysis.mask_checks import another_piece
+from transformer.model.anatomy import anatomy
+from transformer.model.taps import Recorder, Tap
+from transformer.runs.changing import tap_for
+from transformer.runs.finite import first_site
+from transformer.runs.interventions import Intervention, write
+from transformer.runs.targets import Reference
+from transformer.runs.teacher_forcing import judge
+from transformer.runs.trace import Trace
+
+MASK_FAULTS: Final[dict[str, tuple[Intervention, ...]]] = {
+    "none": (),
+    "off": (CausalMask("off"),),
+    "inverted": (CausalMask("inverted"),),
+    "peek": (CausalMask("peek"),),
+}
+"""What may be wrong with the causal mask. Of those that look alike in a short output the first one is planted."""
+
+LEAST_ROWS: Final = 4
+MOST_REPLACED: Final = 40
+
+
+def wrong_heads(case: Case) -> dict[str, Any]:
+    """A number of heads that the checkpoint was not trained with."""
+    config = case.checkpoint.config
+    told = 1 if config.n_heads > 1 else next((n for n in (2, 4, 3) if config.d_head % n == 0), 1)
+    if told == config.n_heads or config.n_kv_heads != config.n_heads or config.n_decoder_heads:
+        raise NotHere(
+            "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
+        )
+    return {"told": told, "own": config.n_heads}
+
+
+def mask_evidence(case: Case) -> dict[str, Any]:
+    """Which rows move when a token is replaced, under a mask that a fault may have been planted in."""
+    n = positions_read(case)
+    if n < LEAST_ROWS:
+        raise NotHere("The output is too short to tell one fault from another; try a longer sentence.")
+    at = n - 2
+    seen = {name: _span(_rows_moved(case, at, *changes)) for name, changes in MASK_FAULTS.items()}
+    spans = {span: name for name, span in reversed(seen.items()) if span}  # the first of those that look alike
+    apart = [name for name in MASK_FAULTS if name in spans.values()]
+    if len(apart) < 3 or seen["none"] != (at + 1, n):
+        raise NotHere("Different faults look alike in this model; try a longer sentence.")
+    planted = apart[hashlib.sha256(case.trace.query.to_json().encode()).digest()[0] % len(apart)]
+    first, last = next(span for span, name in spans.items() if name == planted)
+    return exchanged(case, at) | {"a": first, "b": last, "planted": planted, "apart": apart}
+
+
+@torch.inference_mode()
+def _rows_moved(case: Case, at: int, *changes: Intervention) -> np.ndarray:
+    """Which rows of the decoder give other logits when the token at a place, from 0, is another one; bool [T]."""
+    checkpoint, trace = case.checkpoint, case.trace
+    tap = tap_for(changes, checkpoint)
+    read = list(trace.read_ids)
+    before = _logits(case, read, tap)
+    read[at] = another_piece(trace, at, config=checkpoint.config)
+    moved = np.abs(before - _logits(case, read, tap)).max(axis=-1) / max(1.0, float(np.abs(before).max()))
+    return np.array([not only_rounding(float(by)) for by in moved])
+
+
+def _logits(case: Case, read: list[int], tap: Tap) -> np.ndarray:
+    logits: torch.Tensor = case.checkpoint.model(torch.tensor([case.trace.src_ids]), torch.tensor([read]), tap=tap)
+    return logits[0].numpy(force=True)
+
+
+def _span(rows: np.ndarray) -> tuple[int, int] | None:
+    """The first and the last row that moved, from 1; None if there is none, or one between them did not."""
+    places = np.flatnonzero(rows)
+    if not len(places) or len(places) != places[-1] - places[0] + 1:
+        return None
+    return int(places[0]) + 1, int(places[-1]) + 1
+
+
+def shifted_pieces(case: Case) -> dict[str, Any]:
+    """Every piece of the source as its neighbour in the vocabulary: as if one piece had been added in front."""
+    config, trace = case.checkpoint.config, case.trace
+    places, tokenizer = own_places(trace.src_ids, config), case.checkpoint.src_tokenizer
+    if not 0 < len(places) <= MOST_REPLACED:
+        raise NotHere(
+            "This step replaces each piece of the source; try a sentence with 1 to {most} pieces.", most=MOST_REPLACED
+        )
+    ids = [_neighbour(trace.src_ids[place], config.src_vocab_size, tokenizer.is_special) for place in places]
+    changes = tuple(Replace(place, piece) for place, piece in zip(places, ids, strict=True))
+    return {"first": trace.src_pieces[places[0]], "instead": tokenizer.piece(ids[0]), "changes": changes}
+
+
+def _neighbour(piece_id: int, size: int, is_special: Any) -> int:
+    """The next ordinary piece of a vocabulary; after the last one the first."""
+    for step in range(1, size):
+        other = (piece_id + step) % size
+        if not is_special(other):
+            return other
+    return piece_id
+
+
+EXAMPLES: Final = 2
+"""Sentences of the card that numbers of heads are compared on beside the learner's; each costs a run."""
+
+CLEAR_NATS: Final = 0.001  # by how much the trained number of heads has to do better than any other
+COUNTS: Final = (1, 4, 16)  # of pads
+SURE_NATS: Final = 0.1  # a mean log-probability of a piece that is nearer than this to another is about the same
+LONGEST_TOLD: Final = 90  # characters of an output that a text repeats
+
+
+def misread_heads(case: Case) -> Answer:
+    """What happens if the parameters are read with another number of heads."""
+    told = HeadsTold(int(case.picked["told"]))
+    _writes(case)
+    other = case.changed(told)
+    right = "same" if other.output_text == case.trace.output_text else "other"
+    values = {**_changed(case.trace, other), "loss": _own_loss(case), "loss_told": _own_loss(case, told)}
+    values["do"] = write((told,))
+    return Answer(right=right, options=worded("error", "same", "other"), values=values, variant=right)
+
+
+def _loss(case: Case, source: str, output: Reference, *changes: Intervention) -> float:
+    """The mean loss of an output of a sentence."""
+    return judge(case.checkpoint, case.checkpoint.query(source, interventions=changes), output).mean_loss
+
+
+def _own_loss(case: Case, *changes: Intervention) -> float:
+    """The same of what the checkpoint itself wrote for the learner's sentence."""
+    return _loss(case, case.trace.query.source, case.trace.tgt_ids, *changes)
+
+
+def _writes(case: Case) -> None:
+    if not case.trace.n_steps:
+        raise NotHere("The model writes nothing for this sentence; try another one.")
+    if not anatomy(case.checkpoint.config).reads:
+        raise NotHere("This step needs a model that reads one text and writes another.")
+
+
+def _changed(before: Trace, after: Trace) -> dict[str, Any]:
+    """What both wrote, not at length, and the step that shows where they part."""
+    texts = {
+        name: text if len(text) <= LONGEST_TOLD else f"{text[:LONGEST_TOLD]}…"
+        for name, text in outputs(before, after).items()
+    }
+    return {**texts, "then_step": first_difference(before, after)[1]}
+
+
+def evidence_for_heads(case: Case) -> Answer:
+    """What tells the number of heads that a checkpoint was trained with: shapes, sizes, or the loss."""
+    _writes(case)
+    config = case.checkpoint.config
+    own, width = config.n_heads, config.n_heads * config.d_head
+    if config.n_kv_heads != own or config.n_decoder_heads:
+        raise NotHere(
+            "The vectors of this model cannot be cut into a different number of heads; choose another checkpoint."
+        )
+    tried = sorted({n for n in (max(1, own // 4), max(1, own // 2), own, 2 * own) if width % n == 0})
+    texts: list[tuple[str, Reference]] = [*_given(case)]
+    given = len(texts)
+    examples = sorted(case.checkpoint.card.tried(), key=len, reverse=True)[:EXAMPLES]  # long ones tell more
+    texts += [(source, case.another(source=source).tgt_ids) for source in examples if not given]
+    texts.append((case.trace.query.source, case.trace.tgt_ids))
+    changes = {n: () if n == own else (HeadsTold(n),) for n in tried}
+    losses = {n: sum(_loss(case, *text, *changes[n]) for text in texts) / len(texts) for n in tried}
+    others = [loss for n, loss in losses.items() if n != own]
+    if not others or min(others) - losses[own] < CLEAR_NATS:
+        raise NotHere(
+            "For so few sentences, the model does about as well with a wrong number of heads; try another sentence."
+        )
+    listed = " · ".join(f"{n}: {loss:.3f}" for n, loss in losses.items())
+    values = {"losses": listed, "texts": len(texts), "given": given, "own": own, "tried": len(tried)}
+    options = worded("loss", "shapes", "count", "fluent")
+    return Answer(right="loss", options=options, values=values, variant="right" if given else "own")
+
+
+def _given(case: Case) -> list[tuple[str, str]]:
+    """Sentences of the card with outputs that people wrote, if it has some."""
+    card = case.checkpoint.card
+    if card.target_code.split("-")[0] != "en":
+        return []
+    pairs = [pair for pair in card.glosses.items() if pair[0] != case.trace.query.source]
+    return sorted(pairs, key=lambda pair: len(pair[0]), reverse=True)[:EXAMPLES]
+
+
+def planted_mask(case: Case) -> Answer:
+    """Which fault of the causal mask moves the rows that moved."""
+    picked, planted = case.picked, case.picked["planted"]
+    place, layers = int(picked["place"]), case.checkpoint.config.n_decoder_layers
+    values = {"layers": layers, "place": place, "a": picked["a"], "b": picked["b"], "first": max(1, place - layers)}
+    values["do"] = write(MASK_FAULTS[planted])
+    return Answer(right=planted, options=worded(*picked["apart"]), values=values, variant=planted)
+
+
+def doctors_test_of_a_leak(case: Case) -> Answer:
+    """Which test of the doctor finds out that a model was trained on a leak."""
+    patient = Patient(case.checkpoint)
+    found = {one.name: run_test(one, patient) for one in TESTS if one.name in ("causality", "leak")}
+    broken = [name for name, finding in found.items() if finding.verdict == "broken"]
+    right = "both" if len(broken) == 2 else (broken[0] if broken else "neither")
+    values = {"leak": found["leak"].measured.said}
+    return Answer(right=right, options=worded("causality", "leak", "both", "neither"), values=values)
+
+
+def pads_until_it_shows(case: Case) -> Answer:
+    """From how many pads on an unmasked source gives another output."""
+    _writes(case)
+    config, trace = case.checkpoint.config, case.trace
+    if config.pad_id is None:
+        raise NotHere("This model has no padding piece, so its batches are never padded.")
+    tried = [n for n in COUNTS if len(trace.src_ids) + n <= config.max_len]
+    if len(tried) < 2:
+        raise NotHere("This sentence leaves too little room for padding; try a shorter one.")
+    right, shown, other = "never", tried[-1], trace
+    for n in tried:
+        other = case.changed(Pads(n), PaddingMask("all", "off"))
+        if other.output_text != trace.output_text:
+            right, shown = f"pads-{n}", n
+            break
+    kept = case.changed(Pads(shown))
+    if kept.tgt_ids != trace.tgt_ids:
+        raise NotHere("For this sentence, rounding changes the output even with the mask; try another one.")
+    values = {
+        **_changed(trace, other),
+        "k": shown,
+        "kept": amount(largest_difference(trace, kept).by),
+        "moved": largest_difference(trace, other).by,
+        "do": write((Pads(shown), PaddingMask("all", "off"))),
+    }
+    options = tuple(Option(f"pads-{n}", f"{n:,}") for n in tried)
+    variant = "never" if right == "never" else "changed"
+    return Answer(right=right, options=(*options, Option("never")), values=values, variant=variant)
+
+
+@torch.inference_mode()
+def first_nan(case: Case) -> Answer:
+    """Where the first number that is none appears, if a row of decoder self-attention has no open key."""
+    checkpoint, parts = case.checkpoint, anatomy(case.checkpoint.config)
+    if not parts.writes or len(case.trace.read_ids) < 2:
+        raise NotHere("This step needs a model with a decoder, and an output of a few pieces.")
+    tap = tap_for((CausalMask("hidden"), NoGuard("decoder")), checkpoint)
+    src, tgt = torch.tensor([case.trace.src_ids]), torch.tensor([case.trace.read_ids])
+    recorder = Recorder(["decoder.*", "logits"])
+    checkpoint.model(src, tgt, tap=tap.also(recorder))
+    site = first_site(lambda seen: checkpoint.model(src, tgt, tap=seen), tap=tap)
+    own = parts.attention("decoder")
+    words = {own.site(0, name): name for name in ("scores", "weights")}
+    words |= {"decoder.output": "output", "logits": "logits"}
+    if site not in words:
+        raise NotHere("In this model, a row with every key closed does not become NaN; choose another checkpoint.")
+    lost = ~recorder.values["logits"][0].isfinite().all(dim=-1)
+    seen = [value for value in recorder.values.values() if value.is_floating_point()]
+    bad = sum(bool(value.isnan().any()) for value in seen)
+    values = {"site": site, "bad": bad, "all": len(seen), "rows": int(lost.sum()), "n": len(lost)}
+    return Answer(right=words[site], options=worded(*words.values()), values=values)
+
+
+def sureness_of_nonsense(case: Case) -> Answer:
+    """Whether a model that is given the wrong pieces is less sure of what it writes."""
+    _writes(case)
+    changes = case.picked["changes"]
+    other = case.changed(*changes)
+    if not other.n_steps or other.output_text == case.trace.output_text:
+        raise NotHere("Shifting the pieces of this sentence changes nothing; try another one.")
+    before, after = (trace.log_prob / trace.n_steps for trace in (case.trace, other))
+    right = between((-SURE_NATS, SURE_NATS), after - before, ("less", "same", "more"))
+    values = {**_changed(case.trace, other), "sure": -before, "sure_after": -after}
+    values |= {"loss": _own_loss(case, *changes), "do": write(changes)}
+    return Answer(right=right, options=worded("less", "same", "more"), values=values, variant=right)

@@ -1,0 +1,224 @@
+"""Questions about several heads: whether they look alike, what their mean loses, and what each is worth.
+
+Picks: which attention a lesson about several heads looks at. Layers and heads count from 1.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
+from glassformer.extensions.lessons.library.margins import between, clear, counted, largest
+from glassformer.extensions.lessons.library.run_differences import first_difference, largest_difference, outputs
+from glassformer.extensions.lessons.library.subjects.steps import written
+from glassformer.extensions.what_if.analysis.head_passes import Head, Reading
+from glassformer.extensions.what_if.interventions import KeyBias, ZeroHead
+from transformer.analysis import head_norms
+from transformer.analysis.head_statistics import distance, entropy
+from transformer.i18n import say
+from transformer.model.anatomy import Kind, anatomy
+from transformer.runs.replay import replay
+
+MOST_HEADS: Final = 16
+"""Of a layer with more heads only the first are taken away one by one: each costs a row of a pass."""
+
+MOST_TOKENS: Final = 512
+"""Above this many tokens of source and output together a pass without a head takes too long for a question."""
+
+
+def first_layer(case: Case) -> dict[str, Any]:
+    """The first layer's self-attention: the encoder's, or that of a decoder alone."""
+    kind: Kind = "encoder" if "encoder" in case.trace.kinds else "decoder"
+    weights = self_maps(case, kind)
+    config = case.checkpoint.config
+    widths = {"d_model": config.d_model, "d_head": config.d_head}
+    return {"kind": kind, "layer": 1, "n_heads": weights.shape[1], "n": weights.shape[-1], **widths}
+
+
+def last_writer(case: Case) -> dict[str, Any]:
+    """The last layer of the attention that brings the source in: cross-attention, or a decoder's own."""
+    written(case, least=2)
+    attention = anatomy(case.checkpoint.config).attention("cross" if "cross" in case.trace.kinds else "decoder")
+    n_heads = _at_least_two(case, attention.kind)
+    return {"kind": attention.kind, "layer": attention.n_layers, "n_heads": n_heads}
+
+
+def two_writers(case: Case) -> dict[str, Any]:
+    """The heads of that layer that write most and least, and how much of all that is written they write."""
+    picked = last_writer(case)
+    shares = written_shares(case, picked["kind"], picked["layer"] - 1)
+    found = {"most": largest(shares) + 1, "least": largest(-shares) + 1}
+    return {**picked, **found, "share": float(shares.max()), "least_share": float(shares.min())}
+
+
+def sharpest(case: Case) -> dict[str, Any]:
+    """The head of that layer whose rows have most on one key in the mean, beside the one that writes most."""
+    picked = two_writers(case)
+    if not case.trace.keeps_maps:
+        raise NotHere("The attention maps of this run are too large to be kept; try a shorter sentence.")
+    first = case.trace.first_row
+    rows = case.trace.maps(picked["kind"])[picked["layer"] - 1, :, first : first + case.trace.n_steps]
+    tops = rows.max(axis=-1).mean(axis=-1)  # [head]
+    return {**picked, "sharp": largest(tops) + 1, "top": float(tops.max())}
+
+
+def costliest_head(case: Case) -> dict[str, Any]:
+    """The head of that layer without which the output loses most probability."""
+    picked = last_writer(case)
+    effects = without_heads(case, picked["kind"], picked["layer"] - 1, range(int(picked["n_heads"])))
+    head = [*effects][largest(-np.array([*effects.values()]))]
+    if effects[head] >= 0:
+        raise NotHere("No head of this layer makes the output more probable; try another sentence.")
+    return {**picked, "head": head + 1, "cost": -effects[head]}
+
+
+def self_maps(case: Case, kind: Kind) -> np.ndarray:
+    """The weights of a self-attention, [layer, head, query, key], without a batch's padding."""
+    _at_least_two(case, kind)
+    if not case.trace.keeps_maps:
+        raise NotHere("The attention maps of this run are too large to be kept; try a shorter sentence.")
+    n = case.trace.n_tokens("encoder" if kind == "encoder" else "decoder")
+    if n < 3:
+        raise NotHere("This step needs at least three tokens; try a longer sentence.")
+    return case.trace.maps(kind)[:, :, :n, :n]
+
+
+def written_shares(case: Case, kind: Kind, layer: int) -> np.ndarray:
+    """How much each head of a layer (from 0) writes, in the mean over the rows, as a share of all of them [head]."""
+    site = head_norms.site(kind, layer)
+    heads = replay(case.checkpoint, case.trace, [site])[site]  # [head, query, d_head]
+    parts = head_norms.output_projections(case.checkpoint.model, kind)[layer]  # [head, d_head, d_model]
+    shares = head_norms.norm_share(heads[None], parts[None])[0]  # [head, query]
+    first = case.trace.first_row
+    return np.asarray(shares[:, first : first + case.trace.n_steps].mean(axis=1))
+
+
+def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, ...]) -> dict[int, float]:
+    """By how much the output's log-probability changes without each head, all others in place, in nats.
+
+    Layer and heads count from 0; at most `MOST_HEADS` heads are measured.
+    """
+    if len(case.trace.src_ids) + len(case.trace.read_ids) > MOST_TOKENS:
+        raise NotHere(
+            "This sentence is too long: removing its heads one by one would take too much time. Try a shorter "
+            "sentence."
+        )
+    measured = list(heads)[:MOST_HEADS]
+    reading = Reading.of(case.checkpoint, case.trace)
+    rows = reading.without([Head(kind, layer, head) for head in measured], reading.control())
+    return dict(zip(measured, rows["log_prob"].double().sum(dim=1).tolist(), strict=True))
+
+
+def _at_least_two(case: Case, kind: Kind) -> int:
+    """How many heads a layer of an attention has."""
+    config = case.checkpoint.config
+    n_heads = config.of(anatomy(config).attention(kind).stack).n_heads
+    if n_heads < 2:
+        raise NotHere("This model has one head per layer; choose a checkpoint with more heads.")
+    return n_heads
+
+
+MOST_CHOICES: Final = 4
+CLEAR_TOKENS: Final = 0.05  # that a head looks further than the next
+CLEAR_SHARE: Final = 0.01  # that it writes more
+CLEAR_BITS: Final = 0.005  # that a mean is flatter
+SAME_NATS: Final = 0.2
+"""Log-probabilities of a whole output that are nearer than this tell no head from another.
+
+One output is then less than 1.25 times as probable as the other; label smoothing of 0.1 alone takes −ln 0.9 = 0.1
+nats from each sure piece.
+"""
+
+
+def two_heads_agree(case: Case) -> Answer:
+    """In how many rows the layer's first two heads have their largest weight on the same key."""
+    maps = _layer(case)
+    rows = slice(1, None) if case.picked["kind"] == "decoder" else slice(None)  # a first row sees one key only
+    same = maps[0, rows].argmax(axis=-1) == maps[1, rows].argmax(axis=-1)
+    count, n_rows = int(same.sum()), len(same)
+    right = counted(same, clear(maps[0, rows]) & clear(maps[1, rows]), lambda k: _agree(k, n_rows))
+    values = {"count": count, "rows": n_rows}
+    return Answer(right=right, options=worded("all", "half", "few"), values=values, variant=right)
+
+
+def _agree(count: int, n_rows: int) -> str:
+    return "all" if count == n_rows else ("half" if 2 * count >= n_rows else "few")
+
+
+def entropy_of_mean(case: Case) -> Answer:
+    """Whether the mean of all heads' maps is flatter than the heads are in the mean.
+
+    Entropy is concave, so that it can only be; Cover and Thomas, "Elements of Information Theory" (2006), theorem
+    2.7.3.
+    """
+    maps = _layer(case).astype(np.float64)
+    own, mixed = float(entropy(maps).mean()), float(entropy(maps.mean(axis=0)).mean())
+    if mixed - own < CLEAR_BITS:
+        raise NotHere(
+            "For this sentence, the heads of this layer look alike, so averaging them makes no clear difference; "
+            "try another one."
+        )
+    values = {"own": own, "mixed": mixed, "more": mixed - own}
+    return Answer(right="above", options=worded("above", "same", "below"), values=values)
+
+
+def furthest_head(case: Case) -> Answer:
+    """Which head of the layer looks furthest in the mean over its rows."""
+    far = distance(_layer(case)).mean(axis=-1)  # [head]
+    order = [int(head) for head in np.argsort(-far, kind="stable")]
+    if far[order[0]] - far[order[1]] < CLEAR_TOKENS:
+        raise NotHere("For this sentence, two heads differ too little for a single answer; try another one.")
+    chosen = sorted([order[0], *[head for head in range(len(far)) if head != order[0]][: MOST_CHOICES - 1]])
+    options = tuple(Option(f"head-{head + 1}", say("Head {n}", n=head + 1)) for head in chosen)
+    values = {"far": float(far.max()), "near": float(far.min()), "head": order[0] + 1, "least": order[-1] + 1}
+    return Answer(right=f"head-{order[0] + 1}", options=options, values=values)
+
+
+def sharpest_writes_most(case: Case) -> Answer:
+    """Whether the head with the sharpest map is the one that writes most."""
+    sharp, most = case.at("sharp"), case.at("most")
+    shares = written_shares(case, case.picked["kind"], case.at("layer"))
+    if sharp != most and shares[most] - shares[sharp] < CLEAR_SHARE:
+        raise NotHere("For this sentence, two heads differ too little for a single answer; try another one.")
+    right = "yes" if sharp == most else "no"
+    values = {"own": float(shares[sharp]), "even": 1 / len(shares)}
+    return Answer(right=right, options=worded("yes", "no"), values=values, variant=right)
+
+
+def worth_of_size(case: Case) -> Answer:
+    """Whether the head that writes most is worth more to the output than the one that writes least."""
+    most, least = case.at("most"), case.at("least")
+    effects = without_heads(case, case.picked["kind"], case.at("layer"), (most, least))
+    apart = effects[least] - effects[most]  # the more is lost, the lower
+    right = between((-SAME_NATS, SAME_NATS), apart, ("least", "same", "most"))
+    worth = (most if right != "least" else least) + 1
+    values = {"by_most": effects[most], "by_least": effects[least], "worth": worth}
+    return Answer(right=right, options=worded("most", "least", "same"), values=values, variant=right)
+
+
+def without_costliest(case: Case) -> Answer:
+    """What the output becomes without the head that it loses most probability by."""
+    zero = ZeroHead(case.picked["kind"], case.at("layer"), case.at("head"))
+    other, before = case.changed(zero), case.trace.tgt_ids
+    right = "same" if other.tgt_ids == before else ("other" if other.tgt_ids[:1] != before[:1] else "later")
+    at, shown = first_difference(case.trace, other)
+    values = {**outputs(case.trace, other), "do": str(zero), "at": at, "shown": shown}
+    return Answer(right=right, options=worded("same", "later", "other"), values=values, variant=right)
+
+
+def random_key_bias(case: Case) -> Answer:
+    """How far the logits move when a random vector is added to all keys of every head."""
+    written(case, least=1)
+    config, bias = case.checkpoint.config, KeyBias()
+    if config.placing.adds == "turn" or config.qk_norm:
+        raise NotHere(
+            "This model rotates or normalises its keys after W_K, so a bias added to them does not cancel out."
+        )
+    moved = largest_difference(case.trace, case.changed(bias))  # the page shows the same run afterwards
+    values = {"do": str(bias), "size": bias.size, "moved": moved.by}
+    return Answer(right=moved.verdict, options=worded("rounding", "visible"), values=values, variant=moved.verdict)
+
+
+def _layer(case: Case) -> np.ndarray:
+    """The maps of the layer that was picked, [head, query, key]."""
+    return self_maps(case, case.picked["kind"])[case.at("layer")]

@@ -1,0 +1,164 @@
+"""Questions about cross-attention: where the decoder looks, and what follows if it cannot look there.
+
+Picks: which cross-attention a lesson looks at: a head, a step and a source token. All count from 1.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
+from glassformer.extensions.lessons.library.margins import between, clear, counted, largest
+from glassformer.extensions.lessons.library.run_differences import first_difference, outputs
+from glassformer.extensions.lessons.library.subjects.steps import written
+from glassformer.extensions.what_if.interventions import Mute
+from transformer.analysis.worth_seeing import hardest_step as least_sure
+from transformer.model.anatomy import anatomy
+
+
+def copying_first(case: Case) -> dict[str, Any]:
+    """The first step, in the head of the cross-attention that is surest where to look."""
+    return _at_step(case, 1)
+
+
+def copying_second(case: Case) -> dict[str, Any]:
+    """The same head at the second step."""
+    return _at_step(case, 2)
+
+
+def looked_at(case: Case) -> dict[str, Any]:
+    """The step at which the model was least sure, and the piece of the text that it weighs most there."""
+    weights = cross_maps(case)
+    at = least_sure(case.trace.entropies(), range(written(case, least=2)))
+    own = own_pieces(case)
+    row = weights.mean(axis=(0, 1))[at]  # [key]
+    key = own[largest(row[list(own)])]
+    return {
+        "step": at + 1,
+        "piece": case.trace.tgt_pieces[at],
+        "key": key + 1,
+        "looked": case.trace.src_pieces[key],
+        "n_heads": weights.shape[0] * weights.shape[1],
+    }
+
+
+def cross_maps(case: Case) -> np.ndarray:
+    """The weights of the cross-attention, [layer, head, step, key], without a batch's padding."""
+    trace = case.trace
+    if "cross" not in anatomy(case.checkpoint.config).kinds:
+        raise NotHere("This model has no cross-attention; choose a model with an encoder and a decoder.")
+    if not trace.keeps_maps:
+        raise NotHere("The attention maps of this run are too large to be kept; try a shorter sentence.")
+    return trace.maps("cross")[:, :, : trace.n_steps, : trace.n_tokens("encoder")]
+
+
+def own_pieces(case: Case) -> tuple[int, ...]:
+    """The places of the source that hold text, from 0."""
+    trace, tokenizer = case.trace, case.checkpoint.src_tokenizer
+    places = range(trace.n_tokens("encoder"))
+    own = tuple(place for place in places if not tokenizer.is_special(trace.src_ids[place]))
+    if not own:
+        raise NotHere("The source has only special pieces; type a sentence.")
+    return own
+
+
+def _at_step(case: Case, step: int) -> dict[str, Any]:
+    written(case, least=step)
+    weights = cross_maps(case)
+    sure = weights.max(axis=-1).mean(axis=-1)  # [layer, head]
+    layer, head = np.unravel_index(largest(sure), sure.shape)
+    return {"step": step, "layer": int(layer) + 1, "head": int(head) + 1, "piece": case.trace.tgt_pieces[step - 1]}
+
+
+CLEAR: Final = 0.05  # by how much the largest weight has to stand out to be asked for
+FAIR: Final = 1.5  # a share counts as that of an even spread up to so many times more or less
+MOST_CHOICES: Final = 4
+
+
+def strongest_in_head(case: Case) -> Answer:
+    """Which source token one head weighs most at a step."""
+    layer, head, step = (int(case.picked[name]) - 1 for name in ("layer", "head", "step"))
+    return _strongest(case, cross_maps(case)[layer, head, step])
+
+
+def strongest_in_mean(case: Case) -> Answer:
+    """Which source token all heads together weigh most at a step."""
+    return _strongest(case, cross_maps(case)[:, :, case.at("step")].mean(axis=(0, 1)))
+
+
+def _strongest(case: Case, row: np.ndarray) -> Answer:
+    """The key with the largest weight of a row [key], if one stands out."""
+    trace, own = case.trace, own_pieces(case)
+    order = [int(key) for key in np.argsort(-row, kind="stable")]
+    if len(order) < 3:
+        raise NotHere("The source has too few tokens to choose from; try a longer sentence.")
+    if row[order[0]] - row[order[1]] < CLEAR:
+        raise NotHere(
+            "For this sentence, two source tokens have nearly the same weight, so there is no single answer; try "
+            "another one."
+        )
+    step = case.at("step")
+    roles = _roles(own, step, len(row))
+    chosen = list(dict.fromkeys([order[0], *roles, *order[1:]]))[:MOST_CHOICES]
+    words = {key: roles.get(key, f"key-{key + 1}") for key in chosen}
+    options = tuple(Option(words[key], f"{key + 1} · {trace.src_pieces[key]}") for key in sorted(chosen))
+    values = {
+        "key": order[0] + 1,
+        "key_piece": trace.src_pieces[order[0]],
+        "w": float(row[order[0]]),
+        "second": trace.src_pieces[order[1]],
+        "w2": float(row[order[1]]),
+    }
+    if order[0] not in own:
+        variant = "special"
+    else:
+        variant = "copied" if trace.src_pieces[order[0]] == trace.tgt_pieces[step] else "piece"
+    return Answer(right=words[order[0]], options=options, values=values, variant=variant)
+
+
+def _roles(own: tuple[int, ...], step: int, n_keys: int) -> dict[int, str]:
+    """Source tokens that somebody may expect at a step: that of the same place from either end, and the end mark."""
+    roles = {} if n_keys - 1 in own else {n_keys - 1: "end"}
+    if step < len(own):
+        roles |= {own[step]: "same", own[-1 - step]: "mirror"}
+    return {key: roles[key] for key in sorted(roles, key=lambda key: ("mirror", "same", "end").index(roles[key]))}
+
+
+def weight_on_end(case: Case) -> Answer:
+    """Whether the source's end mark gets more or less than an even share of the weight."""
+    weights, config = cross_maps(case), case.checkpoint.config
+    n_keys = weights.shape[-1]
+    if not config.source_end or case.trace.src_ids[n_keys - 1] != config.source_end[-1]:
+        raise NotHere("In this model, the source does not end with an end mark; choose another checkpoint.")
+    if n_keys < 3:
+        raise NotHere("The source has too few tokens to share the weight among; try a longer sentence.")
+    share, even = float(weights[..., -1].mean()), 1 / n_keys
+    right = between((even / FAIR, FAIR * even), share, ("less", "even", "more"))
+    values = {"mark": case.trace.src_pieces[n_keys - 1], "share": share, "even": even, "n": n_keys}
+    return Answer(right=right, options=worded("less", "even", "more"), values=values, variant=right)
+
+
+def heads_that_agree(case: Case) -> Answer:
+    """In how many heads the piece that all together weigh most is the strongest of the text."""
+    own = list(own_pieces(case))
+    rows = cross_maps(case)[:, :, case.at("step")][..., own]  # [layer, head, piece of the text]
+    n_heads, n_own = rows.shape[0] * rows.shape[1], rows.shape[2]
+    if n_heads < 2 or n_own < 2:
+        raise NotHere("This step needs at least two heads and two pieces; try a longer sentence.")
+    agree = rows.argmax(axis=-1) == own.index(case.at("key"))
+    count = int(agree.sum())
+    right = counted(agree, clear(rows), lambda k: "all" if k == n_heads else ("most" if 2 * k > n_heads else "few"))
+    return Answer(right=right, options=worded("all", "most", "few"), values={"count": count}, variant=right)
+
+
+def without_looking(case: Case) -> Answer:
+    """What the output becomes if no step can look at the piece that was weighed most."""
+    picked = looked_at(case)
+    mute = Mute(kind="cross", key=int(picked["key"]) - 1)
+    before, other = case.trace, case.changed(mute)
+    at, shown = first_difference(before, other)
+    same = before.tgt_ids == other.tgt_ids
+    right = "same" if same else ("here" if at == int(picked["step"]) else "elsewhere")
+    was = before.tgt_pieces[at - 1] if at <= before.n_steps else ""
+    values = {**outputs(before, other), "do": str(mute), "at": at, "shown": shown, "was": was}
+    return Answer(right=right, options=worded("same", "here", "elsewhere"), values=values, variant=right)

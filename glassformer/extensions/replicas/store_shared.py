@@ -1,0 +1,371 @@
+"""Rooms that several processes (replicas) share by a Redis or Valkey server; each has a copy of all of them.
+
+A change is tried on a copy and made if nobody was first; otherwise the copy is read anew and it is tried again. It is
+told to all with what has changed; who missed something reads the room anew. Every `BEAT_SECONDS` a replica compares
+its copies with the server, and tells which students listen to it. A server that has lost its rooms, or the latest of
+them, as it was started anew, gets them back from the copies. A replica that is silent for `SILENT_SECONDS` has no
+students any more.
+
+Per replica, not in all, are: how many streams a room has (`MOST_STREAMS`), how fast rooms are opened, how often codes
+may be guessed, and how often one client may ask.
+
+Knows nothing of Streamlit.
+"""
+
+import json
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from glassformer.extensions.replicas.store_redis import BY, ERRORS, REV, Link
+from glassformer.extensions.rooms.server.public import Kept, Public, Question, RefusedError, Round
+from glassformer.extensions.rooms.server.room import Bucket, Room, Student
+from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, Store
+from glassformer.server.store_plain import read, written
+
+BEAT_SECONDS, SILENT_SECONDS = 1.5, 5.0
+AGAIN_SECONDS = 0.3  # until a server that did not answer is asked again
+TOGETHER_SECONDS = 0.02  # students who come within so long are told at once
+TRY_SECONDS = 3.0
+LOOKS_AT_ONCE, LOOKS_A_SECOND = 200, 20.0  # at what is not known here, which anybody may ask for
+HEAR_SECONDS = 0.5
+RECORDS = (Kept, Public, Question, Round, Student)  # of which a room's state is made
+_LOG = logging.getLogger("glassformer.rooms")
+_Result = TypeVar("_Result")
+State = Mapping[str, Any]
+
+
+class Shared(Store):
+    """The rooms of all replicas that share a store. Each is one, with two threads of its own."""
+
+    is_shared = True
+
+    def __init__(self, url: str, *, clock: Callable[[], float] | None = None) -> None:
+        super().__init__(self._time if clock is None else clock)
+        self._link = Link(url, most=MOST_ROOMS, seconds=round(IDLE_SECONDS))
+        self._me, self._met, self._offset = secrets.token_hex(8), False, time.time() - time.monotonic()
+        self._changing = threading.Lock()  # one change of this replica at a time: it does not fight itself
+        self._comparing = threading.Lock()
+        self._work, self._stopped = threading.Event(), threading.Event()
+        self._next_beat = 0.0
+        self._looks = Bucket(LOOKS_AT_ONCE, per_second=LOOKS_A_SECOND, clock=time.monotonic)
+        self._dirty: set[str] = set()  # rooms whose listeners are to be told
+        self._seen: dict[str, set[str]] = {}  # students of each room who came or left
+        self._silent: dict[str, float] = {}  # when each other replica is taken for gone
+        self._threads = [threading.Thread(target=one, daemon=True) for one in (self._hear_all, self._keep)]
+
+    def _time(self) -> float:
+        """The clock of the server, as far as it is known."""
+        return time.monotonic() + self._offset
+
+    def begin(self) -> None:
+        """See `Store`. A server that does not answer is waited for afterwards."""
+        with suppress(RefusedError):
+            self._called(self._catch_up)
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """See `Store`: the rooms stay, and all who listen here leave."""
+        self.closed = True
+        for room in self._all():
+            self.tell(room)
+        self._stopped.set()
+        self._work.set()
+        if not self.away:
+            with suppress(*ERRORS):
+                self._link.publish(self._news(here={}, all=True))
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(HEAR_SECONDS + 1)
+        self._link.close()
+
+    # ---------------------------------------------------------------- changes
+
+    def add(self, room: Room) -> bool:
+        """See `Store`. Raises `RefusedError`: the store is away."""
+        if not self._called(self._put, room, {}, room.state(), was=0):
+            return False
+        with self.lock:
+            self.rooms[room.code] = room
+        return True
+
+    def change(self, room: Room, act: Callable[[Room], _Result]) -> _Result:
+        """See `Store`."""
+        with self._changing:
+            end = time.monotonic() + TRY_SECONDS
+            while time.monotonic() < end:
+                with self.lock:
+                    if self.rooms.get(room.code) is not room:
+                        raise RefusedError("no-room")
+                    before, tried = room.state(), room.tried()
+                tried.tick()
+                result = _outcome(act, tried)
+                if self._called(self._put, room, before, tried.state(), was=tried.rev):
+                    return result()
+                if not self._called(self._read, room.code):
+                    self._called(self._catch_up)
+        raise RefusedError("too-often")
+
+    def _put(self, room: Room, before: State, after: State, *, was: int) -> bool:
+        """Make a change everywhere, if nobody was first; whether it is made."""
+        said = {name: written(value) for name, value in after.items() if name not in before or before[name] != value}
+        gone = [name for name in before if name not in after]
+        if not said and not gone:
+            return True
+        news = self._news(code=room.code, rev=was + 1, said=said, gone=gone)
+        made = self._link.change(room.code, was=was, new=was + 1, now=self.clock(), said=said, gone=gone, news=news)
+        with self.lock:
+            if made and room.rev <= was:
+                room.become(after).rev = was + 1
+        return made
+
+    def _put_back(self, room: Room) -> None:
+        """Give the server a room that it has lost, or its latest state."""
+        with self.lock:
+            rev, state = room.rev, room.state()
+        said, news = {name: written(value) for name, value in state.items()}, self._news(code=room.code, rev=rev)
+        self._link.change(room.code, was=None, new=rev, now=self.clock(), said=said, gone=(), news=news)
+
+    def end(self, room: Room) -> None:
+        """See `Store`."""
+        self._called(self._link.end, room.code, news=self._news(code=room.code, ended=True))
+        super().end(room)
+
+    def look(self, code: str, token: str = "") -> None:
+        """See `Store`."""
+        with self.lock:
+            room = self.rooms.get(code)
+            unknown = code and (room is None or (token and not room.knows(token))) and self._looks.take()
+        if unknown:
+            with suppress(RefusedError):
+                self._called(self._read, code)
+
+    def came_or_left(self, room: Room, token: str) -> None:
+        """See `Store`; it is told soon."""
+        with self.lock:
+            self._dirty.add(room.code)
+            self._seen.setdefault(room.code, set()).add(token)
+        self._work.set()
+
+    def _called(self, call: Callable[..., _Result], *args: Any, **named: Any) -> _Result:
+        """What the server answers. Raises `RefusedError`: nothing, or it did not just now."""
+        if self.away:
+            raise RefusedError("away")
+        try:
+            return call(*args, **named)
+        except ERRORS as error:
+            self._lose(error)
+            raise RefusedError("away") from None
+
+    # ---------------------------------------------------------------- copies
+
+    def _all(self) -> list[Room]:
+        with self.lock:
+            return list(self.rooms.values())
+
+    def _read(self, code: str) -> bool:
+        """Read a room anew; whether the copy is now what is there."""
+        texts = self._link.room(code)
+        if not texts:
+            return False
+        rev, _ = int(texts.pop(REV)), texts.pop(BY)
+        try:
+            state = {name: read(text, RECORDS) for name, text in texts.items()}
+            found = Room(code, state["secret"], self.clock).become(state)
+        except Exception:  # one room that nobody can read leaves the others as they are
+            _LOG.exception("A room in the store was not written by this program")
+            return False
+        with self.lock:
+            if self.clock() - found.used > IDLE_SECONDS:
+                return False
+            room = self.rooms.setdefault(code, found)
+            if room.rev >= rev:
+                return room.rev == rev
+            room.become(state).rev = rev
+        self.tell(room)
+        return True
+
+    def _catch_up(self) -> None:
+        """Compare all copies with the server, one thread at a time; only once all is done another start is known."""
+        with self._comparing:
+            revs, began = {room.code: room.rev for room in self._all()}, time.monotonic()
+            boot, now, there = self._link.overview(self.clock())
+            self._offset = now - (began + time.monotonic()) / 2
+            for code, rev in there.items():
+                if rev > revs.get(code, 0):
+                    self._read(code)
+            for code, rev in revs.items():
+                room = self.rooms.get(code)
+                if room is not None and rev > there.get(code, 0):
+                    if code in there or (self._met and boot != self.boot):
+                        self._put_back(room)
+                    else:
+                        self._forget(room)
+            self.boot, self._met = boot, True
+
+    def _forget(self, room: Room) -> None:
+        super().end(room)
+        self.tell(room)
+
+    def _lose(self, error: Exception) -> None:
+        """The server does not answer."""
+        with self.lock:
+            before, self.away = self.away, self._link.host
+        if not before:
+            _LOG.warning("The store of the rooms at %s does not answer: %s", self.away, error)
+            for room in self._all():
+                self.tell(room)
+
+    def _find_again(self) -> None:
+        """The server answers; the other replicas have as long as ever to say that they are there, too."""
+        with self.lock:
+            before, self.away = self.away, ""
+            if before:
+                self._silent = dict.fromkeys(self._silent, time.monotonic() + SILENT_SECONDS)
+        if before:
+            _LOG.warning("The store of the rooms at %s answers again.", before)
+            for room in self._all():
+                self.tell(room)
+
+    # ---------------------------------------------------------------- what replicas tell each other
+
+    def _news(self, **said: Any) -> str:
+        return json.dumps({"from": self._me, **said}, separators=(",", ":"))
+
+    def _hear_all(self) -> None:
+        """The thread that hears."""
+        while not self._stopped.is_set():
+            try:
+                with self._link.hearing() as channel:
+                    self._catch_up()
+                    self._find_again()
+                    self._link.publish(self._news(who=True))
+                    last = time.monotonic()  # it hears at least itself, unless the connection is dead
+                    while not self._stopped.is_set() and time.monotonic() - last < SILENT_SECONDS:
+                        heard = channel.get_message(ignore_subscribe_messages=True, timeout=HEAR_SECONDS)
+                        if heard is not None:
+                            last = time.monotonic()
+                            self._hear(heard["data"])
+            except ERRORS as error:
+                if not self._stopped.is_set():
+                    self._lose(error)
+            except Exception:  # whatever it is, the thread goes on
+                _LOG.exception("What the store of the rooms says cannot be read")
+            self._stopped.wait(AGAIN_SECONDS)
+
+    def _hear(self, data: str) -> None:
+        said = json.loads(data)
+        if said["from"] != self._me and "here" in said:
+            self._hear_who_is_there(said["from"], said["here"], whole=said["all"])
+        elif said.get("who"):
+            self._next_beat = 0.0
+            self._work.set()
+        elif said.get("ended"):
+            room = self.rooms.get(said["code"])
+            if room is not None:
+                self._forget(room)
+        elif "rev" in said:
+            self._hear_change(said)
+
+    def _hear_change(self, said: Mapping[str, Any]) -> None:
+        with self.lock:
+            room = self.rooms.get(said["code"])
+            if room is not None and room.rev >= said["rev"]:
+                return
+            follows = room is not None and room.rev == said["rev"] - 1 and "said" in said
+            if room is not None and follows:
+                state = {name: value for name, value in room.state().items() if name not in said["gone"]}
+                state |= {name: read(text, RECORDS) for name, text in said["said"].items()}
+                room.become(state).rev = said["rev"]
+        if room is not None and follows:
+            self.tell(room, counts="public" not in said["said"])
+        else:
+            self._read(said["code"])
+
+    def _hear_who_is_there(self, replica: str, here: Mapping[str, list[str]], *, whole: bool) -> None:
+        changed = []
+        with self.lock:
+            self._silent[replica] = time.monotonic() + SILENT_SECONDS
+            for room in self.rooms.values():
+                before = room.elsewhere.get(replica, frozenset())
+                now = frozenset(here.get(room.code, () if whole else before))
+                others = {name: there for name, there in room.elsewhere.items() if name != replica}
+                room.elsewhere = {**others, replica: now} if now else others
+                changed += [room] if now != before else []
+        for room in changed:
+            self.tell(room, counts=True)
+
+    def _keep(self) -> None:
+        """The thread that tells who is here, goes on where a time is up, and compares the copies."""
+        while not self._stopped.is_set():
+            self._work.wait(self._pause())
+            self._work.clear()
+            self._stopped.wait(AGAIN_SECONDS if self.away else TOGETHER_SECONDS)
+            try:
+                self._beat()
+            except ERRORS as error:
+                if not self._stopped.is_set():
+                    self._lose(error)
+            except RefusedError:
+                pass  # the store is away, or a room is gone
+            except Exception:  # whatever it is, the thread goes on
+                _LOG.exception("The rooms cannot be compared with their store")
+
+    def _pause(self) -> float:
+        ends = [room.public.until - self.clock() for room in self._all() if room.public.phase]
+        return max(0.0, min([self._next_beat - time.monotonic(), *ends]))
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        whole = self.away != "" or now >= self._next_beat
+        if whole:
+            self._next_beat = now + BEAT_SECONDS
+            self._catch_up()
+            self._find_again()
+            self._drop_silent(now)
+        self._tell_who_is_here(whole=whole)
+        for room in self._all():
+            if room.is_due():
+                self.change(room, Room.tick)
+                self.tell(room)
+
+    def _drop_silent(self, now: float) -> None:
+        with self.lock:
+            gone = [replica for replica, end in self._silent.items() if now > end]
+        for replica in gone:
+            self._hear_who_is_there(replica, {}, whole=True)
+            with self.lock:
+                del self._silent[replica]
+
+    def _tell_who_is_here(self, *, whole: bool) -> None:
+        with self.lock:
+            seen, self._seen = self._seen, {}
+            dirty, self._dirty = self._dirty, set()
+            here = {code: sorted(room.here()) for code, room in self.rooms.items() if whole or code in dirty}
+        if here or whole:
+            self._link.publish(self._news(here=here, all=whole))
+        for code, tokens in seen.items():
+            room = self.rooms.get(code)
+            if room is not None:
+                with suppress(RefusedError):
+                    self.change(room, partial(Room.saw, tokens=tokens))
+
+
+def _outcome(act: Callable[[Room], _Result], room: Room) -> Callable[[], _Result]:
+    """What comes of something that a room is to do: its result, or that it is refused, once it is called."""
+    try:
+        result = act(room)
+    except RefusedError as error:
+        refused = error
+
+        def refuse() -> _Result:
+            raise refused
+
+        return refuse
+    return lambda: result

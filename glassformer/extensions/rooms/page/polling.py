@@ -1,0 +1,152 @@
+"""A class votes: what its teacher does, and the votes once they are shown."""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Literal
+
+from glassformer.charts.votes import HOW_TO_READ, RIGHT, votes_spec
+from glassformer.extensions.rooms.server.public import Opened, Public, Question, RefusedError
+from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.extensions.rooms.server.room import Room
+from glassformer.shared import drawing
+from glassformer.shared.choices import KEEP
+from glassformer.shared.door import st
+from transformer.i18n import Sentence, joined, say, say_n
+
+LETTERS = "ABCDEFGH"
+BARS = "room_votes"
+VOTE, DISCUSS = "room_vote_seconds", "room_discuss_minutes"
+VOTE_SECONDS, DISCUSS_MINUTES = [30, 60, 90, 120], [0, 1, 2, 3, 5]
+RIGHT_OR_NOT = (say("Right"), say("Not right"))  # the choices where choices are not compared
+
+
+def controls(taught: Opened, public: Public, *, answer: Callable[[Opened], None] | None = None) -> None:
+    """Draw what a teacher does next about the question; `answer` shows the answer, None where the app knows none."""
+    if public.question is None:
+        return
+    with st.container(horizontal=True, gap="small"):
+        if public.taken or (public.phase and not public.answered):
+            look: Literal["primary", "secondary"] = "primary" if public.taken else "secondary"
+            st.button(
+                say("Show the votes"),
+                key="room_show",
+                icon=":material/bar_chart:",
+                type=look,
+                on_click=do,
+                args=(taught, Room.show),
+            )
+        if not public.taken and not public.answered:
+            again = (taught, Room.again)
+            st.button(say("Vote again"), key="room_again", icon=":material/replay:", on_click=do, args=again)
+        if public.question.aloud:
+            close = (taught, Room.ask, None)
+            st.button(say("Close the question"), key="room_close", icon=":material/close:", on_click=do, args=close)
+        _timer(taught, public)
+        if answer is not None and not public.answered:
+            see = partial(answer, taught)
+            st.button(say("Show the answer"), key="room_answer", icon=":material/visibility:", on_click=see)
+
+
+def _timer(taught: Opened, public: Public) -> None:
+    """Draw how long a class may vote and talk, or what ends that."""
+    if public.answered:
+        return
+    if public.phase == "vote":
+        stop = (taught, Room.stop)
+        st.button(say("Stop the timer"), key="room_stop", icon=":material/timer_off:", on_click=do, args=stop)
+    elif not public.phase:
+        with st.popover(say("Timer"), icon=":material/timer:"):
+            st.segmented_control(
+                say("Seconds to vote"), VOTE_SECONDS, key=VOTE, default=60, required=True, persist_state=KEEP
+            )
+            st.segmented_control(
+                say("Minutes to discuss"), DISCUSS_MINUTES, key=DISCUSS, default=2, required=True, persist_state=KEEP
+            )
+            st.caption(
+                say(
+                    "Students vote, discuss with their neighbours and vote again. With 0 minutes of discussion, "
+                    "they vote only once."
+                )
+            )
+            st.button(say("Start"), key="room_start", type="primary", on_click=_start, args=(taught,))
+
+
+def _start(taught: Opened) -> None:
+    vote, discuss = st.session_state.get(VOTE) or 60, st.session_state.get(DISCUSS)
+    discuss = 120 if discuss is None else discuss * 60
+    do(taught, Room.start, vote, discuss)
+
+
+def do(taught: Opened, act: Callable[..., bool | None], *of: Any) -> None:
+    """Callback: `Registry.do`; a room that has ended, or has moved on, is left as it is."""
+    with contextlib.suppress(RefusedError):
+        ROOMS.do(taught, act, *of)
+
+
+def ask_aloud(taught: Opened, number: int, choices: int) -> None:
+    """Callback: take votes on the question that the teacher asks aloud, with so many letters to choose from."""
+    text = say("Your teacher asks: which answer is right?")
+    do(taught, Room.ask, Question(f"aloud.{number}", text, tuple(LETTERS[:choices]), aloud=True))
+
+
+def lettered(choices: Sequence[str], *, right: int | None = None) -> list[str]:
+    """Choices as a class speaks of them, "B. the first piece", the right one marked, if it is given.
+
+    Letters, and right or not, are said as they are.
+    """
+    called = list(choices)
+    if tuple(choices) not in (RIGHT_OR_NOT, tuple(LETTERS[: len(choices)])):
+        called = [joined(" ", [f"{letter}.", one]) for letter, one in zip(LETTERS, choices, strict=False)]
+    if right is not None:
+        called[right] = joined(" ", [RIGHT, called[right]])
+    return called
+
+
+def too_few(public: Public) -> Sentence | None:
+    """Why votes that were shown are not seen by choice; None if they are, or none are to be seen."""
+    if not _are_seen(public) or public.shown[-1].counts is not None:
+        return None
+    return say_n(
+        "{n} vote. A chart of the choices appears once there are {least} votes.",
+        "{n} votes. A chart of the choices appears once there are {least} votes.",
+        public.shown[-1].voted,
+        least=public.least,
+    )
+
+
+def _are_seen(public: Public) -> bool:
+    """Whether votes may be seen: not while others are taken, nor while a class talks of what it votes on again."""
+    return bool(public.shown) and not public.taken and not public.phase
+
+
+def has_bars(public: Public) -> bool:
+    """Whether `bars` draws something; while votes are taken, those of the round before would lead them."""
+    return _are_seen(public) and public.shown[-1].counts is not None
+
+
+def results(public: Public) -> None:
+    """Draw the votes that were shown, or why there are none to see."""
+    few = too_few(public)
+    if few is not None:
+        st.info(few)
+    bars(public)
+
+
+def bars(public: Public, *, key: str = BARS, large: bool = False) -> None:
+    """Draw the votes that were shown, if there are enough; large for a wall."""
+    question = public.question
+    if question is None or not has_bars(public):
+        return
+    latest = public.shown[-1]
+    rounds = [one.counts for one in reversed(public.shown[-2:]) if one.counts is not None]
+    title = say_n("{n} vote", "{n} votes", latest.voted)
+    drawing.chart(
+        votes_spec(rounds, lettered(question.choices), title=title, right=public.right, large=large),
+        key=key,
+        alt=say("One bar per choice; its length is the number of votes."),
+        how_to_read=HOW_TO_READ,
+        fit=large,
+        of_sentence=False,
+        of_lesson=True,
+    )

@@ -1,0 +1,267 @@
+"""All rooms of a server: bounded, and gone four hours after their last use, or with the server or its store.
+
+They are in this process's memory, or in a store that several processes share (`stores` of an extension). A teacher's
+session calls it in this process, with the room's secret; what comes over HTTP can join, listen and vote
+(`extensions/rooms/server/routes.py`), and nothing else. What changes a room may wait for the store.
+
+Knows nothing of Streamlit.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from glassformer.extensions.rooms.server import codes
+from glassformer.extensions.rooms.server.clients import LIMITS, Limits
+from glassformer.extensions.rooms.server.public import Counted, Kept, Opened, Public, RefusedError, Why
+from glassformer.extensions.rooms.server.room import Bucket, Room
+from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError
+from transformer.extensions import provided
+
+LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
+OPENED_AT_ONCE, OPENED_A_SECOND = LIMITS["open"]
+MOST_OF_CLIENT: Final = 15  # rooms, so that some are left for others
+MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's, by all
+
+
+class Registry:
+    """The rooms."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, store: Store | None = None) -> None:
+        self._store = Store(clock) if store is None else store
+        self._store.tell = self._tell
+        self._clock, self._lock, self._rooms = self._store.clock, self._store.lock, self._store.rooms
+        self._adding = threading.Lock()
+        self._opening = Bucket(OPENED_AT_ONCE, per_second=OPENED_A_SECOND, clock=self._clock)
+        self._missing = Bucket(MISSES_AT_ONCE, per_second=MISSES_A_SECOND, clock=self._clock)
+        self._told: list[tuple[str, str]] = []  # which clients asked for which rooms that are not there
+        self._limits, self._openers = Limits(self._clock), dict[str, str]()  # the client that opened each room here
+
+    @property
+    def boot(self) -> str:
+        """Tells this start of the server, or of its store, from others."""
+        return self._store.boot
+
+    @property
+    def closed(self) -> bool:
+        """Whether this process ends."""
+        return self._store.closed
+
+    @property
+    def away(self) -> str:
+        """Where the store is, while it does not answer; else ""."""
+        return self._store.away
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether rooms are in a store that several processes share."""
+        return self._store.is_shared
+
+    def begin(self) -> None:
+        """Be ready, before there is a visitor; a store that does not answer is waited for later."""
+        self._store.begin()
+
+    # ---------------------------------------------------------------- the teacher
+
+    def open(self, client: str = "", visitor: str = "") -> Opened:
+        """Open a room. Raises `RefusedError`: there are too many, too many were opened at once, the store is away."""
+        with self._adding:
+            self.sweep()
+            self._take("open", visitor)
+            self._openers = {code: who for code, who in self._openers.items() if code in self._rooms}
+            own = [code for code, who in self._openers.items() if who == client]
+            if len(own) >= MOST_OF_CLIENT:
+                self._drop_one("crowded", own)
+            if len(self._rooms) >= MOST_ROOMS:
+                self._drop_one("full", self._rooms)
+            if not visitor and not self._opening.take():
+                raise RefusedError("too-often")
+            code = next(code for code in iter(codes.new_code, "") if code not in self._rooms)
+            room = Room(code, codes.new_token(), self._clock)
+            if not self._store.add(room):
+                raise RefusedError("full")
+            if client:
+                self._openers[code] = client
+            return Opened(code, room.secret)
+
+    def _drop_one(self, why: Why, among: Collection[str]) -> None:
+        """Let go of the room that nobody listens to, and that was not used for longest."""
+        with self._lock:
+            now = self._clock()
+            rooms = [room for code, room in self._rooms.items() if code in among]
+        left = [room for room in rooms if room.is_left and now - room.used > LEFT_SECONDS]
+        if not left:
+            raise RefusedError(why)
+        self._store.end(min(left, key=lambda room: room.used))
+
+    def is_teacher(self, code: str, secret: str) -> bool:
+        """Whether somebody knows the secret of a room that is open."""
+        room = self._found(code)
+        return room is not None and codes.alike(room.secret, secret)
+
+    def do(self, taught: Opened, act: Callable[..., bool | None], *of: Any) -> None:
+        """Have a room do what its teacher alone may have it do, such as `Room.ask`, and tell those who listen.
+
+        `act`, given the room and `of`, returns False if it is no news. Raises `RefusedError`: the room is gone, does
+        not do it, or its store is away.
+        """
+        room = self._taught(taught)
+        if self._store.change(room, lambda room: act(room, *of)) is not False:
+            self._tell(room)
+
+    def record(self, taught: Opened) -> tuple[Kept, ...]:
+        """The rounds of a room so far. Raises `RefusedError`: the room is gone."""
+        return self._taught(taught).record
+
+    def end(self, taught: Opened) -> None:
+        """End a room, and everything that is known of it. Raises `RefusedError`: it is gone, or its store is away."""
+        room = self._taught(taught)
+        self._store.end(room)
+        self._tell(room)
+
+    # ---------------------------------------------------------------- everybody
+
+    def public(self, code: str, *, go_on: bool = True) -> Public | None:
+        """What everybody may know of a room, None if there is none; `go_on` where a time is up, which may wait."""
+        room = self._found(code, tick=go_on)
+        return None if room is None else room.public
+
+    def look(self, code: str, token: str = "") -> None:
+        """Look whether another process knows a room, or a student, that this one does not; it may wait."""
+        self._store.look(code, token)
+
+    def counted(self, code: str) -> Counted:
+        """How many are in a room and voted; none of a room that is not there."""
+        with self._lock:
+            room = self._rooms.get(code)
+            return Counted(0, 0, 0) if room is None else room.counted()
+
+    def left(self, public: Public) -> float:
+        """How many seconds are left of what is timed; 0 where nothing is."""
+        return max(0.0, public.until - self._clock()) if public.phase else 0.0
+
+    def missed(self, code: str, client: str = "") -> bool:
+        """A client asked for a room that is not there; whether that may be said, or it is asked too often.
+
+        A class that asks for the one room that was is no more than one who does.
+        """
+        with self._lock:
+            if (code, client) in self._told:
+                return True
+            may = self._limits.take("miss", client) and self._missing.take()
+            if may:
+                self._told = [*self._told[-MISSES_AT_ONCE:], (code, client)]
+            return may
+
+    def join(self, code: str, client: str = "") -> str:
+        """Let a student in; returns the student's token.
+
+        Raises `RefusedError`: there is no such room, it is full or locked, or too many come at once.
+        """
+        token, room = codes.new_token(), self._asked(code)
+        if not room.public.locked:  # who waits at the door keeps nobody out
+            self._take("join", client, code)
+        self._store.change(room, lambda room: room.join(token, client))
+        return token
+
+    def _take(self, *what: str) -> None:
+        with self._lock:
+            if not self._limits.take(*what):
+                raise RefusedError("too-often")
+
+    def vote(self, code: str, token: str, *, round_: int, choice: int, client: str = "") -> None:
+        """Take a student's vote for a choice, from 0, in a round. Raises `RefusedError`: it is not taken."""
+        room = self._asked(code, token)
+        if room.knows(token):
+            self._take("vote", client, code)
+        self._store.change(room, lambda room: room.vote(token, round_=round_, choice=choice))
+        self._tell(room, counts=True)
+
+    @contextmanager
+    def listening(self, code: str, token: str, wake: Callable[[], None], *, counts: bool) -> Iterator[None]:
+        """Be told of changes.
+
+        The token is that of a student, who is there as long as this lasts; "" is nobody's. `wake` is called after
+        each change, from any thread, with `counts` also when somebody comes, leaves or votes; it has to be quick, and
+        what there is to know it asks itself. Raises `RefusedError`: there is no such room, or too many listen.
+        """
+        with self._lock:
+            room = self._found(code, tick=False)
+            if room is None:
+                raise RefusedError("away" if self.away else "no-room")
+            if token and not room.knows(token):
+                raise RefusedError("away" if self.away else "no-token")
+            if not room.has_place(token):
+                raise RefusedError("full")
+            room.listeners[wake] = counts
+            if token:
+                room.come(token)
+        self._come_or_go(room, token)
+        try:
+            yield
+        finally:
+            with self._lock:
+                room.listeners.pop(wake, None)
+                if token:
+                    room.leave(token)
+            self._come_or_go(room, token)
+
+    def _come_or_go(self, room: Room, token: str) -> None:
+        if token:
+            self._store.came_or_left(room, token)
+        self._tell(room, counts=True)
+
+    def sweep(self) -> None:
+        """Let go of rooms that nobody used for long."""
+        with self._lock:
+            now = self._clock()
+            old = [room for room in self._rooms.values() if now - room.used > IDLE_SECONDS]
+            for room in old:
+                del self._rooms[room.code]
+        for room in old:
+            self._tell(room)
+
+    def close(self) -> None:
+        """Have all that listen leave, as the server ends."""
+        self._store.close()
+
+    def __len__(self) -> int:
+        return len(self._rooms)
+
+    def _found(self, code: str, *, tick: bool = True) -> Room | None:
+        with self._lock:
+            self.sweep()
+            room = self._rooms.get(code)
+        if room is not None and tick and room.is_due():
+            with suppress(RefusedError):  # then it goes on later
+                self._store.change(room, Room.tick)
+        return room
+
+    def _asked(self, code: str, token: str = "") -> Room:
+        """A room that something is asked of; this may wait. Raises `RefusedError`: there is none."""
+        self._store.look(code, token)
+        room = self._found(code, tick=False)
+        if room is None:
+            raise RefusedError("away" if self.away else "no-room")
+        return room
+
+    def _taught(self, taught: Opened) -> Room:
+        room = self._asked(taught.code)
+        if not codes.alike(room.secret, taught.secret):
+            raise RefusedError("not-yours")
+        return room
+
+    def _tell(self, room: Room, *, counts: bool = False) -> None:
+        """Wake those who listen."""
+        with self._lock:
+            woken = [wake for wake, wants in room.listeners.items() if wants or not counts]
+        for wake in woken:
+            wake()
+
+
+try:
+    ROOMS = Registry(store=next(filter(None, (chosen() for chosen in provided("stores"))), None))
+except StoreError as error:
+    raise SystemExit(str(error)) from None  # the app does not start; the message says all

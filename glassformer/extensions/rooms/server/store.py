@@ -1,0 +1,79 @@
+"""Where rooms are: in this process alone, unless an extension has `stores`: functions that give another, or None.
+
+Every process reads its own copies of rooms, which never waits. A change is tried on a copy of the room's state and
+counts once it is made, so nothing is half done.
+
+Knows nothing of Streamlit.
+"""
+
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+from glassformer.extensions.rooms.server.room import Room
+from transformer.errors import SaidError
+
+MOST_ROOMS: Final = 20
+IDLE_SECONDS: Final = 4 * 3600.0
+_Result = TypeVar("_Result")
+
+
+class StoreError(SaidError, RuntimeError):
+    """The store that was named cannot be used."""
+
+
+class Store:
+    """Rooms of this process alone."""
+
+    is_shared = False
+    away = ""  # where a shared store is, while it does not answer
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.boot = secrets.token_urlsafe(6)  # tells this start of the server, or of the store, from others
+        self.lock = threading.RLock()  # never held while anything waits
+        self.rooms: dict[str, Room] = {}
+        self.tell: Callable[..., None] = lambda room, *, counts=False: None  # wakes who listens to a room here
+        self.closed = False
+
+    def begin(self) -> None:
+        """Be ready, before there is a visitor. Raises `StoreError`: never with what was named."""
+
+    def add(self, room: Room) -> bool:
+        """Have one room more; whether there is space for it."""
+        with self.lock:
+            self.rooms[room.code] = room
+        return True
+
+    def change(self, room: Room, act: Callable[[Room], _Result]) -> _Result:
+        """Do something to a room, once the time of what is timed there is up.
+
+        Raises `RefusedError`: the room does not do it, is gone, or the store is away; then nothing was done.
+        """
+        with self.lock:
+            room.tick()
+            return act(room)
+
+    def end(self, room: Room) -> None:
+        """Let go of a room. Raises `RefusedError`: the store is away."""
+        with self.lock:
+            self.rooms.pop(room.code, None)
+
+    def look(self, code: str, token: str = "") -> None:
+        """Look whether others know a room, or a student, that is not known here; this may wait."""
+
+    def came_or_left(self, room: Room, token: str) -> None:
+        """A student came or left here."""
+        with self.lock:
+            room.saw((token,))
+
+    def close(self) -> None:
+        """Let go of what is of this process, as it ends."""
+        self.closed = True
+        with self.lock:
+            gone = list(self.rooms.values())
+            self.rooms.clear()
+        for room in gone:
+            self.tell(room)

@@ -1,0 +1,51 @@
+"""`python -m transformer picture`: a picture of a run as a file, without a server."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from glassformer.extensions.saving.showing import drawing
+from transformer.checkpoint.snapshots import meant
+from transformer.commands.device import add_device
+from transformer.errors import DataError, shown
+
+SHIPPED = Path("checkpoints")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.set_defaults(run=_run)
+    parser.add_argument("checkpoint", type=Path, help="a checkpoint folder, or the name of one in checkpoints/")
+    parser.add_argument("sentence", help="what the model reads")
+    parser.add_argument(
+        "looks", nargs="*", metavar="WORD=VALUE",
+        help="what to show, as in the app's address: step=2 layer=3 head=1 how=beam beam=4; counted from 1",
+    )  # fmt: skip
+    parser.add_argument("--panel", default="attention.head_map", help="the picture, such as step.candidates")
+    parser.add_argument("--out", type=Path, required=True, help="the file: .svg, .png or .html")
+    parser.add_argument("--width", type=float, default=160, help="width of SVG and PNG, in mm (160)")
+    parser.add_argument("--height", type=float, help="height of SVG and PNG, in mm (default: the picture's own)")
+    parser.add_argument("--dpi", type=float, default=300, help="resolution of PNG (300)")
+    parser.add_argument("--language", default="en", help="en or zh")
+    add_device(parser)
+
+
+def _run(options: argparse.Namespace) -> None:
+    form = options.out.suffix.lower().removeprefix(".")
+    if form not in ("svg", "png", "html"):
+        raise DataError("{file}: a picture must be .svg, .png or .html.", file=str(options.out))
+    folder = options.checkpoint
+    if not meant(folder)[0].exists() and meant(SHIPPED / folder)[0].is_dir():
+        folder = SHIPPED / folder
+    pairs = [look.partition("=") for look in options.looks]
+    for word, equals, _ in pairs:
+        if not equals:
+            raise DataError("{word}: write it as WORD=VALUE, for example layer=3.", word=shown(word))
+    parameters = {word: (value,) for word, _, value in pairs}
+    content, notes = drawing().picture_file(
+        folder, options.sentence, parameters, options.panel, form=form, language=options.language,
+        width=options.width, height=options.height, dpi=options.dpi, device=options.device,
+    )  # fmt: skip
+    for note in notes:
+        print(f"note: {note}", file=sys.stderr)
+    options.out.write_bytes(content)

@@ -1,0 +1,182 @@
+"""The table of lines: which are listed, their numbers, a button for each that opens it, and a file of them.
+
+The line that is opened stands above it: all of its texts, and the ways to every page that shows its run.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pandas as pd
+
+from glassformer.extensions.sentences.analysis.line_table import columns
+from glassformer.extensions.sentences.analysis.many import LineResult
+from glassformer.extensions.sentences.page import line_order
+from glassformer.extensions.sentences.page.overview import open_line
+from glassformer.extensions.sentences.page.sentence_runs import SentenceFile
+from glassformer.extensions.sentences.sentences_look import Listed, SentencesLook
+from glassformer.runs.open_run import REVISION_LENGTH
+from glassformer.shared import choices, drawing, menu
+from glassformer.shared.door import here, st
+from glassformer.shared.saving import Origin, decoding_of
+from glassformer.state import session
+from glassformer.state.fields import LONGEST_NAME
+from glassformer.state.link import Link
+from glassformer.state.view import MAIN
+from transformer.i18n import Sentence, joined, say, say_n
+
+TABLE, OPEN, CSV, LISTED = "sentences_table", "sentences_open", "sentences_csv", "sentences_listed"
+_HEIGHT: Final = 420  # pixels
+_MOST_WITHOUT_SCROLLING: Final = 10  # lines
+_TEXT_WIDTH, _NUMBER_WIDTH, _OPEN_WIDTH = 160, 73, 60
+
+_Numbers = dict[str, tuple[Sentence, Sentence, str]]
+_READ: Final[dict[str, Sentence]] = {"source": say("Source"), "output": say("Output")}
+_NUMBERS: Final[_Numbers] = {
+    "chrf": (say("chrF"), say("chrF2 of the output against the reference, 0 to 100."), "%.1f"),
+    "score": (say("Score", about="an output"), say("Beam search ranks its results by this number."), "%.3f"),
+    "log_prob_per_piece": (
+        say("Log-prob."),
+        say("Mean log-probability per piece, in nats. The closer to 0, the surer the model."),
+        "%.3f",
+    ),
+    "entropy_bits": (say("Entropy"), say("Mean entropy over all steps, in bits."), "%.2f"),
+    "length_ratio": (say("Ratio"), say("Pieces written per piece read, not counting start and end marks."), "%.2f"),
+    "repeated": (
+        say("Repeated"),
+        say("Share of all pairs of neighbouring pieces in the output that repeat an earlier pair."),
+        "percent",
+    ),
+    "unknown": (
+        say("Unknown"),
+        say("Number of unknown pieces in the source. They replace text that is not in the vocabulary."),
+        "%d",
+    ),
+}
+_BEHIND: Final[_Numbers] = {
+    "log_prob": (say("Sum"), say("Sum of the log-probabilities of all pieces, in nats."), "%.2f"),
+    "pieces": (say("Pieces"), say("Number of pieces counted in the log-probability, including the end mark."), "%d"),
+}
+
+
+def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> None:
+    """Draw the lines that are listed; `over` says that no others will come."""
+    found = _asked_for(results, over=over)
+    if not found:
+        st.info(say("No line matches the filters above. Change them."), icon=":material/filter_list:")
+        return
+    _rows(found)
+    count = say_n("{n:,} line.", "{n:,} lines.", len(found))
+    how = say(
+        "Click a number to open that line. Click a column heading to sort by that column; hover over the heading "
+        "to see what it means."
+    )
+    st.caption(joined(" ", [count, how]))
+    _file(file, found)
+
+
+def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]:
+    """Draw the choice of lines; those that are chosen, in order."""
+    with choices.bar(MAIN):
+        kept = choices.field(MAIN, "listed", key=LISTED)
+        shown = line_order.choices_of(results, counted=over)
+        which: Listed = "all"
+        if len(shown) > 1:
+            which = choices.choose(kept, say("Lines", about="which are listed"), shown, otherwise="all", bare=True)
+        kept, orders = choices.field(MAIN, "line_order"), line_order.orders(results)
+        order = choices.menu(kept, say("Order"), orders, otherwise="file", bare=True, width=230)
+        kept = choices.field(MAIN, "holding")
+        holding = choices.typed(kept, say("Lines that contain this text"), most=LONGEST_NAME, width=200)
+    return line_order.listed(results, which, order, holding)
+
+
+def _rows(found: Sequence[LineResult]) -> None:
+    numbers = [one.line.number for one in found]
+
+    chosen = session.view().of(SentencesLook).line
+    opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
+    cells = columns(found, ordered=False)
+    button = drawing.opening(OPEN, say("Line"), numbers, open_line, type="tertiary", width=_OPEN_WIDTH)
+    shown = {"open": button} | _columns(cells)
+    st.container(key=TABLE).dataframe(
+        pd.DataFrame(here(cells)).assign(open=here(opens))[list(shown)],
+        hide_index=True,
+        height=_HEIGHT if len(found) > _MOST_WITHOUT_SCROLLING else "content",
+        column_config=shown,
+        alt=say("One row per line, with its source, output and numbers."),
+    )
+
+
+def _columns(cells: Mapping[str, object]) -> dict[str, Any]:
+    """The columns that there are; numbers stand before the reference, as they are to be in sight."""
+    kinds = st.column_config
+    found: dict[str, Any] = {name: kinds.TextColumn(here(said), width=_TEXT_WIDTH) for name, said in _READ.items()}
+    found |= _numbers(_NUMBERS)
+    said = here(say("Whether the output ended with an end mark."))
+    found["ended"] = kinds.CheckboxColumn(here(say("Ended")), help=said, width=_NUMBER_WIDTH)
+    found["reference"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
+    found |= _numbers(_BEHIND)
+    found["problem"] = kinds.TextColumn(here(say("Why not run")), width=2 * _TEXT_WIDTH)
+    return {name: column for name, column in found.items() if name in cells}
+
+
+def _numbers(named: _Numbers) -> dict[str, Any]:
+    return {
+        name: st.column_config.NumberColumn(here(label), help=here(help), format=form, width=_NUMBER_WIDTH)
+        for name, (label, help, form) in named.items()
+    }
+
+
+def _file(file: SentenceFile, found: Sequence[LineResult]) -> None:
+    title = say("lines from a file of sentences")
+    origin = Origin(checkpoint=file.checkpoint_name, decoding=decoding_of(file.how), chart=here(title))
+    drawing.csv_button(pd.DataFrame(here(columns(found, ordered=False))), key=CSV, title=title, of=origin)
+
+
+# ------------------------------------------------------------------------------------------------ one line
+
+
+OPENED = "sentences_opened"
+_PAGES: Final = {
+    "step": (say("Step through decoding"), ":material/play_arrow:"),
+    "attention": (say("Attention"), ":material/grid_on:"),
+    "positions": (say("Positions"), ":material/waves:"),
+    "masks": (say("Masks"), ":material/border_clear:"),
+    "inside": (say("Inside the model"), ":material/account_tree:"),
+    "forcing": (say("Teacher forcing"), ":material/school:"),
+}
+_WITH_REFERENCE: Final = "forcing"  # what there is to see needs one
+
+
+def opened(file: SentenceFile, results: Sequence[LineResult]) -> None:
+    """Draw the line that the view names, if it is there."""
+    line = session.view().of(SentencesLook).line
+    one = None if line is None else next((one for one in results if one.line.number == line + 1), None)
+    if one is None:
+        return
+    with st.container(border=True, key=OPENED):
+        st.markdown(_texts(one))
+        if one.problem is not None:
+            st.error(drawing.with_code(one.problem))
+            return
+        link = leads_to(file, one)
+        with st.container(horizontal=True, gap="medium"):
+            for path, (name, icon) in _PAGES.items():
+                if path != _WITH_REFERENCE or link.reference:
+                    menu.link(path, name, link, icon=icon)
+
+
+def leads_to(file: SentenceFile, one: LineResult) -> Link:
+    """What other pages shall show: the run of this line."""
+    view = replace(session.view(), step=0, query=None, key=None)
+    line, revision = one.line, file.how.checkpoint[:REVISION_LENGTH]
+    return replace(file.link, source=line.source, reference=line.reference or None, revision=revision, view=view)
+
+
+def _texts(one: LineResult) -> str:
+    said = [say("**Line {n}**", n=one.line.number), say("**Source:** {text}", text=drawing.plain(one.line.source))]
+    if one.output:
+        said.append(say("**Output:** {text}", text=drawing.plain(one.output)))
+    if one.line.reference is not None:
+        said.append(say("**Reference:** {text}", text=drawing.plain(one.line.reference)))
+    return joined("  \n", said)

@@ -1,0 +1,193 @@
+"""`python -m transformer train`: learn a vocabulary and a model from files of sentence pairs."""
+
+import argparse
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import get_args
+
+from glassformer.extensions.training.library.schedule import Schedule
+from transformer.errors import GlassformerError
+from transformer.model.config import ModelConfig, Normalisation
+from transformer.model.config_layers import Activation, NormPlace
+from transformer.model.position_kinds import KINDS
+
+LOGS = ("tensorboard", "trackio")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.set_defaults(run=_run)
+    _add_model(parser)
+    _add_training(parser)
+    _add_processes(parser)
+    files = parser.add_argument_group("files")
+    files.add_argument("--train", type=Path, required=True, help="source TAB target, one pair per line")
+    files.add_argument("--dev", type=Path, required=True, help="held-out pairs to score each epoch on")
+    files.add_argument("--out", type=Path, required=True, help="the checkpoint folder to write")
+    files.add_argument("--card", type=Path, help="JSON: title, languages, data, licence, examples for the card")
+    files.add_argument("--start-from", type=Path, help="a checkpoint folder to continue from, with its vocabularies")
+    files.add_argument("--resume", action="store_true", help="continue from where the training was stored last")
+    files.add_argument("--force", action="store_true", help="replace an existing checkpoint in --out")
+    files.add_argument("--snapshots", type=int, default=0, help="keep so many moments of the model beside it")
+    files.add_argument("--log", choices=LOGS, help="write loss and scores for this program, too")
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    model = parser.add_argument_group("model")
+    model.add_argument(
+        "--kind",
+        choices=("encoder-decoder", "decoder", "encoder"),
+        default="encoder-decoder",
+        help="decoder: a decoder alone, which goes on with the source; encoder: an encoder alone, which fills gaps "
+        "in texts, one a line",
+    )
+    model.add_argument("--layers", type=int, default=3, help="layers of each stack")
+    model.add_argument("--d-model", type=int, default=256)
+    model.add_argument("--heads", type=int, default=4)
+    model.add_argument("--kv-heads", type=int, default=0, help="key-value heads, shared by the heads; 0: as many")
+    model.add_argument("--d-ff", type=int, default=1024)
+    model.add_argument("--src-vocab", type=int, default=6000, help="most source pieces")
+    model.add_argument("--tgt-vocab", type=int, default=5000, help="most target pieces")
+    model.add_argument("--shared-vocab", action="store_true", help="one vocabulary (of --src-vocab pieces)")
+    model.add_argument("--pieces", choices=("unigram", "bpe", "char"), default="unigram")
+    model.add_argument("--norm", choices=get_args(NormPlace), default="pre")
+    model.add_argument("--activation", choices=get_args(Activation), default="relu")
+    model.add_argument("--positions", choices=tuple(KINDS), default="sinusoidal")
+    model.add_argument("--max-len", type=int, default=128, help="most tokens per side")
+    model.add_argument("--dropout", type=float, default=0.15)
+    model.add_argument("--normalisation", choices=get_args(Normalisation), nargs="*", default=["nfc"])
+
+
+def _add_training(parser: argparse.ArgumentParser) -> None:
+    training = parser.add_argument_group("training")  # each is named as its field of `TrainSettings`
+    training.add_argument("--epochs", type=int, default=10)
+    training.add_argument(
+        "--max-minutes", type=float, default=0.0, help="end after this time, with the learning rate at 0; 0: no limit"
+    )
+    training.add_argument("--batch-tokens", type=int, default=3000, help="target tokens per step, of all processes")
+    training.add_argument(
+        "--accumulate", type=int, default=1, help="parts in which a process learns from its share of a step"
+    )
+    training.add_argument(
+        "--rate", dest="peak_rate", metavar="RATE", type=float, default=1.2e-3, help="the highest learning rate"
+    )
+    training.add_argument("--schedule", choices=get_args(Schedule), default="linear", help="the way down")
+    training.add_argument("--warmup", type=int, default=800, help="steps until the highest rate, at most half of all")
+    training.add_argument("--smoothing", type=float, default=0.1)
+    training.add_argument("--sampling", type=float, default=0.0, help="alpha for random splits into pieces; 0: none")
+    training.add_argument("--clip", type=float, default=1.0)
+    training.add_argument("--weight-decay", type=float, default=0.01)
+    training.add_argument(
+        "--average", type=int, default=1, help="score and keep the mean of the parameters after so many epochs"
+    )
+    training.add_argument("--patience", type=int, default=0, help="end after so many epochs without a better one")
+    training.add_argument("--seed", type=int, default=1)
+    training.add_argument(
+        "--precision",
+        choices=("bf16", "fp16", "fp32"),
+        default="bf16",
+        help="of the products; bf16 is fp32 where the hardware has no bfloat16",
+    )
+    training.add_argument(
+        "--no-causal-mask",
+        action="store_false",
+        dest="causal_mask",
+        help="a deliberate mistake: the decoder sees the pieces that it has to predict, so the loss nears 0 and its "
+        "output is worthless (`checkpoints/reverse-leak` was trained like this)",
+    )
+    training.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    training.add_argument("--save-minutes", type=float, default=10.0, help="store the state this often, too")
+
+
+def _add_processes(parser: argparse.ArgumentParser) -> None:
+    several = parser.add_argument_group("several processes; see also torchrun")
+    several.add_argument("--processes", type=int, default=1, help="start so many on this machine")
+    several.add_argument("--max-restarts", type=int, default=0, help="go on so often when one of them falls")
+    several.add_argument("--shard", action="store_true", help="each process keeps a share of the model (FSDP)")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from glassformer.extensions.training.library import launching, processes
+
+    if launching.wanted(options.processes, options.max_restarts):
+        return launching.launch(sys.argv[1:], processes=options.processes, max_restarts=options.max_restarts)
+    try:
+        _train(options)
+    except (GlassformerError, OSError) as error:
+        return launching.refused(error)
+    except RuntimeError as error:
+        if not processes.is_lost(error):
+            raise
+        print("error: another process of this training is gone.", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        if not processes.is_first():
+            return 1
+        raise KeyboardInterrupt(_how_to_resume(options.out)) from None
+    return 0
+
+
+def _train(options: argparse.Namespace) -> None:
+    from glassformer.extensions.training.library.cardfile import read_card
+    from glassformer.extensions.training.library.run import Job, train
+    from glassformer.extensions.training.library.settings import TrainSettings
+
+    settings = TrainSettings(**{field.name: getattr(options, field.name) for field in fields(TrainSettings)})
+    job = Job(
+        train=options.train,
+        dev=options.dev,
+        out=options.out,
+        config=_config(options),
+        pieces=options.pieces,
+        settings=settings,
+        device=options.device,
+        start_from=options.start_from,
+        resume=options.resume,
+        force=options.force,
+        snapshots=options.snapshots,
+        log=options.log,
+        command=_command(),
+        card=read_card(options.card),
+    )
+    train(job)
+
+
+def _how_to_resume(out: Path) -> str:
+    from glassformer.extensions.training.library.state import has_state
+
+    if has_state(out):
+        return f"{out} holds the best epoch so far; the same command with --resume goes on from what was stored last."
+    return "Nothing was learned yet: the same command starts anew."
+
+
+def _config(options: argparse.Namespace) -> ModelConfig:
+    alone = options.kind != "encoder-decoder"
+    shared = options.shared_vocab or alone
+    return ModelConfig(
+        n_encoder_layers=0 if options.kind == "decoder" else options.layers,
+        n_decoder_layers=0 if options.kind == "encoder" else options.layers,
+        d_model=options.d_model,
+        n_heads=options.heads,
+        n_kv_heads=options.kv_heads,
+        d_ff=options.d_ff,
+        src_vocab_size=options.src_vocab,
+        tgt_vocab_size=options.src_vocab if shared else options.tgt_vocab,
+        shared_vocab=shared,
+        mlm_head=options.kind == "encoder",
+        prepend_source_bos=alone,
+        append_source_eos=options.kind != "decoder",  # behind a prompt the text goes on
+        norm=options.norm,
+        final_norm=options.norm == "pre",
+        activation=options.activation,
+        positions=options.positions,
+        max_len=options.max_len,
+        dropout=options.dropout,
+        normalisation=tuple(options.normalisation),
+    )
+
+
+def _command() -> str:
+    """The command as typed, with file names but not the folders of this machine."""
+    words = [Path(word).name if "/" in word or "\\" in word else word for word in sys.argv[1:]]
+    return " ".join(["python -m transformer", *words])

@@ -1,0 +1,126 @@
+"""Write scores into the card of a checkpoint: `card.json`, and nothing else of the folder.
+
+A record is about one file under certain settings; writing it again replaces the earlier one. Everything else in the
+card stays as it is and where it is. The new file is complete before it takes the old one's place.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from transformer.checkpoint.card import MAX_BYTES, MAX_ITEMS
+from transformer.checkpoint.load import CARD, Checkpoint, load
+from transformer.errors import ClauseError, DataError
+from transformer.files import strictjson
+from transformer.files.files import FolderFiles
+from transformer.i18n import say_n
+
+Record = Mapping[str, Any]
+
+# What makes two records be about the same thing; a field that is missing in both is equal.
+IDENTITY = ("sha256", "measure", "decoding", "beam_size", "length_penalty", "max_pairs", "source", "target")
+
+
+def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
+    """Add records, each with its file's name and SHA-256, to the scores of a checkpoint's card.
+
+    A `CheckpointError` where the card cannot be read; a `DataError` where the folder holds another checkpoint by now,
+    its card is not one that can be added to, or it cannot be written.
+    """
+    if load(checkpoint.folder).content_hash != checkpoint.content_hash:
+        raise DataError(
+            "{model}: was replaced while it was being scored, so nothing was recorded. Score it again.",
+            model=checkpoint.name,
+        )
+    card = read_open_card(checkpoint.folder)
+    scores = merged(card.get("scores", []), records)
+    if len(scores) > MAX_ITEMS:
+        raise DataError(
+            say_n(
+                "{model}/{card}: would contain {n} score; the limit is {most}.",
+                "{model}/{card}: would contain {n} scores; the limit is {most}.",
+                len(scores),
+                model=checkpoint.name,
+                card=CARD,
+                most=MAX_ITEMS,
+            )
+        )
+    content = (json.dumps(card | {"scores": scores}, indent=2, ensure_ascii=False) + "\n").encode()
+    if len(content) > MAX_BYTES:
+        raise DataError(
+            say_n(
+                "{model}/{card}: would be {n:,} byte long; the limit is {most:,}.",
+                "{model}/{card}: would be {n:,} bytes long; the limit is {most:,}.",
+                len(content),
+                model=checkpoint.name,
+                card=CARD,
+                most=MAX_BYTES,
+            )
+        )
+    try:
+        _replace(checkpoint.folder / CARD, content)
+    except OSError as error:
+        raise DataError(
+            "{model}/{card}: cannot be written ({reason}).", model=checkpoint.name, card=CARD, reason=error.strerror
+        ) from None
+
+
+def read_open_card(folder: Path) -> dict[str, Any]:
+    """What a card says, every field of it; empty if there is no card.
+
+    A `CheckpointError` where it is unreadable or too large; a `DataError` where it is no JSON object, or its scores
+    are no list: adding to it would lose something.
+    """
+    files = FolderFiles(folder)
+    if not files.has(CARD):
+        return {}
+    content = files.read(CARD, limit=MAX_BYTES)
+    try:
+        card = strictjson.parse(content)
+    except ClauseError as error:
+        raise DataError(
+            "{label}: {problem}; correct this file before you record scores.",
+            label=files.label(CARD),
+            problem=error.sentence,
+        ) from None
+    if not isinstance(card, dict) or not isinstance(card.get("scores", []), list):
+        raise DataError(
+            "{label}: expected a JSON object in which scores is a list; correct this file first.",
+            label=files.label(CARD),
+        )
+    return card
+
+
+def merged(earlier: Iterable[Any], records: Sequence[Record]) -> list[Any]:
+    """The earlier scores with the new ones: each in the place of the one that it replaces, or at the end."""
+    scores = list(earlier)
+    for record in records:
+        places = [i for i, old in enumerate(scores) if isinstance(old, Mapping) and _about(old) == _about(record)]
+        if places:
+            scores[places[0]] = dict(record)
+            scores = [old for i, old in enumerate(scores) if i not in places[1:]]
+        else:
+            scores.append(dict(record))
+    return scores
+
+
+def _about(record: Record) -> list[Any]:
+    return [record.get(name) for name in IDENTITY]
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file beside the old one, flush it to disk, and rename it into the old one's place."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, path.stat().st_mode & 0o777 if path.exists() else 0o644)  # mkstemp made it private
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,173 @@
+"""What a training measures, and what it keeps: the best epoch so far, its curve, its state and its snapshots.
+
+The first process writes, and the others wait for it: if a write fails, the training ends in all of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from glassformer.extensions.training.library import snapping
+from glassformer.extensions.training.library.data import Example
+from glassformer.extensions.training.library.epoch_rows import Row, better, write_rows
+from glassformer.extensions.training.library.loop import Trainer
+from glassformer.extensions.training.library.masking import each_alone
+from glassformer.extensions.training.library.processes import of_rank
+from glassformer.extensions.training.library.progress import Log, Progress
+from glassformer.extensions.training.library.scoring import (
+    EACH_ALONE,
+    Scores,
+    guesses,
+    held_out_loss,
+    score,
+    translate,
+)
+from glassformer.extensions.training.library.state import paths, write_state, writing
+from transformer.checkpoint import snapshots
+from transformer.checkpoint.load import CONFIG
+from transformer.checkpoint.save import CURVE, Parts, save
+from transformer.model.transformer import Transformer
+from transformer.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """What stays as it is while a training runs."""
+
+    out: Path  # the checkpoint folder
+    dev: Sequence[Example]  # the held-out pairs that fit
+    references: Sequence[str]  # their targets as text
+    tokenizers: tuple[bytes, ...]  # the bytes of the vocabularies
+    job: Mapping[str, str]  # what must be the same for the training to go on, by name
+    numbers: Mapping[str, str]  # what decides the last bits of its numbers, by name
+    training: Mapping[str, object]  # what the card says of the training, but for how far it came
+    scored: Mapping[str, object]  # what it says of the file that is scored on
+    card: Mapping[str, object]  # what else it says
+    snapshots: int  # how many to take
+
+
+class Keeper:
+    """Measures and writes for a trainer."""
+
+    def __init__(self, trainer: Trainer, kept: Kept, logs: Sequence[Log]) -> None:
+        self.trainer, self.kept, self.processes = trainer, kept, trainer.processes
+        self.progress = Progress(trainer, kept.out, logs[0]) if self.processes.first else None
+        self._tokenizer = Tokenizer(kept.tokenizers[-1])
+        self._planned = frozenset(snapping.planned(trainer.total, kept.snapshots))
+        self._saved = trainer.place.seconds
+
+    def begin(self, *, anew: bool) -> None:
+        """Write what stands there from the first step on: the model as it is, its state, its first snapshot."""
+        state = self.trainer.state()
+        self.processes.from_first(lambda: self._begin(state, anew=anew))
+        if self.trainer.place.step == 0 and self.kept.snapshots:
+            self._snap()
+
+    def _begin(self, state: Mapping[str, Any], *, anew: bool) -> None:
+        out, taken = self.kept.out, snapshots.steps(self.kept.out)
+        with writing(out):
+            if anew:
+                for path in (*paths(out), out / CURVE):
+                    path.unlink(missing_ok=True)
+                snapping.remove(out, taken)
+                self._write_state(state)
+            elif self.kept.snapshots:
+                snapping.remove(out, snapping.superfluous(taken, sorted(self._planned), self.kept.snapshots))
+            if anew or not (out / CONFIG).exists():
+                self._save(state["model"])
+
+    def after_step(self) -> None:
+        """Show where the training is, and keep it if it is time to."""
+        place, minutes = self.trainer.place, self.trainer.settings.save_minutes
+        if self.progress is not None:
+            self.progress.show()
+        if place.step in self._planned:
+            self._snap()
+        if place.seconds - self._saved >= minutes * 60:
+            self._keep()
+
+    def after_epoch(self, row: Row) -> None:
+        """Write the epoch, and the model if no epoch was better."""
+        if self.progress is not None:
+            self.progress.end_epoch()
+            print(
+                f"epoch {row.epoch}: loss {row.loss:.3f}, dev loss {row.dev_loss:.3f}, dev BLEU {row.dev_bleu:.1f}, "
+                f"dev chrF {row.dev_chrf:.1f}, dev exact {row.dev_exact:.1%}, {row.seconds / 60:.1f} min",
+                flush=True,
+            )
+        self._keep(row)
+
+    def end(self) -> None:
+        """Take the last snapshot."""
+        step, out = self.trainer.place.step, self.kept.out
+        if self.kept.snapshots and self.processes.from_first(lambda: step not in snapshots.steps(out)):
+            self._snap()
+
+    def _snap(self) -> None:
+        with writing(self.kept.out):
+            snapping.take(self.trainer, self.kept.out, lambda model: self.measure(model, snapping.MOST_PAIRS))
+
+    def _keep(self, row: Row | None = None) -> None:
+        state, trainer = self.trainer.state(), self.trainer
+
+        def write() -> None:
+            with writing(self.kept.out):
+                if row is not None:
+                    if row == better(trainer.rows, leak=not trainer.settings.causal_mask):
+                        self._save(trainer.scored.state_dict(), row)
+                    write_rows(trainer.rows, self.kept.out / CURVE)
+                self._write_state(state)
+
+        self.processes.from_first(write)
+        self._saved = trainer.place.seconds
+
+    def _write_state(self, state: Mapping[str, object]) -> None:
+        stored = [torch.frombuffer(bytearray(file), dtype=torch.uint8) for file in self.kept.tokenizers]
+        more = {"tokenizers": stored, "job": dict(self.kept.job), "numbers": dict(self.kept.numbers)}
+        write_state(self.kept.out, {**state, **more})
+
+    def _save(self, parameters: Mapping[str, Tensor], row: Row | None = None) -> None:
+        """Write the checkpoint folder: the model that an epoch made, or the one before the first."""
+        kept, scores = self.kept, []
+        if row is not None:
+            scores = [{**kept.scored, **_scores(row, writes=self.trainer.model.anatomy.writes)}]
+        done = {"epochs": row.epoch if row else 0, "target_tokens": row.tokens if row else 0}
+        record = {
+            **kept.card,
+            "training": {**kept.training, **done, "seconds": row.seconds if row else 0.0},
+            "scores": scores,
+        }
+        save(Parts(self.trainer.model.config, parameters, kept.tokenizers, record), kept.out)
+
+    def measure(self, model: Transformer, most: int | None = None) -> tuple[float, Scores]:
+        """Loss and scores on the held-out pairs, or the first so many; every process has its share of them."""
+        processes, dev, references = self.processes, self.kept.dev[:most], self.kept.references[:most]
+        mine, writes = of_rank(dev, processes.rank, processes.count), model.anatomy.writes
+        if not writes:
+            mine = each_alone(mine, self._tokenizer, model.config)
+        n, tap = sum(len(example.tgt) for example in mine), self.trainer.tap
+
+        def measured() -> tuple[float, float, list[str]]:
+            if not mine:
+                return 0.0, 0.0, []
+            if not writes:
+                return *guesses(model, mine, tap=tap), []
+            return held_out_loss(model, mine, tap=tap), 0.0, translate(model, self._tokenizer, mine)
+
+        loss, right, outputs = processes.agreed(measured)
+        if processes.count > 1:
+            sums = torch.tensor([loss * n, right * n, n], dtype=torch.float64)
+            loss, right = (processes.total(sums) / sums[2]).tolist()[:2]
+            outputs = processes.gathered(outputs)
+        return loss, score(outputs, references) if writes else Scores(0.0, 0.0, right)
+
+
+def _scores(row: Row, *, writes: bool) -> dict[str, object]:
+    """What a card says of the scores of an epoch."""
+    if not writes:
+        return {"measure": EACH_ALONE, "loss": row.dev_loss, "exact": row.dev_exact}
+    return {"decoding": "greedy", "bleu": row.dev_bleu, "chrf": row.dev_chrf, "exact": row.dev_exact}

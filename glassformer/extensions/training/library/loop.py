@@ -1,0 +1,345 @@
+"""The training loop.
+
+One epoch after another: learn from every batch, then measure loss and scores on held-out pairs. Several processes
+learn from one batch together, each from its rows of it, and each may do so in several parts.
+
+Every draw is a function of where it is made: the order of batches of the seed and the epoch, dropout of the seed, the
+epoch, the step and the process. So a training is at any step what its parameters, its optimizer's moments and its
+`Place` say, and one that goes on from there makes the same parameters as if nothing had happened, bit by bit.
+"""
+
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from glassformer.extensions.training.library.arithmetic import autocast, make_optimizer, plain_attention, set_rate
+from glassformer.extensions.training.library.data import Batch, Batches, Example, make_batch
+from glassformer.extensions.training.library.epoch_rows import (
+    Place,
+    Row,
+    Turn,
+    read_place,
+    read_rows,
+    read_turn,
+    since_best,
+)
+from glassformer.extensions.training.library.graphed import Graphed, filled
+from glassformer.extensions.training.library.learner import (
+    Learner,
+    distributed,
+    last_part,
+    parameters_of,
+    set_parameters,
+    slices_like,
+    whole,
+)
+from glassformer.extensions.training.library.processes import Processes, of_rank
+from glassformer.extensions.training.library.schedule import learning_rate, warmed
+from glassformer.extensions.training.library.scoring import Scores
+from glassformer.extensions.training.library.settings import TrainSettings
+from transformer.errors import ClauseError
+from transformer.model.leaking import without_causal_mask
+from transformer.model.taps import NO_TAP
+from transformer.model.transformer import Transformer
+
+Measure = Callable[[Transformer], tuple[float, Scores]]  # dev loss and scores
+Parameters = Mapping[str, Tensor]
+
+LOOK = 20  # steps after which losses are fetched: a GPU that is asked after every step stands still meanwhile
+RECENT = 50  # steps of which the last loss is the mean
+
+log = logging.getLogger("glassformer.training")
+
+
+class Trainer:
+    """Holds what changes while a model is trained.
+
+    Args:
+        model: What learns, on the device of this process.
+        batches: What it learns from, an epoch at a time.
+        settings: How.
+        processes: Those that train it together; each has a trainer like this one.
+    """
+
+    def __init__(
+        self, model: Transformer, batches: Batches, settings: TrainSettings, processes: Processes | None = None
+    ) -> None:
+        self.processes = processes or Processes(model.src_table.device)
+        self.model, self.batches, self.settings = model, batches, settings
+        self.tap = NO_TAP if settings.causal_mask else without_causal_mask(model.config)
+        learner = Learner(model, smoothing=settings.smoothing, tap=self.tap)
+        self.learner = distributed(learner, self.processes, shard=settings.shard).eval()
+        self.optimizer = make_optimizer(model.parameters(), settings)
+        device = self.processes.device.type
+        self.scaler = torch.amp.GradScaler(device, enabled=settings.precision == "fp16")
+        # One GPU plays its steps back; several wait for each other, and float16 for a look at its gradients.
+        alone = self.processes.count == 1 and device == "cuda"
+        plays = alone and settings.accumulate == 1 and not settings.shard and settings.precision != "fp16"
+        self.played = Graphed(self._whole_step) if plays else None
+        self.rows: list[Row] = []
+        self.turn: Turn | None = None  # step and seconds at which the rate was highest
+        self.place = Place()
+        self.ends: deque[Parameters] = deque(maxlen=settings.average)  # parameters at the last ends of epochs
+        self.steps_an_epoch = len(batches.epoch(0))
+        self.n_groups = self.steps_an_epoch  # of the epoch that is learned from
+        self.scored = model  # what was measured last, and is stored if it is the best
+        self._unread: list[Tensor] = []  # this process's share of the losses of the last steps
+        self._origin = time.monotonic()
+
+    @property
+    def total(self) -> int:
+        """The steps of the whole training, should no limit of time end it."""
+        return self.steps_an_epoch * self.settings.epochs
+
+    @property
+    def finished(self) -> bool:
+        """Whether the epochs, the time or the patience are used up, and all that was learned is scored."""
+        patience = self.settings.patience
+        lost = bool(patience) and since_best(self.rows, leak=not self.settings.causal_mask) >= patience
+        scored = self.place.steps == 0 or len(self.rows) > self.place.epoch
+        return self.place.epoch >= self.settings.epochs or (scored and (lost or self._is_up()))
+
+    def run_epoch(self, between: Callable[[], None] = lambda: None) -> None:
+        """Learn from the batches of an epoch that are left, or until the time is up; `between` is called after steps.
+
+        The epoch may have been begun, and measured, before. Then its row will be replaced.
+        """
+        del self.rows[self.place.epoch :]
+        self._origin = time.monotonic() - self.place.seconds
+        groups = self.batches.epoch(self.place.epoch)
+        self.n_groups = len(groups)
+        for group in groups[self.place.steps :]:
+            self.step(group)
+            if self._is_up():
+                break
+            between()
+
+    def end_epoch(self, measure: Measure) -> Row:
+        """Measure what was learned, and return the new row.
+
+        An epoch that the time cut is measured and gets a row as others do. Should the training go on, it goes on with
+        the next batch of that epoch, and the row of the whole epoch replaces that of the part.
+        """
+        self.read_losses()
+        place, full = self.place, self.place.steps == self.n_groups
+        self.scored = self.plain_model()
+        if self.settings.average > 1:
+            self.ends.append({name: t.cpu().clone() for name, t in self.scored.state_dict().items()})
+            self.scored = _with(self.model, _mean(list(self.ends)))
+            if not full:
+                self.ends.pop()  # it was no end
+        dev_loss, scores = measure(self.scored)
+        seconds = self.processes.time(time.monotonic() - self._origin)
+        row = Row(
+            epoch=place.epoch + 1,
+            step=place.step,
+            loss=_rounded(place.loss / place.steps),
+            dev_loss=_rounded(dev_loss),
+            dev_bleu=round(scores.bleu, 2),
+            dev_chrf=round(scores.chrf, 2),
+            learning_rate=place.rate,
+            tokens=place.tokens,
+            seconds=math.ceil(seconds * 10) / 10,  # never less than a limit that was reached
+            dev_exact=round(scores.exact, 4),
+        )
+        self.rows.append(row)
+        self.place = replace(place, seconds=seconds)
+        if full:
+            self.place = replace(self.place, epoch=place.epoch + 1, steps=0, loss=0.0)
+        log.info("%s", row)
+        return row
+
+    def plain_model(self) -> Transformer:
+        """The model as it is now, with all parameters."""
+        return _with(self.model, parameters_of(self.model)) if self.settings.shard else self.model
+
+    def _is_up(self) -> bool:
+        limit = self.settings.max_minutes * 60
+        return bool(limit) and self.place.seconds >= limit
+
+    def _rate(self, step: int, seconds: float) -> float:
+        """The learning rate of a step that begins after `seconds`; remembers where the rate turned."""
+        progress, warmup = self._progress(step, seconds), self.settings.warmup
+        if self.turn is None and warmed(step, progress, warmup=warmup) >= 1:
+            self.turn = step, seconds
+        turn, peak = None if self.turn is None else self._progress(*self.turn), self.settings.peak_rate
+        return learning_rate(step, progress, peak=peak, warmup=warmup, turn=turn, schedule=self.settings.schedule)
+
+    def _progress(self, step: int, seconds: float) -> float:
+        limit = self.settings.max_minutes * 60
+        return min(max(step / self.total, seconds / limit if limit else 0.0), 1.0)
+
+    def step(self, group: Sequence[Example]) -> None:
+        """Learn from a batch, together with the other processes: this one from every so-manieth row.
+
+        A share may be empty, but gradients are put together by all: then one row is learned from with a weight of 0.
+        """
+        place, processes, n_parts = self.place, self.processes, self.settings.accumulate
+        rows = of_rank(group, processes.rank, processes.count)
+        shares = [of_rank(rows, part, n_parts) for part in range(n_parts)]
+        parts = [make_batch(share or group[:1], self.model.config) for share in shares]
+        counts = [batch.n_tokens if share else 0 for batch, share in zip(parts, shares, strict=True)]
+        n_tokens = int(processes.total(torch.tensor(sum(counts))))
+        rate = self._rate(place.step + 1, place.seconds)
+        loss = self.learn(parts, [n / n_tokens for n in counts], rate)
+        self._unread.append(loss)
+        seconds = processes.time(time.monotonic() - self._origin)
+        self.place = replace(
+            place,
+            steps=place.steps + 1,
+            step=place.step + 1,
+            tokens=place.tokens + n_tokens,
+            rate=rate,
+            seconds=seconds,
+        )
+        at_once = processes.count == 1 and processes.device.type == "cpu"
+        if at_once or self.place.step == 1 or self.place.step % LOOK == 0:
+            self.read_losses()
+
+    def learn(self, parts: Sequence[Batch], weights: Sequence[float], rate: float) -> Tensor:
+        """One step of the optimizer from parts of a batch, each with its share of the tokens; returns the loss.
+
+        The loss is the sum over these parts; that of all processes is the mean loss a token of the whole batch.
+        """
+        set_rate(self.optimizer, rate)
+        if self.played is not None:
+            self.draw(0)
+            return self.played(filled(parts[0], self.model.config, batch_tokens=self.settings.batch_tokens))
+        self.learner.train()
+        total = torch.zeros((), device=self.processes.device)
+        for i, (batch, weight) in enumerate(zip(parts, weights, strict=True)):
+            self.draw(i)
+            with last_part(self.learner, last=i == len(parts) - 1):
+                total += self.learn_part(batch.to(self.processes.device), weight)
+        self.change()
+        self.learner.eval()
+        return total
+
+    def draw(self, part: int) -> None:
+        """Let what is drawn next depend on the place in the training alone."""
+        place = self.place
+        torch.manual_seed(_seed(self.settings.seed, place.epoch, place.steps, self.processes.rank, part))
+
+    def learn_part(self, batch: Batch, weight: float) -> Tensor:
+        """Add the gradients of a part of a batch; returns its share of the loss."""
+        with plain_attention(), autocast(self.processes.device, self.settings.precision):
+            loss = self.learner(batch) * weight
+        # The processes' gradients are averaged, and ours are parts of a sum.
+        self.scaler.scale(loss * self.processes.count).backward()
+        return loss.detach()
+
+    def change(self) -> None:
+        """Change the parameters by their gradients, and forget these."""
+        self.scaler.unscale_(self.optimizer)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad()
+
+    def _whole_step(self, batch: Batch) -> Tensor:
+        """A step from one batch, all of it on the GPU."""
+        self.learner.train()
+        loss = self.learn_part(batch, 1.0)
+        self.change()
+        self.learner.eval()
+        return loss
+
+    def read_losses(self) -> None:
+        """Fetch the losses of the last steps; every process has to at once."""
+        if not self._unread:
+            return
+        losses = self.processes.total(torch.stack(self._unread).double().cpu()).tolist()
+        self._unread.clear()
+        total = self.place.loss
+        for loss in losses:
+            total += loss
+        self.place = replace(self.place, loss=total, recent=(*self.place.recent, *losses)[-RECENT:])
+
+    def state(self) -> dict[str, object]:
+        """All that is needed to go on: plain values and whole tensors. Every process has to ask at once."""
+        self.read_losses()
+        moments = self.optimizer.state_dict()["state"]
+        return {
+            "model": parameters_of(self.model),
+            "optimizer": {i: {name: whole(t) for name, t in one.items()} for i, one in moments.items()},
+            "scaler": self.scaler.state_dict(),
+            "rows": [asdict(row) for row in self.rows],
+            "turn": self.turn,
+            "place": asdict(self.place),
+            "ends": [dict(end) for end in self.ends],
+        }
+
+    def load_state(self, state: Mapping[str, object]) -> None:
+        """Go on from a state that `state` returned, of whatever number of processes.
+
+        A `ClauseError` where the rows, or the optimizer's moments of a parameter, are missing or something else; a
+        `KeyError`, `TypeError`, `ValueError`, `AttributeError` or `RuntimeError` where the parameters are other ones.
+        """
+        rows, turn, place = read_rows(state["rows"]), read_turn(state["turn"]), read_place(state["place"])
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        moments = _moments(state["optimizer"], parameters, begun=place.step > 0)
+        ends = _ends(state["ends"], self.model)
+        if len(rows) not in (place.epoch, place.epoch + 1):
+            raise ClauseError("its rows and its place in the training do not belong together")
+        set_parameters(self.model, state["model"])  # type: ignore[arg-type]
+        # What the groups say follows from the settings; only the moments are read from the file.
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        if self.scaler.is_enabled() and state["scaler"]:  # it is empty if another precision was used before
+            self.scaler.load_state_dict(state["scaler"])  # type: ignore[arg-type]
+        self.rows, self.turn, self.place = rows, turn, place
+        self.ends.extend(ends)
+
+
+def _with(model: Transformer, parameters: Parameters) -> Transformer:
+    """A model of its own with these parameters, in evaluation mode."""
+    copy = Transformer(model.config).to(model.src_table.device).eval()
+    set_parameters(copy, parameters)
+    return copy
+
+
+def _mean(ends: Sequence[Parameters]) -> Parameters:
+    return {name: torch.stack([end[name] for end in ends]).mean(dim=0) for name in ends[0]}
+
+
+def _seed(*where: int) -> int:
+    """A seed for each place where something is drawn."""
+    return int(np.random.SeedSequence(where).generate_state(1, np.uint64)[0])
+
+
+def _moments(found: object, parameters: Sequence[Tensor], *, begun: bool) -> dict[int, dict[str, Tensor]]:
+    """AdamW's state of each parameter, by number; torch itself would take a state that lacks some."""
+    if not isinstance(found, dict) or found.keys() != set(range(len(parameters) if begun else 0)):
+        raise ClauseError("the optimizer's state does not belong to these parameters")
+    moments = {}
+    for i, values in found.items():
+        parameter = parameters[i]
+        wanted = {"step": torch.Size(()), "exp_avg": parameter.shape, "exp_avg_sq": parameter.shape}
+        shapes = {name: getattr(value, "shape", None) for name, value in dict(values).items()}
+        if shapes != wanted:
+            raise ClauseError("the optimizer's state for parameter {i} is missing or has a different shape", i=i)
+        moments[i] = {name: t if t.dim() == 0 else slices_like(parameter, t) for name, t in values.items()}
+    return moments
+
+
+def _ends(found: object, model: Transformer) -> list[Parameters]:
+    """The parameters at the ends of epochs of a stored state."""
+    shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
+    if isinstance(found, list) and all(
+        isinstance(end, dict) and {name: getattr(t, "shape", None) for name, t in end.items()} == shapes
+        for end in found
+    ):
+        return found
+    raise ClauseError("its parameters at the ends of epochs are invalid")
+
+
+def _rounded(loss: float) -> float:
+    """Four digits behind the point, or of a loss near 0 three that count."""
+    return round(loss, 4) if loss >= 0.1 else float(f"{loss:.3g}")

@@ -1,0 +1,176 @@
+"""The processes that train one model together: which of them this is, and how they agree.
+
+`torchrun` (or `--processes`) starts the same command several times and tells each its rank. Every process reads the
+same files and learns from other rows of the same batches; the first one alone writes and prints. What only one of
+them can know (what stands on its disk, its clock) it tells the others; if it refuses, all do, so that none waits for
+what never comes. A training in one process is the same without the telling.
+
+Source: `torch.distributed`; its backend is gloo between CPUs, NCCL between GPUs.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from transformer.errors import DataError
+from transformer.i18n import say_n
+
+T = TypeVar("T")
+
+PATIENCE = timedelta(hours=2)  # how long one may wait for another, such as while the first learns a vocabulary
+_AGENT = "TORCHELASTIC_RUN_ID"  # set by torchrun, which starts processes again that fell
+LAUNCHER = "GLASSFORMER_LAUNCHER"  # set by `launching`: its process id
+_RESTARTS = "TORCHELASTIC_RESTART_COUNT"
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Those that train together, seen from one of them."""
+
+    device: torch.device
+    rank: int = 0
+    count: int = 1
+    together: bool = False  # a group was made, so that they can speak; one alone may do without
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the one that writes and prints."""
+        return self.rank == 0
+
+    def from_first(self, work: Callable[[], T]) -> T:
+        """What `work` gives on the first process, on every process; if it fails there, its error is raised on all."""
+        if self.count == 1:
+            return work()
+        told: list[Any] = [None, None]
+        if self.first:
+            try:
+                told[0] = work()
+            except Exception as error:
+                told[1] = error
+        dist.broadcast_object_list(told, src=0)
+        if told[1] is not None:
+            raise told[1]
+        return told[0]
+
+    def agreed(self, work: Callable[[], T]) -> T:
+        """What `work` gives on each process; if it fails on any, the error of the first such one is raised on all."""
+        if self.count == 1:
+            return work()
+        mine: list[Any] = [None, None]
+        try:
+            mine[0] = work()
+        except Exception as error:
+            mine[1] = error
+        errors: list[Any] = [None] * self.count
+        dist.all_gather_object(errors, mine[1])
+        for found in filter(None, errors):
+            raise found
+        return mine[0]
+
+    def gathered(self, mine: Sequence[T]) -> list[T]:
+        """The items of all processes, dealt out as rows are: one of each in turn."""
+        if self.count == 1:
+            return list(mine)
+        hands: list[Any] = [None] * self.count
+        dist.all_gather_object(hands, list(mine))
+        rounds = range(max(map(len, hands)))
+        return [hand[i] for i in rounds for hand in hands if i < len(hand)]
+
+    def total(self, values: Tensor) -> Tensor:
+        """Numbers of this process plus those of the others."""
+        if self.count > 1:
+            dist.all_reduce(values)
+        return values
+
+    def time(self, clock: float) -> float:
+        """The time by the clock of the first process: what depends on time must be the same for all."""
+        if self.count == 1:
+            return clock
+        told = torch.tensor(clock, dtype=torch.float64)
+        dist.broadcast(told, src=0)
+        return told.item()
+
+    @contextmanager
+    def first_in(self, context: AbstractContextManager[object]) -> Iterator[None]:
+        """A context that the first process is in while all work; if it cannot enter, none goes on."""
+        with ExitStack() as stack:
+            self.from_first(lambda: stack.enter_context(context) and None)
+            yield
+
+
+def of_rank(rows: Sequence[T], rank: int, count: int) -> Sequence[T]:
+    """The rows of one of `count`: one in so many, as cards are dealt."""
+    return rows[rank::count]
+
+
+@contextmanager
+def started(device: str) -> Iterator[Processes]:
+    """The processes of this training, as the environment says; a `DataError` where there is no such device.
+
+    `device` is "cpu", "cuda" or "auto".
+    """
+    if not {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys():
+        yield Processes(_device(device, 0))
+        return
+    if _AGENT in os.environ:
+        _end_with_parent()
+    found = _device(device, int(os.environ.get("LOCAL_RANK", "0")))
+    if found.type == "cuda":
+        torch.cuda.set_device(found)
+    dist.init_process_group("gloo" if found.type == "cpu" else "cpu:gloo,cuda:nccl", timeout=PATIENCE)
+    try:
+        yield Processes(found, dist.get_rank(), dist.get_world_size(), together=True)
+    finally:
+        dist.destroy_process_group()
+
+
+def was_restarted() -> bool:
+    """Whether the launcher started this training again after a process of it fell."""
+    return int(os.environ.get(_RESTARTS, "0")) > 0
+
+
+def is_lost(error: RuntimeError) -> bool:
+    """Whether an error says that another process is gone."""
+    return isinstance(error, dist.DistError) or "gloo/transport" in str(error)
+
+
+def is_first() -> bool:
+    """Whether this process is the one that prints, as far as the environment says."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _device(name: str, local_rank: int) -> torch.device:
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "cpu" or (name == "auto" and not count):
+        return torch.device("cpu")
+    if not count:
+        raise DataError("--device cuda: torch finds no CUDA device here; use --device cpu or auto.")
+    if local_rank >= count:
+        raise DataError(
+            say_n(
+                "--device {name}: there is {n} GPU, and each process needs its own; start fewer processes.",
+                "--device {name}: there are {n} GPUs, and each process needs its own; start fewer processes.",
+                count,
+                name=name,
+            )
+        )
+    return torch.device("cuda", local_rank) if "LOCAL_RANK" in os.environ else torch.device("cuda")
+
+
+def _end_with_parent() -> None:
+    """Have the system end this process when its launcher is gone: orphans would train on, and keep others out."""
+    if sys.platform == "linux":
+        set_pdeathsig = 1  # PR_SET_PDEATHSIG of linux/prctl.h
+        ctypes.CDLL(None).prctl(set_pdeathsig, signal.SIGKILL)
+    if os.environ.get(LAUNCHER, str(os.getppid())) != str(os.getppid()):
+        os.kill(os.getpid(), signal.SIGTERM)  # it was gone before

@@ -1,0 +1,317 @@
+"""From files of pairs to a checkpoint folder: vocabularies, model, training, card."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import torch
+
+from glassformer.extensions.training.library import schedule, snapping
+from glassformer.extensions.training.library.arithmetic import precision_on
+from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, sample_pairs
+from glassformer.extensions.training.library.epoch_rows import Row
+from glassformer.extensions.training.library.keeping import Keeper, Kept
+from glassformer.extensions.training.library.loop import Trainer
+from glassformer.extensions.training.library.masking import hiding
+from glassformer.extensions.training.library.place import claimed
+from glassformer.extensions.training.library.processes import Processes, started, was_restarted
+from glassformer.extensions.training.library.progress import Log, log_of
+from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, TrainSettings
+from glassformer.extensions.training.library.state import has_state, read_state, read_tokenizers
+from glassformer.extensions.training.library.vocabulary import PieceModel, learn_vocabulary
+from transformer.checkpoint import snapshots
+from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint, load
+from transformer.checkpoint.room import keep_freed_memory
+from transformer.checkpoint.save import file_sha256
+from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES
+from transformer.errors import ClauseError, DataError, TokenizerError
+from transformer.i18n import say
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.runs.pairs import Pair, read_pairs
+from transformer.text import sentencepiece_check
+from transformer.text.normalise import normalise
+from transformer.text.tokenizer import Tokenizer
+from transformer.text.vocabularies import VOCABULARY
+
+log = logging.getLogger("glassformer.training")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What to train on, what to train and where to put it."""
+
+    train: Path  # files of `source TAB target` lines
+    dev: Path
+    out: Path  # the checkpoint folder to write
+    config: ModelConfig  # the features of the model; the vocabulary sizes are the most pieces to learn
+    pieces: PieceModel  # how the vocabularies are learned
+    settings: TrainSettings  # how to train
+    device: str = "auto"  # "cpu", "cuda" or "auto"
+    # A checkpoint folder whose vocabularies and parameters the training begins with, or None. Its config is used
+    # instead of `config`, except for the dropout.
+    start_from: Path | None = None
+    resume: bool = False  # go on from where the state of an earlier call with the same job was stored last
+    force: bool = False  # replace a checkpoint that stands in `out`, without going on with its training
+    snapshots: int = 0  # how many to take of the model while it learns; 0 for none
+    log: str | None = None  # "tensorboard" or "trackio": write scalars for it
+    command: str = ""  # the command line, for the card
+    # What the card says besides what is measured here (title, languages, data, licence, examples).
+    card: dict[str, object]
+
+
+@dataclass(frozen=True)
+class _Hashes:
+    """SHA-256 of the files that a training is made from, as they were when it was started."""
+
+    train: str
+    dev: str
+    start: str | None
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What a job reads before it begins."""
+
+    pairs: list[Pair]
+    dev_pairs: list[Pair]
+    start: Checkpoint | None
+    hashes: _Hashes
+
+
+def train(job: Job) -> list[Row]:
+    """Run a job to its end; the folder `job.out` holds the best epoch by dev BLEU, or of a leak by dev loss.
+
+    Returns one row an epoch. A `DataError` where a file cannot be read or written, holds no pair that fits, there is
+    nothing to resume, or no such device; a `CheckpointError` where the checkpoint to start from is missing or
+    damaged, or `out` is not to be written; a `TokenizerError` where splits are to be sampled from a vocabulary that
+    has one only.
+    """
+    keep_freed_memory()
+    if job.start_from is not None and job.start_from.resolve() == job.out.resolve():
+        raise DataError(
+            "{out}: training starts from the checkpoint in this folder, so its output must go to another folder.",
+            out=str(job.out),
+        )
+    again = was_restarted()  # what stands there is its own
+    with started(job.device) as processes:
+        place = claimed(job.out, resume=job.resume, force=job.force or again)
+        with processes.first_in(place):
+            return _train(job, processes, again=again)
+
+
+def _train(job: Job, processes: Processes, *, again: bool) -> list[Row]:
+    if job.settings.shard and not processes.together:
+        raise DataError("--shard: shares a model between processes; start several with --processes or torchrun.")
+    settings = replace(job.settings, precision=precision_on(processes.device, job.settings))
+    read = processes.agreed(lambda: _read(job))
+    if len(set(processes.gathered([read.hashes]))) > 1:
+        raise DataError("{file}: another process reads a different file of this name.", file=str(job.train))
+    if read.start is not None:
+        job = replace(job, config=replace(read.start.config, dropout=job.config.dropout))
+    identity, numbers = _identity(job, read.hashes), _numbers(settings, processes)
+    state = processes.from_first(lambda: _state(job, identity, again=again))
+    tokenizers = processes.from_first(
+        lambda: _vocabularies(job, read.pairs) if state is None else _stored_vocabularies(state, job)
+    )
+    src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
+    config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
+    snapping.check(job.snapshots, config)
+    dev_pairs = [pair for pair in read.dev_pairs if encode_pairs([pair], src, tgt, config)]
+    examples, dev = encode_pairs(read.pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
+    for path, found in ((job.train, examples), (job.dev, dev)):
+        if not found:
+            raise DataError(
+                "{file}: every pair has more than {most} tokens on at least one side; raise --max-len.",
+                file=str(path),
+                most=config.max_len,
+            )
+    log.info("%d of %d training pairs fit into %d tokens", len(examples), len(read.pairs), config.max_len)
+
+    draw = _sampled(job, read.pairs, src, tgt, config) if settings.sampling else lambda epoch: examples
+    drawn = hiding(draw, src, config, seed=settings.seed)
+    batches = Batches(drawn, batch_tokens=settings.batch_tokens, seed=settings.seed)
+    trainer = _trainer(config, batches, settings, processes, None if read.start is None else read.start.model)
+    if state is not None:
+        _go_on(job, trainer, state, numbers)
+    kept = Kept(
+        out=job.out,
+        dev=dev,
+        references=[target for _, target in dev_pairs],
+        tokenizers=tokenizers,
+        job=identity,
+        numbers=numbers,
+        training=_told(job, read.hashes),
+        scored={"file": job.dev.name, "sha256": read.hashes.dev},
+        card=job.card,
+        snapshots=job.snapshots,
+    )
+    _run_epochs(job, trainer, kept, anew=state is None)
+    return trainer.rows
+
+
+def _sampled(
+    job: Job, pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig
+) -> Callable[[int], list[Example]]:
+    """The pairs of an epoch, each split into pieces by chance."""
+
+    def draw(epoch: int) -> list[Example]:
+        seed = job.settings.seed * 100_003 + epoch
+        drawn = sample_pairs(pairs, src, tgt, config, alpha=job.settings.sampling, seed=seed)
+        if not drawn:
+            raise DataError(
+                "{file}: with the sampled splits, every pair has more than {most} tokens on at least one side; "
+                "raise --max-len.",
+                file=str(job.train),
+                most=config.max_len,
+            )
+        return drawn
+
+    return draw
+
+
+def _run_epochs(job: Job, trainer: Trainer, kept: Kept, *, anew: bool) -> None:
+    logs: list[Log] = []  # of the first process only
+    trainer.processes.from_first(lambda: logs.append(log_of(job.log, job.out)))
+    keeper = Keeper(trainer, kept, logs)
+    keeper.begin(anew=anew)
+    while not trainer.finished:
+        trainer.run_epoch(keeper.after_step)
+        keeper.after_epoch(trainer.end_epoch(keeper.measure))
+    keeper.end()
+
+
+def _read(job: Job) -> _Inputs:
+    start = None if job.start_from is None else load(job.start_from)
+    config = job.config if start is None else start.config
+    pairs, dev_pairs = read_pairs(job.train, config), read_pairs(job.dev, config)
+    start_hash = None
+    if start is not None:
+        whole = start.folder / WEIGHTS  # a snapshot has none of its own
+        start_hash = file_sha256(whole) if start.name == start.folder.resolve().name else start.content_hash
+    return _Inputs(pairs, dev_pairs, start, _Hashes(file_sha256(job.train), file_sha256(job.dev), start_hash))
+
+
+def _state(job: Job, identity: Mapping[str, str], *, again: bool) -> dict[str, object] | None:
+    """The state to go on from, if that is asked for, or a process of this training fell and it was started again."""
+    if again and not job.resume:
+        try:
+            return read_state(job.out, identity) if has_state(job.out) else None
+        except DataError as error:
+            log.warning("%s", error)
+            return None
+    return read_state(job.out, identity) if job.resume else None
+
+
+def _go_on(job: Job, trainer: Trainer, state: Mapping[str, object], numbers: Mapping[str, str]) -> None:
+    try:
+        trainer.load_state(state)
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # other names or shapes
+        raise _of_another_version(job, error) from None
+    if trainer.rows and not trainer.processes.from_first(lambda: (job.out / CONFIG).exists()):
+        # The state beside the folder holds the last epoch only; the best one so far is the folder itself.
+        raise DataError(
+            "{out}: this folder is gone, and with it the best epoch so far. Put the folder back, or leave out "
+            "--resume to start over.",
+            out=str(job.out),
+        )
+    if not trainer.processes.first:
+        return
+    print(f"going on after step {trainer.place.step:,}")
+    if state.get("numbers") != numbers:
+        print(
+            "The processes, the device or the precision are not those of before, so the result will not be equal "
+            "to the last bit to that of an undisturbed training."
+        )
+
+
+def _told(job: Job, hashes: _Hashes) -> dict[str, object]:
+    """What the card says of the training, but for how far it came."""
+    start = {}
+    if job.start_from is not None:
+        start = {"start_from": {"folder": job.start_from.resolve().name, "sha256": hashes.start}}
+    files = {"command": job.command, "file": job.train.name, "sha256": hashes.train}
+    return {**files, **start, "smoothing": job.settings.smoothing}
+
+
+def _of_another_version(job: Job, error: Exception) -> DataError:
+    """What is said of a state that is whole but does not fit this program or this job."""
+    problem = error.sentence if isinstance(error, ClauseError) else say("its structure is different")
+    return DataError(
+        "{out}: its training state is from another version of this program ({problem}); leave out --resume to "
+        "start over, or use --start-from with its checkpoint.",
+        out=job.out.name,
+        problem=problem,
+    )
+
+
+def _vocabularies(job: Job, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
+    if job.start_from is not None:
+        folder, _ = snapshots.meant(job.start_from)
+        if (folder / VOCABULARY).exists():
+            raise DataError(
+                "{folder}: its tokenizer comes from another library; training can start only from a checkpoint "
+                "that contains its SentencePiece models.",
+                folder=folder.name,
+            )
+        names = TOKENIZER_NAMES[1 if job.config.shared_vocab else 2]
+        return tuple((folder / name).read_bytes() for name in names)
+    sources = [normalise(source, job.config.normalisation) for source, _ in pairs]
+    targets = [target for _, target in pairs]
+    if job.config.shared_vocab:
+        texts, fills = sources + list(filter(None, targets)), job.config.mlm_head
+        return (learn_vocabulary(texts, size=job.config.src_vocab_size, kind=job.pieces, with_mask=fills),)
+    return (
+        learn_vocabulary(sources, size=job.config.src_vocab_size, kind=job.pieces),
+        learn_vocabulary(targets, size=job.config.tgt_vocab_size, kind=job.pieces),
+    )
+
+
+def _stored_vocabularies(state: Mapping[str, object], job: Job) -> tuple[bytes, ...]:
+    """The vocabularies of a state, checked as those of a checkpoint are before SentencePiece sees them."""
+    try:
+        found = read_tokenizers(state, count=1 if job.config.shared_vocab else 2)
+    except ClauseError as error:
+        raise _of_another_version(job, error) from None
+    for model in found:
+        try:
+            sentencepiece_check.check(model)
+        except TokenizerError as error:
+            raise DataError(
+                "{out}: a vocabulary in its training state is invalid: {problem}",
+                out=job.out.name,
+                problem=error.sentence,
+            ) from None
+    return found
+
+
+def _trainer(
+    config: ModelConfig, batches: Batches, settings: TrainSettings, processes: Processes, start: Transformer | None
+) -> Trainer:
+    torch.manual_seed(settings.seed)
+    model = Transformer(config)
+    if start is not None:
+        model.load_state_dict(start.state_dict())
+    if processes.first:
+        several = f" in {processes.count} processes" if processes.count > 1 else ""
+        print(f"{config.count_parameters():,} parameters on {processes.device}{several}, {settings.precision}")
+    return Trainer(model.to(processes.device), batches, settings, processes)
+
+
+def _identity(job: Job, hashes: _Hashes) -> dict[str, str]:
+    """What must be the same for a training to go on; its length may change."""
+    settings = asdict(job.settings)
+    for name in (*NOT_LEARNED, *ROUNDED, "schedule"):
+        del settings[name]
+    files = {"training file": hashes.train[:12], "dev file": hashes.dev[:12]}
+    if hashes.start is not None:
+        files["parameters to start from"] = hashes.start[:12]
+    how = {"pieces": job.pieces, "schedule of the rate": schedule.NAMES[job.settings.schedule]}
+    return {name: str(value) for name, value in {**asdict(job.config), **settings, **how, **files}.items()}
+
+
+def _numbers(settings: TrainSettings, processes: Processes) -> dict[str, str]:
+    """What decides the last bits of a training's numbers, besides what must be the same."""
+    how = {"processes": processes.count, "device": processes.device.type}
+    return {name: str(value) for name, value in {**how, **{n: getattr(settings, n) for n in ROUNDED}}.items()}

@@ -1,0 +1,180 @@
+"""Scores on held-out pairs: loss, BLEU (Papineni et al., 2002) and chrF (Popović, 2015), both by sacrebleu.
+
+An encoder-only model writes nothing: each piece of each held-out text is hidden alone, as the app hides one, and the
+score is the share of pieces that it guesses right.
+
+Source: Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the signatures: without them a score cannot be
+compared.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import sacrebleu
+import torch
+import torch.nn.functional as F
+from torch.nn.utils.rnn import pad_sequence
+
+from glassformer.extensions.training.library.data import Example, make_batch
+from glassformer.extensions.training.library.loss import predicting, target_loss
+from transformer.model.cache import KVCache
+from transformer.model.taps import NO_TAP, Tap
+from transformer.model.transformer import Transformer
+from transformer.runs import recording
+from transformer.runs.beam import beam_search
+from transformer.runs.decoding import Prefix, collect, greedy
+from transformer.runs.query import Beam, Greedy
+from transformer.runs.source import room_of
+from transformer.text.tokenizer import AnyTokenizer
+
+EACH_ALONE = "each piece hidden alone"  # what a card calls the measure of a model that fills gaps
+BATCH_ROWS = 128  # that the model sees at once, the beams of a sentence counted
+BATCH_ROWS_ON_GPU = 1280  # which takes as long for a few
+
+Ids = Sequence[int]
+Done = Callable[[int], object]  # told how many sentences are done
+
+
+@dataclass(frozen=True)
+class Scores:
+    """BLEU and chrF, 0 to 100; exact is the share of outputs that equal their reference, or of hidden pieces guessed.
+
+    Where nothing is written, BLEU and chrF are 0, and there are no signatures.
+    """
+
+    bleu: float
+    chrf: float
+    exact: float
+    signature: str = ""
+    chrf_signature: str = ""
+
+
+@dataclass(frozen=True)
+class SentenceScores:
+    """chrF and BLEU of one output, 0 to 100; BLEU counts only as many words in a row as the output has."""
+
+    chrf: float
+    bleu: float
+
+
+@torch.inference_mode()
+def guesses(model: Transformer, examples: Sequence[Example], *, tap: Tap = NO_TAP) -> tuple[float, float]:
+    """Mean loss of a hidden piece in nats, and the share that the model guesses right, in evaluation mode."""
+    total, right, n_tokens = 0.0, 0, 0
+    for group in _groups(examples):
+        batch = make_batch(group, model.config).to(model.src_table.device)
+        hidden, targets, real = predicting(model, batch, tap=tap)
+        logits, targets = model.project(hidden[real]), targets[real]
+        total += float(F.cross_entropy(logits.float(), targets, reduction="sum"))
+        right += int((logits.argmax(dim=-1) == targets).sum())
+        n_tokens += len(targets)
+    return total / n_tokens, right / n_tokens
+
+
+@torch.inference_mode()
+def held_out_loss(model: Transformer, examples: Sequence[Example], *, tap: Tap = NO_TAP) -> float:
+    """Mean loss a target token in nats, without smoothing, in evaluation mode."""
+    device = model.src_table.device
+    total, n_tokens = 0.0, 0
+    for group in _groups(examples):
+        batch = make_batch(group, model.config).to(device)
+        total += float(target_loss(model, batch, smoothing=0.0, tap=tap)) * batch.n_tokens
+        n_tokens += batch.n_tokens
+    return total / n_tokens
+
+
+def translate(model: Transformer, tokenizer: AnyTokenizer, examples: Sequence[Example]) -> list[str]:
+    """Greedy output for each example's source, in the order given; for a model that still learns."""
+    longest = max((len(example.tgt) for example in examples), default=0)
+
+    def limit(n_source: int) -> int:
+        # It stops a model that cannot stop yet. Twice the source and some is more than any sane translation; how long
+        # a prompt is says nothing of how it goes on.
+        most = 2 * n_source if model.anatomy.reads else longest
+        return min(most + 10, room_of(model.config, 1 if model.anatomy.reads else n_source))
+
+    found = decode(model, [example.src for example in examples], Greedy(), limit=limit)
+    return [tokenizer.decode(ids) for ids in found]
+
+
+@torch.inference_mode()
+def decode(
+    model: Transformer,
+    sources: Sequence[Ids],
+    decoding: Greedy | Beam,
+    *,
+    limit: Callable[[int], int],
+    done: Done = lambda n: None,
+) -> list[Ids]:
+    """Decode many sources, those of similar length as one batch; of a beam search the best result counts.
+
+    Prompts of a decoder-only model share a batch if they are equally long. The model is in evaluation mode, and no
+    source is empty or longer than `max_len`. `limit` says from the source
+    tokens of a batch how many pieces to write at most, the end piece included; `done` is told after each batch how
+    many sources it held. Returns the ids that were written, in the order of the sources. A `QueryError` names the
+    first site where the model computed something that is not a number.
+    """
+    size = decoding.size if isinstance(decoding, Beam) else 1
+    most = BATCH_ROWS_ON_GPU if model.src_table.is_cuda else BATCH_ROWS
+    outputs: dict[int, Ids] = {}
+    # The longest first: the time left is then over- rather than underestimated, and memory runs out at once if ever.
+    order = sorted(range(len(sources)), key=lambda i: len(sources[i]), reverse=True)
+    alike = [order] if model.anatomy.reads else [list(rows) for _, rows in groupby(order, lambda i: len(sources[i]))]
+    for rows in (part for group in alike for part in _cut(group, most // size)):
+        batch = [torch.tensor(sources[i]) for i in rows]
+        src = pad_sequence(batch, batch_first=True, padding_value=model.config.fill_id)  # [B, S]
+        prefix = Prefix(model, src.to(model.src_table.device), cache=KVCache(model.config.n_decoder_layers))
+        _check_first_step(prefix)
+        outputs |= dict(zip(rows, _decode_batch(prefix, decoding, limit(src.size(1))), strict=True))
+        done(len(rows))
+    return [outputs[i] for i in range(len(sources))]
+
+
+def _check_first_step(prefix: Prefix) -> None:
+    """Record the first step of one sentence: the fast kernel of attention hides what is not a number.
+
+    A damaged parameter shows in every sentence and at every step, so this one look is enough for the batch.
+    """
+    memory = None if prefix.memory is None else prefix.memory[:1]
+    src_mask = None if prefix.src_mask is None else prefix.src_mask[:1]
+    recording.read_target(prefix.model, prefix.ids[:1], memory, src_mask, ("*_attn.weights", "logits"), tap=NO_TAP)
+
+
+def _decode_batch(prefix: Prefix, decoding: Greedy | Beam, max_new: int) -> Sequence[Ids]:
+    if isinstance(decoding, Greedy):
+        return collect(greedy(prefix, max_new=max_new))
+    rounds = beam_search(prefix, size=decoding.size, alpha=decoding.length_penalty, max_new=max_new)
+    return [best[0].ids for best in deque(rounds, maxlen=1).pop().best]
+
+
+def score(outputs: Sequence[str], references: Sequence[str], *, words: str = "13a") -> Scores:
+    """Compare outputs with one reference each.
+
+    `words` is how sacrebleu finds words for BLEU: "13a" for languages with spaces, "zh" for Chinese, "char".
+    """
+    bleu, chrf = sacrebleu.BLEU(tokenize=words), sacrebleu.CHRF()
+    result = bleu.corpus_score(list(outputs), [list(references)])
+    by_characters = chrf.corpus_score(list(outputs), [list(references)])
+    exact = sum(o == r for o, r in zip(outputs, references, strict=True)) / len(references)
+    signatures = str(bleu.get_signature()), str(chrf.get_signature())
+    return Scores(result.score, by_characters.score, exact, *signatures)
+
+
+def score_sentences(outputs: Sequence[str], references: Sequence[str], *, words: str = "13a") -> list[SentenceScores]:
+    """The same sentence by sentence."""
+    bleu, chrf = sacrebleu.BLEU(tokenize=words, effective_order=True), sacrebleu.CHRF()
+    return [
+        SentenceScores(chrf.sentence_score(output, [reference]).score, bleu.sentence_score(output, [reference]).score)
+        for output, reference in zip(outputs, references, strict=True)
+    ]
+
+
+def _groups(examples: Sequence[Example]) -> list[list[Example]]:
+    ordered = sorted(examples, key=lambda e: (e.width, len(e.src)))
+    return [ordered[i : i + BATCH_ROWS] for i in range(0, len(ordered), BATCH_ROWS)]
+
+
+def _cut(order: Sequence[int], size: int) -> Iterable[Sequence[int]]:
+    return (order[start : start + size] for start in range(0, len(order), size))

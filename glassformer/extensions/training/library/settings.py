@@ -1,0 +1,81 @@
+"""How to train: one record, each field within its limits."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from glassformer.extensions.training.library.schedule import Schedule
+from transformer.errors import ConfigError, shown
+
+Precision = Literal["bf16", "fp16", "fp32"]
+
+# Far beyond any sensible value; what lies outside is a mistake, or a way to train nothing.
+LIMITS: dict[str, tuple[float, float]] = {
+    "epochs": (1, 1_000_000),
+    "max_minutes": (0, 10_000_000),
+    "batch_tokens": (1, 10_000_000),
+    "accumulate": (1, 10_000),
+    "peak_rate": (1e-8, 1),
+    "warmup": (0, 10_000_000),
+    "smoothing": (0, 0.9),
+    "sampling": (0, 1_000),
+    "clip": (1e-6, 1_000_000),
+    "weight_decay": (0, 1),
+    "average": (1, 100),
+    "patience": (0, 1_000_000),
+    "save_minutes": (0, 10_000_000),
+    "seed": (0, 2**32 - 1),
+}
+CHOICES = {"schedule": get_args(Schedule), "precision": get_args(Precision)}
+# What a training that goes on may have otherwise than before: its end, and what does not change what is learned,
+NOT_LEARNED = ("epochs", "max_minutes", "patience", "save_minutes")
+ROUNDED = ("precision", "accumulate", "shard")  # or changes it in the last bits only.
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainSettings:
+    """How to train.
+
+    Raises:
+        ConfigError: A value is out of range; names the field.
+    """
+
+    epochs: int = 10  # passes over the training pairs
+    # The rate nears 0, and the step in which this time is up is the last, also within an epoch; what is learned by
+    # then is still scored and stored. 0 for no limit.
+    max_minutes: float = 0.0
+    batch_tokens: int = 3000  # target tokens a step, padding included, of all processes together
+    accumulate: int = 1  # parts in which each process learns from its share of a step: less memory, the same step
+    peak_rate: float = 1.2e-3  # highest learning rate, which one step has (see `schedule`)
+    schedule: Schedule = "linear"  # the way down from there
+    warmup: int = 800  # steps until the peak; at most half of the training
+    smoothing: float = 0.1  # label smoothing
+    # Alpha of the sampled splits into pieces, new ones each epoch (see `Sampler.draw`); 0 for none.
+    sampling: float = 0.0
+    clip: float = 1.0  # largest norm of the gradient
+    weight_decay: float = 0.01  # of AdamW, on matrices only
+    average: int = 1  # what is scored and stored is the mean of the parameters at so many ends of epochs
+    patience: int = 0  # end after so many epochs in a row that were no better; 0 for never
+    seed: int = 1  # decides initial values, dropout and order
+    precision: Precision = "bf16"  # of the products
+    shard: bool = False  # share parameters and moments between the processes, instead of each having all
+    save_minutes: float = 10.0  # the state is stored this often within an epoch; 0 for after every step
+    # Whether the decoder learns with its causal mask; see `transformer.model.leaking` for what happens without.
+    causal_mask: bool = True
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in LIMITS.items():
+            value = getattr(self, name)
+            if not low <= value <= high:  # nor is NaN
+                raise ConfigError(
+                    name,
+                    "found {found}, expected a value from {low:,} to {high:,}.",
+                    found=shown(value),
+                    low=low,
+                    high=high,
+                )
+        for name, choices in CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise ConfigError(
+                    name, "found {found}, expected one of {choices}.", found=shown(value), choices=", ".join(choices)
+                )

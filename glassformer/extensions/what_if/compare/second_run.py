@@ -1,0 +1,296 @@
+"""What is compared with what: the one choice of the page, and of each comparison the choice of its second run.
+
+The main slot keeps what the second run differs in, as an address says it. Where nothing was chosen yet, one sentence
+leads on.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from glassformer.extensions.what_if import comparing, measuring
+from glassformer.extensions.what_if.interventions import ZeroHead
+from glassformer.extensions.what_if.what_if_look import Compared
+from glassformer.frame.source_box import glossed
+from glassformer.runs import loading, sources
+from glassformer.runs.open_run import OpenRun
+from glassformer.runs.sides import KIND_NAMES
+from glassformer.runs.step_rows import own_choice
+from glassformer.shared import choices, drawing, menu, page_style
+from glassformer.shared.choices import Kept
+from glassformer.shared.door import st
+from glassformer.shared.page_blocks import page_blocks
+from glassformer.state import nested, session
+from glassformer.state.branch_addresses import Branch
+from glassformer.state.view import MAIN, SECOND
+from transformer.checkpoint.listing import Entry
+from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.opening import UnansweredError
+from transformer.checkpoint.snapshots import at_step
+from transformer.errors import GlassformerError
+from transformer.i18n import say
+from transformer.runs.query import Query
+
+COMPARED: Final[dict[Compared, str]] = {
+    "changed": say("Control and changed"),
+    "sentences": say("Two sentences"),
+    "checkpoints": say("Two checkpoints"),
+    "branches": say("Two branches"),
+    "heads": say("Two heads"),
+}
+WAYS: Final = say("Two ways to run")
+CHOICE: Final = "compared"
+SENTENCE: Final = f"{SECOND}compared_sentence"
+EXAMPLE: Final = f"{SECOND}compared_example"
+ZERO: Final = "compared_zero"
+PROPOSED: Final = "compared_proposed"  # in the session: the query that got a head before any was measured
+MOST_EXAMPLES: Final = 3
+CHECKPOINT: Final = f"{SECOND}compared_checkpoint"
+BRANCH: Final = f"{SECOND}compared_branch"
+NONE: Final = "none"  # no branch was chosen
+OWN: Final = ""  # no piece is forced
+
+
+def differs_in() -> dict[str, str]:
+    """What the second run differs in, by the names of an address."""
+    return nested.read(session.standing(MAIN).beside) or {}
+
+
+def differ(**changes: str | None) -> None:
+    """Callback: it differs in something else, by the names of an address; None: not in that."""
+    session.stand(MAIN, beside=comparing.with_said(session.standing(MAIN).beside, **changes), notes=())
+
+
+def address_of(value: str | int | None) -> str:
+    """An attention, a layer or a head as an address says it."""
+    return "" if value is None else value if isinstance(value, str) else str(value + 1)
+
+
+def row(compared: Compared) -> None:
+    """Draw the choice of what is compared."""
+    options = {**COMPARED, "ways": WAYS} if compared == "ways" else COMPARED
+    with st.container(key=f"compared-{page_style.BAR}"):
+        choices.choose(Kept(CHOICE, compared, _take), say("What is compared"), options, bare=True)
+
+
+def _take(compared: Compared) -> None:
+    """Callback: compare something else; of two heads both are those that are looked at, at first."""
+    beside = ""
+    if compared == "heads":
+        view = session.view()
+        said = {"kind": view.kind, "layer": view.layer, "head": view.head}
+        beside = nested.write({name: address_of(value) for name, value in said.items()})
+    session.stand(MAIN, beside=beside, notes=())
+    session.replace(MAIN, compared="auto" if compared == "changed" else compared)
+    session.move_to(SECOND, session.view().step)
+
+
+def chosen(main: OpenRun, compared: Compared) -> Checkpoint | None:
+    """Draw the choice of the second run, unless a changed one is compared, for which `proposed` is.
+
+    Returns what it runs on; None if there is no second one, and a sentence leads on.
+    """
+    if compared in ("heads", "ways"):  # both sides show one run, or one checkpoint
+        return main.checkpoint
+    draw: dict[Compared, Callable[[OpenRun], Checkpoint | None]]
+    draw = {"sentences": _sentence, "checkpoints": _checkpoint, "branches": _branch}
+    return draw[compared](main)
+
+
+# ------------------------------------------------------------------------------------------------ control and changed
+
+
+def proposed(main: OpenRun) -> ZeroHead:
+    """Say that nothing was changed yet, and offer to take a head away.
+
+    Returns the head that is taken away on the right: the one that is looked at, else the one that matters most, and
+    where that is not known at once the first of the last layer, which stays then.
+    """
+    view, trace = main.view, main.trace
+    stays = st.session_state.get(PROPOSED) == trace.query
+    found = None if stays or view.head is not None else measuring.found_now(main.checkpoint, trace)
+    if view.layer is not None and view.head is not None:
+        change = ZeroHead(view.kind, view.layer, view.head)
+        said = say(
+            "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out the head "
+            "that you have chosen."
+        )
+    elif found is not None:
+        change = ZeroHead(*measuring.matters_most(found))
+        said = say(
+            "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out the head "
+            "that matters most for this output."
+        )
+    else:
+        kind = trace.kinds[-1]
+        change = ZeroHead(kind, trace.maps(kind).shape[0] - 1, 0)
+        st.session_state[PROPOSED] = trace.query
+        said = say(
+            "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out one head."
+        )
+    st.caption(said)
+    kind, layer, head = change.kind, change.layer, change.head
+    label = say(
+        "Set head {head} of layer {layer} to zero ({kind})", head=head + 1, layer=layer + 1, kind=KIND_NAMES[kind]
+    )
+    st.button(label, key=ZERO, on_click=_zero, args=(change,), icon=":material/science:")
+    return change
+
+
+def _zero(change: ZeroHead) -> None:
+    session.stand(MAIN, interventions=(change,), hypothesis=0, beside="", notes=())
+    session.replace(MAIN, compared="auto")
+    session.move_to(SECOND, session.view().step)
+
+
+# ------------------------------------------------------------------------------------------------ two sentences
+
+
+def _sentence(main: OpenRun) -> Checkpoint | None:
+    asked = differs_in().get("src", "")
+    if st.session_state.get(SENTENCE) != asked:
+        st.session_state[SENTENCE] = asked
+    st.text_input(
+        say("The other sentence"),
+        key=SENTENCE,
+        on_change=lambda: differ(src=st.session_state[SENTENCE] or None),
+        placeholder=say("Type the other sentence, then press Enter"),
+        label_visibility="collapsed",
+    )
+    if asked.strip():
+        return main.checkpoint
+    st.info(say("Type another sentence above, or pick one below."), icon=":material/keyboard:")
+    card = main.checkpoint.card
+    others = [example for example in card.tried() if example != main.trace.query.source]
+    for place, example in enumerate(others[:MOST_EXAMPLES]):
+        shown = drawing.plain(glossed(example, card.glosses.get(example, "")))
+        st.button(shown, key=f"{EXAMPLE}_{place}", type="tertiary", on_click=partial(differ, src=example))
+    return None
+
+
+# ------------------------------------------------------------------------------------------------ two checkpoints
+
+
+def _checkpoint(main: OpenRun) -> Checkpoint | None:
+    """Draw the choice of a second checkpoint; returns it, None where there is none yet."""
+    there = {name: entry for name, entry in loading.choosable().items() if sources.has_model(entry)}
+    asked, own = differs_in().get("model", ""), main.link.model
+    if (folder := sources.folder(asked)) is not None:
+        there[folder.name] = folder
+    if asked and asked not in there and (typed := sources.at(asked)) is not None:
+        there[asked] = typed
+    others = {name: entry for name, entry in there.items() if name != own or loading.moments(entry)[0]}
+    labels = {name: _labelled(entry) for name, entry in others.items()}
+    snapshot = None if asked in there else loading.found(asked)
+    chosen = others.get(asked) if snapshot is None else loading.whole(asked)
+    kept = Kept(CHECKPOINT, "" if chosen is None else chosen.name, partial(_other, own))
+    choices.menu(kept, say("The other checkpoint"), {"": say("Choose another checkpoint"), **labels}, bare=True)
+    if asked and chosen is None:
+        drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked[:60])])
+    if chosen is not None:
+        for blocks in page_blocks():
+            blocks.under_choice(asked, slot=SECOND, take=_other_moment)
+        return _open(snapshot or chosen)
+    st.info(
+        say("Choose a second checkpoint above. The same sentence then runs through both checkpoints."),
+        icon=":material/compare_arrows:",
+    )
+    return None
+
+
+def _labelled(entry: Entry) -> str:
+    if sources.changes(entry.name):
+        return entry.title
+    return say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
+
+
+def _other(own: str, name: str) -> None:
+    """Callback: another checkpoint; the same one at its last snapshot."""
+    entry = loading.whole(own) if name == own else None
+    if entry is not None:
+        name = at_step(own, loading.moments(entry)[0][-1].step)
+    _other_moment(name)
+
+
+def _other_moment(name: str) -> None:
+    differ(model=name or None, rev=None, answers=None)
+
+
+def _open(entry: Entry) -> Checkpoint | None:
+    """Open the second checkpoint; if that fails, or it asks something first, a sentence says so."""
+    try:
+        source = sources.opens(entry)
+        return loading.open_checkpoint(entry) if source is None else source.open(entry)
+    except UnansweredError:
+        said = say("“{name}” cannot be opened until you answer some questions about the model.", name=entry.title)
+        st.info(drawing.plain(said), icon=":material/quiz:")
+        there = replace(session.asked(), model=entry.name, revision="", beside="")
+        menu.link("open", say("Answer the questions"), there, icon=":material/quiz:")
+    except (GlassformerError, OSError) as error:
+        why = (
+            error.sentence if isinstance(error, GlassformerError) else say("The checkpoint's folder cannot be read.")
+        )
+        st.error(drawing.with_code(say("{name} cannot be opened. {why}", name=entry.name, why=why)))
+    return None
+
+
+# ------------------------------------------------------------------------------------------------ two branches
+
+
+def _branch(main: OpenRun) -> Checkpoint | None:
+    """Draw the choice of another branch; returns what it runs on, None where none was chosen."""
+    if not main.trace.n_steps:
+        st.info(say("This model does not generate output, so there are no branches."), icon=":material/info:")
+        return None
+    asked = differs_in().get("forced", NONE)
+    options = _branches(main, asked)
+    kept = Kept(BRANCH, asked, lambda chosen: differ(forced=None if chosen == NONE else chosen, result=None))
+    choices.menu(kept, say("The other branch"), options, bare=True)
+    if NONE not in options:
+        return main.checkpoint
+    st.info(
+        say(
+            "Choose a branch above, or click a candidate below. From that piece on, the run on the right continues "
+            "differently."
+        ),
+        icon=":material/call_split:",
+    )
+    return None
+
+
+def _branches(main: OpenRun, asked: str) -> dict[str, str]:
+    """What may be chosen: the model's own choice, every branch but the first run's, and nothing while nothing was."""
+    here = main.trace.query.forced
+    known = [_written(branch) for branch in session.tried_on(MAIN, own_choice(main.trace.query)) if branch != here]
+    branches = {text: branch for text in (*known, asked) if (branch := _read_branch(text, main)) is not None}
+    found: dict[str, str] = {OWN: say("Model's own choice")} if here else {}
+    piece = main.trace.vocabulary
+    found |= {text: say("Step {n}: {piece}", n=len(one), piece=piece[one[-1]]) for text, one in branches.items()}
+    return found if asked in found else {NONE: say("Choose a branch"), **found}
+
+
+def _written(branch: Branch) -> str:
+    return ".".join(map(str, branch))
+
+
+def _read_branch(text: str, main: OpenRun) -> Branch | None:
+    """A branch of an address; None for what cannot be one."""
+    if not text or not all(part.isascii() and part.isdigit() and len(part) < 8 for part in text.split(".")):
+        return None
+    branch = tuple(map(int, text.split(".")))
+    return branch if max(branch) < len(main.trace.vocabulary) else None
+
+
+def branching(run: OpenRun) -> Callable[[Branch], None]:
+    """Callback with a branch: the second run goes that way.
+
+    A session keeps its callbacks, so this one does not hold the run with all its maps.
+    """
+    return partial(_branch_off, own_choice(run.trace.query))
+
+
+def _branch_off(base: Query, branch: Branch) -> None:
+    session.remember(MAIN, base, branch)
+    session.stand(MAIN, notes=())
+    differ(forced=_written(branch), result=None)

@@ -1,0 +1,296 @@
+"""Changes of pieces: of those that the model reads, and of one output piece that it must write.
+
+Pieces of the source are replaced, dropped, moved, padded or blanked. For a decoder-only model the source is its
+prompt. Places count in the source with its special pieces, as the changes before this one left it.
+
+An output piece that is insisted on is written at one step, whatever the model finds probable. All other steps are
+chosen as usual, after that piece. Decoding closes every other piece at that step, as the rules of a model's config
+do, so greedy decoding, beam search and sampling all write it.
+
+Source: Li et al., "Understanding Neural Networks through Representation Erasure" (2016), for erased words; Sinha et
+al., "Masked Language Modeling and the Distributional Hypothesis" (2021), for shuffled ones; Hokamp and Liu,
+"Lexically Constrained Decoding for Sequence Generation Using Grid Beam Search" (2017), for pieces that an output must
+have; here at a given place.
+"""
+
+import random
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from torch import Tensor
+
+from transformer.errors import QueryError
+from transformer.i18n import Sentence, say, say_n
+from transformer.model.anatomy import anatomy
+from transformer.model.config import MAX_LENGTH, MAX_VOCAB, ModelConfig
+from transformer.model.taps import Visitor
+from transformer.runs.interventions.base import ChangeError, Ground, Intervention
+from transformer.runs.interventions.spelling import place, whole
+from transformer.runs.interventions.visiting import AtPlace
+
+MOST_PADS: Final = 64
+MAX_SEED: Final = 2**32 - 1
+
+
+def check_place(change: Intervention, where: int, ids: tuple[int, ...]) -> None:
+    """Check that the source has a place, or raise a ChangeError."""
+    if where >= len(ids):
+        raise ChangeError(
+            say_n(
+                "{change} names token {place}, but the source has only {n} token. Choose that token.",
+                "{change} names token {place}, but the source has only {n} tokens. Choose one of them.",
+                len(ids),
+                change=str(change),
+                place=where + 1,
+            )
+        )
+
+
+def own_places(ids: tuple[int, ...], config: ModelConfig) -> range:
+    """The places of the text's own pieces, without the special pieces around them and the padding after them."""
+    stop = len(ids)
+    while stop and ids[stop - 1] == config.pad_id:
+        stop -= 1
+    start, begin, end = 0, config.source_start, config.source_end
+    if begin and ids[: len(begin)] == begin:
+        start = len(begin)
+    if end and ids[max(start, stop - len(end)) : stop] == end:
+        stop -= len(end)
+    return range(start, stop)
+
+
+class PieceChange(Intervention):
+    """A change of pieces that are read or written."""
+
+    group = "pieces"
+
+
+class SourceChange(PieceChange):
+    """A change of one piece of the source."""
+
+    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of what is read, from 0
+
+
+class Replace(SourceChange):
+    # The id of the piece that is read there.
+    piece: int = whole(say("Piece to read instead"), 0, MAX_VOCAB - 1, what="source_piece")
+
+    word = "replace"
+    title = say("A piece of the source is replaced")
+    about = say(
+        "At this token, the model reads a different piece; everything else stays unchanged. Sinha et al. (2021) do "
+        "this with words."
+    )
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        if self.piece >= config.src_vocab_size:
+            raise ChangeError(
+                "{change} names piece {piece}, but the source's pieces have the ids 0 to {last:,}.",
+                change=str(self),
+                piece=self.piece,
+                last=config.src_vocab_size - 1,
+            )
+        if self.piece == config.pad_id:
+            raise ChangeError(
+                "{change} puts padding into the source, where no token may attend to it; choose another piece, or "
+                "drop the token instead.",
+                change=str(self),
+            )
+
+    def told(self) -> str:
+        return say("Source, token {place}: read as piece {piece}", place=self.place + 1, piece=self.piece)
+
+    def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+        check_place(self, self.place, ids)
+        return (*ids[: self.place], self.piece, *ids[self.place + 1 :])
+
+
+class Drop(SourceChange):
+    word = "drop"
+    title = say("A piece of the source is dropped")
+    about = say("The pieces after it move up by one position. Li et al. (2016), section 4, erase words in this way.")
+
+    def told(self) -> str:
+        return say("Source, token {place}: dropped", place=self.place + 1)
+
+    def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+        check_place(self, self.place, ids)
+        left = ids[: self.place] + ids[self.place + 1 :]
+        if all(i == config.pad_id for i in left):
+            raise ChangeError(
+                "{change} leaves nothing to read; give the source more pieces, or replace this piece instead.",
+                change=str(self),
+            )
+        return left
+
+
+class Swap(PieceChange):
+    first: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which tokens of the source, from 0
+    second: int = place(say("Changes places with token"), MAX_LENGTH, what="source")
+
+    word = "swap"
+    title = say("Two pieces of the source change places")
+    about = say(
+        "The pieces stay the same, but in a different order; each piece gets the positional encoding of its new "
+        "position."
+    )
+
+    @property
+    def target(self) -> tuple[object, ...]:
+        """The two places, in any order."""
+        return (self.word, *sorted((self.first, self.second)))
+
+    def agree(self) -> None:
+        if self.first == self.second:
+            raise QueryError(
+                "token {place} cannot change places with itself; name two different tokens.", place=self.first + 1
+            )
+
+    def told(self) -> str:
+        return say("Source: tokens {a} and {b} change places", a=self.first + 1, b=self.second + 1)
+
+    def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+        for where in (self.first, self.second):
+            check_place(self, where, ids)
+        found = list(ids)
+        found[self.first], found[self.second] = ids[self.second], ids[self.first]
+        return tuple(found)
+
+
+class Shuffle(PieceChange):
+    seed: int = whole(say("Seed"), 0, MAX_SEED, 0)  # decides the order
+
+    word = "shuffle"
+    title = say("The source's pieces are shuffled")
+    about = say("The same pieces in a random order; special pieces at the ends stay in place. Sinha et al. (2021).")
+
+    def told(self) -> str:
+        return say("Source: its pieces are shuffled (seed {seed})", seed=self.seed)
+
+    def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+        """The ids in an order given by random numbers, the same on every machine."""
+        own, generator = own_places(ids, config), random.Random(self.seed)
+        order = sorted(own, key={where: generator.random() for where in own}.__getitem__)
+        return ids[: own.start] + tuple(ids[where] for where in order) + ids[own.stop :]
+
+
+class Pads(PieceChange):
+    count: int = whole(say("Pieces of padding"), 1, MOST_PADS, 4)  # how many pieces of it
+
+    word = "pads"
+    title = say("Padding after the source")
+    about = say(
+        "This is like the padding after a short sentence in a batch. The padding changes the result only if there "
+        "is no padding mask."
+    )
+
+    @classmethod
+    def unfit(cls, config: ModelConfig) -> Sentence | None:
+        if config.pad_id is None:
+            return say("This model has no padding piece, so no padding can be appended.")
+        if not anatomy(config).reads:
+            return say(
+                "This is a decoder-only model: it continues where its prompt ends, so no padding can be placed there."
+            )
+        return None
+
+    def told(self) -> str:
+        return say_n(
+            "Source: followed by {n} piece of padding", "Source: followed by {n} pieces of padding", self.count
+        )
+
+    def edited(self, ids: tuple[int, ...], config: ModelConfig) -> tuple[int, ...]:
+        room = config.max_len - len(ids)
+        if self.count > room:
+            raise ChangeError(
+                "{change} makes the source {n} tokens long, but this model reads at most {most}. Append fewer "
+                "pieces of padding, or shorten the source.",
+                change=str(self),
+                n=len(ids) + self.count,
+                most=config.max_len,
+            )
+        return ids + (config.fill_id,) * self.count
+
+
+class Blank(SourceChange):
+    word = "blank"
+    title = say("A source token's embedding is set to 0")
+    about = say("The token carries only its position, which is added as usual. Li et al. (2016), section 4.")
+
+    def told(self) -> str:
+        return say("Source, token {place}: its embedding is set to 0", place=self.place + 1)
+
+    def fits(self, ids: tuple[int, ...], config: ModelConfig) -> None:
+        check_place(self, self.place, ids)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        site = f"{anatomy(ground.config).stacks[0].name}.embedding.tokens"
+        return (AtPlace(site, partial(_zeroed, self.place)),)
+
+
+def _zeroed(where: int, x: Tensor, offset: int) -> Tensor:
+    """Vectors [B, T, D], of tokens from `offset` on, with 0 at one token."""
+    if not offset <= where < offset + x.size(1):
+        return x
+    changed = x.clone()
+    changed[:, where - offset] = 0.0
+    return changed
+
+
+class Insist(PieceChange):
+    """One step writes a given piece. If the output ends before that step, nothing changes."""
+
+    step: int = place(say("Step"), MAX_LENGTH, what="step")  # which, from 0
+    piece: int = whole(say("Piece to write"), 0, MAX_VOCAB - 1, what="target_piece")  # the piece's id
+
+    word = "insist"
+    title = say("A piece of the output is required")
+    about = say(
+        "The piece is written at this step; all other pieces are chosen freely. An output that ends earlier stays "
+        "unchanged. Hokamp and Liu (2017)."
+    )
+
+    @classmethod
+    def unfit(cls, config: ModelConfig) -> Sentence | None:
+        if anatomy(config).writes:
+            return None
+        return say("This is an encoder-only model: it writes nothing, so no piece can be required.")
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        if self.piece >= config.tgt_vocab_size:
+            raise ChangeError(
+                "{change} names piece {piece}, but the output's pieces have the ids 0 to {last:,}.",
+                change=str(self),
+                piece=self.piece,
+                last=config.tgt_vocab_size - 1,
+            )
+        if self.piece in config.never_written:
+            raise ChangeError(
+                "{change} names a piece that is never written: it is padding, or banned by the model's config. "
+                "Choose another piece.",
+                change=str(self),
+            )
+
+    def told(self) -> str:
+        return say("Output, step {step}: piece {piece} is written", step=self.step + 1, piece=self.piece)
+
+    def insisted(self, forced: tuple[int, ...], most: int) -> Mapping[int, int]:
+        if self.step >= most:
+            raise ChangeError(
+                "{change} names step {step}, but this run writes at most {most} pieces. Choose an earlier step, or "
+                "allow more pieces.",
+                change=str(self),
+                step=self.step + 1,
+                most=most,
+            )
+        if self.step < len(forced) and forced[self.step] != self.piece:
+            raise ChangeError(
+                "{change} contradicts the forced beginning of the output, which has piece {piece} at that step. "
+                "Leave out either the change or the forced beginning.",
+                change=str(self),
+                piece=forced[self.step],
+            )
+        return {self.step: self.piece}

@@ -1,0 +1,218 @@
+"""Change something inside the model: the button above every run, and one click from a view of a head.
+
+The fields stand in a panel at the right edge, beside what they change, with what the change would do.
+
+What can be changed, and how, is said by `transformer.runs.interventions.kinds`; nothing here knows a kind by name but
+the head that writes nothing.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, get_args
+
+import numpy as np
+
+from glassformer.components.streamlit_page import styled
+from glassformer.extensions.what_if import measuring
+from glassformer.extensions.what_if.analysis.compare import first_difference, own_log_probs
+from glassformer.extensions.what_if.interventions import ZeroHead
+from glassformer.extensions.what_if.whatif_fields import Around, control
+from glassformer.runs import loading
+from glassformer.runs.open_run import OpenRun
+from glassformer.server.work import BusyError
+from glassformer.shared import cover, drawing, menu
+from glassformer.shared.clicks import pressed
+from glassformer.shared.door import st
+from glassformer.state import session
+from glassformer.state.view import MAIN, Slot, View
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError, QueryError
+from transformer.i18n import Sentence, joined, say
+from transformer.runs.interventions import Intervention, kinds
+from transformer.runs.interventions.base import Group
+from transformer.runs.interventions.spelling import spelled
+from transformer.runs.trace import Kind, Trace
+
+OPEN: Final = "what_if"
+FIELD: Final = "what_if_"  # begins the keys of what stands in the dialog
+GROUPS: Final[dict[Group, Sentence]] = {
+    "heads": say("Heads"),
+    "rows": say("Rows of a map"),
+    "pieces": say("Pieces"),
+    "attention": say("Scores and weights"),
+    "masks": say("Masks"),
+    "positions": say("Positions"),
+    "layers": say("Layers"),
+}
+_PANEL: Final = styled("""
+<style>
+:--dialog:has([class*="st-key-what_if_"]) { background: none !important; backdrop-filter: none; }
+:--dialog > div:has([class*="st-key-what_if_"]) {
+  position: fixed; inset: 0 0 0 auto; margin: 0; width: 25rem; max-width: 100vw; height: 100dvh; max-height: 100dvh;
+  border-radius: 0; border-left: 1px solid rgb(128 128 128 / 45%); overflow-y: auto;
+}
+:--dialog :--vertical:has([class*="st-key-what_if_"]) { gap: 0.4rem; }
+:--dialog .st-key-what_if_make {
+  position: sticky; bottom: 0; z-index: 1; width: 100%; padding: 0.5rem 0; backdrop-filter: blur(12px);
+}
+@media (max-width: 640px) {
+  :--dialog > div:has([class*="st-key-what_if_"]) {
+    inset: auto 0 0 0; width: 100vw; height: auto; max-height: 62dvh; border-radius: 0.75rem 0.75rem 0 0;
+    border: 1px solid rgb(128 128 128 / 45%);
+  }
+}
+</style>
+""")
+assert set(GROUPS) == set(get_args(Group))
+FIRST: Final[Group] = "heads"
+
+
+def button(checkpoint: Checkpoint) -> None:
+    """Draw the button that opens the dialog."""
+    said, help = say("What if …"), say("Change something inside the model.")
+    with pressed(st.button, said, key=OPEN, about=menu.current(), icon=":material/science:", help=help) as asked:
+        if asked:
+            open_dialog(checkpoint)
+
+
+def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> None:
+    """Under the choice of one head: take it away with one click, or change it otherwise; of one alone."""
+    if layer is None or head is None or run.earlier:
+        return
+    changes, own = run.trace.query.interventions, ZeroHead(kind, layer, head)
+    gone = own in changes
+    others = tuple(one for one in changes if one != own)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key=run.key("of_head")):
+        st.button(
+            say("Put this head back") if gone else say("Take this head away"),
+            key=run.key("take_head"),
+            icon=":material/undo:" if gone else ":material/content_cut:",
+            help=say("Taking the head away sets its output to 0, and the model generates a new output."),
+            on_click=partial(session.change, run.slot, others if gone else (*others, own)),
+        )
+        said, about = say("Other changes …"), f"{kind} {layer} {head}"
+        with pressed(st.button, said, key=run.key("more_of_head"), about=about, type="tertiary") as asked:
+            if asked:
+                open_dialog(run.checkpoint, slot=run.slot)
+
+
+def open_dialog(checkpoint: Checkpoint, *, slot: Slot = MAIN) -> None:
+    """Open the dialog; what it proposes first is what the slot looks at."""
+    for key in [key for key in st.session_state if str(key).startswith(FIELD)]:
+        del st.session_state[key]
+    st.dialog(say("What if …"), width="medium")(partial(draw, checkpoint, slot))()
+
+
+def draw(checkpoint: Checkpoint, slot: Slot) -> None:
+    """Draw what stands in the dialog: which kind of change, its fields, and what it says in words."""
+    config = checkpoint.config
+    trace = _trace(checkpoint, slot)
+    st.html(_PANEL)
+    most = _most(checkpoint, slot, trace)
+    group: Group = (
+        st.segmented_control(
+            say("What to change"),
+            list(GROUPS),
+            format_func=GROUPS.__getitem__,
+            default=FIRST,
+            required=True,
+            key=f"{FIELD}group",
+            label_visibility="collapsed",
+        )
+        or FIRST
+    )
+    here = [kind for kind in kinds().values() if kind.group == group]
+    fits = {kind.word: kind for kind in here if kind.unfit(config) is None}
+    if fits:
+        word = st.selectbox(
+            say("Change"),
+            list(fits),
+            format_func=lambda word: fits[word].title if word in fits else str(word),
+            key=f"{FIELD}{group}",
+        )
+        _one(checkpoint, slot, fits[word], trace, most)
+    for kind in here:
+        if (why := kind.unfit(config)) is not None:
+            st.caption(drawing.plain(say("Not possible for this model: {title}. {why}", title=kind.title, why=why)))
+
+
+def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> ZeroHead | None:
+    """Offer the head that matters most, where that is measured at once and no question is open; None elsewhere."""
+    found = None if trace is None or cover.is_on() else measuring.found_now(checkpoint, trace)
+    if found is None:
+        return None
+    change = ZeroHead(*measuring.matters_most(found))
+    help = drawing.plain(change.told())
+    said = say("Take away the head that matters most for this output")
+    _make(slot, change, said, key=f"{FIELD}most", icon=":material/content_cut:", help=help)
+    return change
+
+
+def _proposed(slot: Slot, kind: type[Intervention], most: ZeroHead | None) -> View:
+    """What the fields say first: what is looked at; of a head, where all are looked at, the one that matters most."""
+    view = session.view(slot)
+    if kind.group != "heads" or most is None or view.layer is not None:
+        return view
+    return replace(view, kind=most.kind, layer=most.layer, head=most.head)
+
+
+def _one(
+    checkpoint: Checkpoint, slot: Slot, kind: type[Intervention], trace: Trace | None, most: ZeroHead | None
+) -> None:
+    st.caption(drawing.plain(kind.about))
+    around = Around(checkpoint, _proposed(slot, kind, most), trace)
+    values: dict[str, object] = {}
+    try:
+        for name, (_, spelling) in spelled(kind).items():
+            values[name] = control(spelling, f"{FIELD}{kind.word}_{name}", around)
+            around = replace(around, chosen={**around.chosen, spelling.what: values[name]})
+        made = kind(**values)
+        made.check(checkpoint.config)
+    except QueryError as error:
+        st.warning(drawing.plain(error.sentence))
+        return
+    st.markdown(joined(" ", [say("After the change:"), say("**{change}**", change=drawing.plain(made.told()))]))
+    if trace is not None and not session.view(slot).guess and not cover.is_on():
+        _effect(checkpoint, slot, trace, _with(slot, made))
+    _make(slot, made, say("Change it"), key=f"{FIELD}make", type="primary")
+
+
+def _make(slot: Slot, change: Intervention, label: str, **look: Any) -> None:
+    """Draw a button that makes a change."""
+    if st.button(label, on_click=partial(session.change, slot, _with(slot, change)), **look):
+        st.rerun()  # the whole page: the panel closes
+
+
+def _with(slot: Slot, change: Intervention) -> tuple[Intervention, ...]:
+    """The changes of a slot with another, in the place of one of the same."""
+    return (*(one for one in session.standing(slot).interventions if one.target != change.target), change)
+
+
+def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Intervention, ...]) -> None:
+    """Say what the changes would do: the output before and after, and where they come first to another piece."""
+    after = _trace(checkpoint, slot, changes)
+    if after is None or not trace.n_steps:
+        return  # the page says it once the change is made
+    n = first_difference(trace.tgt_ids, after.tgt_ids)
+    if n is None:
+        n = int(np.abs(np.exp(own_log_probs(after)) - np.exp(own_log_probs(trace))).argmax())
+        said = say("The output stays “{before}”.", before=trace.output_text)
+    else:
+        said = say("Output: “{before}” → “{after}”", before=trace.output_text, after=after.output_text)
+    before, now = (float(np.exp(run.log_probs[n, trace.tgt_ids[n]])) for run in (trace, after))
+    moved = say("{piece}, step {n}: {before:.2f} → {after:.2f}", piece=trace.tgt_pieces[n], n=n + 1, before=before,
+                after=now)  # fmt: skip
+    with st.container(key=f"{FIELD}effect", gap=None):
+        st.markdown(drawing.strong(said))
+        st.caption(drawing.plain(moved))
+
+
+def _trace(checkpoint: Checkpoint, slot: Slot, changes: tuple[Intervention, ...] = ()) -> Trace | None:
+    """A run of the sentence: the unchanged one, whose pieces are chosen from, or another; None if there is none."""
+    link = replace(session.asked(slot), interventions=changes)
+    if changes:
+        link = replace(link, hypothesis=0)
+    try:
+        return loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
+    except (GlassformerError, BusyError):
+        return None

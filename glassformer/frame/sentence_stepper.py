@@ -1,0 +1,162 @@
+"""The sentence with its controls: the stepper, as every page about a run shows it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from glassformer.components.stepper.stepper import StepperRun, last_chosen, rest, settled_step, stepper, written
+from glassformer.runs.open_run import OpenRun
+from glassformer.runs.picture import PAGES
+from glassformer.runs.step_rows import chosen_map, heads_name
+from glassformer.shared import cover, page_style
+from glassformer.shared.door import st
+from glassformer.state import apart, session
+from glassformer.state.view import MAIN, Slot
+from transformer.i18n import say
+
+SAVES = "saves"  # what makes a file of the run, and is to know the step
+RESTED = "rested"  # of a slot: the browser has just said where, and no run of the page has heard of it
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A source piece that is looked at, for a page on which a click chooses another."""
+
+    place: int  # the piece, from 0
+    take: Callable[[int], None]  # Called with the piece that was clicked. A session keeps it: it must not hold a run.
+
+
+@dataclass(frozen=True, eq=False)
+class Still:
+    """What a part of a page looks at where nothing in it moves with the step."""
+
+    weights: np.ndarray | None = None  # of each source piece, 0 to 1; None if it looks at none
+    label: str = ""  # what they are, as a sentence
+
+
+class Publishes(Protocol):
+    """Writes an address; a session keeps it, so it holds no run."""
+
+    def publish(self, step: int, *, carries: bool = True) -> None:
+        """As of `glassformer.runs.open_run.Shown`."""
+
+
+def sentence(
+    run: OpenRun,
+    *,
+    compact: bool = False,
+    sourceless: bool = False,
+    led: bool = False,
+    asks: bool = False,
+    still: Still | None = None,
+    chosen: Chosen | None = None,
+    moved: Callable[[], None] | None = None,
+    beside: Slot | None = None,
+    shown: Publishes | None = None,
+) -> None:
+    """Draw the source and the output with the controls of the step.
+
+    Args:
+        run: The run.
+        compact: Without the running text, for pages that are about something else.
+        sourceless: Without the source, which stands elsewhere on the page.
+        led: Without buttons, as another stepper of the page moves this one.
+        asks: Whether something has to be drawn anew at each step, beside what `Part.asks` and pictures say.
+        still: What is looked at, if the page has nothing that moves with the step: then there are no controls. In
+            guess mode there always are, as a step also decides what may be seen.
+        chosen: The source piece that is looked at, where a click chooses another.
+        moved: Called once the reader has come to rest on another step. A session keeps it: it must not hold a run.
+        beside: The slot of another run whose stepper goes with this one.
+        shown: Writes the address of a step that nothing is drawn for, if that says more than this run.
+    """
+    told, key = run.stepper, run.key(session.STEPPER)
+    if still is not None and not run.view.guess:
+        shading = None if still.weights is None else np.asarray(still.weights, np.float32)[None]
+        told = replace(told, shading=shading, shading_label=still.label, still=True)
+    if sourceless:
+        told = replace(told, source=(), shading=None, shading_label="")
+    if cover.is_on():
+        told = told.without_numbers()
+    stepper(
+        told,
+        key=key,
+        step=run.view.step,
+        step_revision=session.standing(run.slot).step_revision,
+        covered=run.view.guess,
+        revealed_step=run.view.step if run.view.guess and run.looking.revealed else None,
+        compact=compact,
+        led=led,
+        asks=asks or _asks(run),
+        moves="" if beside is None else f"{beside}{session.STEPPER}",
+        chosen=None if chosen is None else chosen.place,
+        on_choose=None if chosen is None else partial(_choose, key, chosen.take),
+        on_step_change=partial(_settled, run.slot, moved),
+    )
+    with st.container(key=run.key(page_style.REST)):
+        alone = run.shown()
+        addresses = alone.addresses() if beside is None else None  # of two runs both steps have to be heard
+        _hears_of_steps(run.stepper, key, run.slot, shown or alone, addresses)
+
+
+def _asks(run: OpenRun) -> bool:
+    """Whether something on the page has to be drawn anew at each step."""
+    page = PAGES.get(st.session_state.get(session.URL_PAGE, ""))
+    part = None if page is None else page.chosen(run.view)
+    here = session.standing(run.slot)
+    return part is None or part.asks or run.view.guess or bool(here.notes) or cover.is_on()
+
+
+@st.fragment
+def _hears_of_steps(
+    run: StepperRun, key: str, slot: Slot, shown: Publishes, addresses: tuple[str, str] | None
+) -> None:
+    """Hear of a step that nothing has to be drawn for; a session keeps this, so it holds no run."""
+    if st.session_state.pop(f"{slot}{RESTED}", False):
+        here = session.standing(slot)
+        step = settled_step(run, key=key, step=here.view.step, step_revision=here.step_revision)
+        session.replace(slot, step=step)
+        shown.publish(step, carries=False)
+        if slot == MAIN and (kept := st.session_state.get(SAVES)) is not None:
+            kept.step = step
+    addresses = None if apart.guidance().leads else addresses  # a class follows its teacher's steps
+    rest(key=key, addresses=addresses, on_step_change=partial(_rested, slot, key))
+
+
+def _rested(slot: Slot, key: str) -> None:
+    """Callback: the reader has come to rest, and all charts have followed."""
+    session.settled(slot)
+    session.browser_wrote(written(key))
+    st.session_state[f"{slot}{RESTED}"] = True
+
+
+def _settled(slot: Slot, moved: Callable[[], None] | None) -> None:
+    session.settled(slot)
+    if moved is not None:
+        moved()
+
+
+def _choose(key: str, take: Callable[[int], None]) -> None:
+    place = last_chosen(key)
+    if place is not None:
+        take(place)
+
+
+def one_token(run: OpenRun, place: int) -> Still:
+    """A part that looks at one token of the source."""
+    weights = np.zeros(len(run.trace.src_pieces), np.float32)
+    weights[min(place, len(weights) - 1)] = 1
+    return Still(weights, say("Shaded: the chosen token"))
+
+
+def encoder_attention(run: OpenRun) -> Still:
+    """A part that looks at how the source looks at itself: from the chosen query, or on average over all."""
+    view = run.view
+    chosen, whose = chosen_map(run.looking, "encoder"), heads_name(run.trace, view, "encoder")
+    if view.query is not None and view.query < len(chosen):
+        label = say("Shaded: what the chosen query looks at (encoder self-attention, {whose})", whose=whose)
+        return Still(chosen[view.query], label)
+    label = say("Shaded: what all queries look at on average (encoder self-attention, {whose})", whose=whose)
+    return Still(chosen.mean(axis=0), label)

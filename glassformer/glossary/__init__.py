@@ -1,0 +1,9 @@
+"""The terms of the glossary, where each is seen, and its page."""
+
+from glassformer.state.fields import Look, text
+
+
+class GlossaryLook(Look):
+    """What is looked at in the glossary."""
+
+    term: str = text("term")  # A term of the glossary, by its English name; "" for none

@@ -1,0 +1,58 @@
+"""The glossary: its terms on every page, and the page that lists them all."""
+
+from dataclasses import replace
+
+from glassformer.components.glossary.glossary_view import chosen_term, glossary_list, glossary_marks
+from glassformer.glossary import GlossaryLook
+from glassformer.glossary.term_places import PLACES, Place
+from glassformer.glossary.terms import APART, TERMS
+from glassformer.runs import loading
+from glassformer.runs.open_run import address, publish
+from glassformer.shared import menu
+from glassformer.state import session
+from glassformer.state.link import Link
+from glassformer.state.view import MAIN, View
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import QueryError
+from transformer.runs.interventions import parse
+from transformer.runs.labelled_maps import LabelledMaps
+
+MARKS = "glossary_marks"
+LIST = "glossary_list"
+
+
+def underline() -> None:
+    """Have the browser underline the terms of whatever page is drawn."""
+    glossary_marks([term.plain() for term in TERMS], key=MARKS, apart=APART)
+
+
+def draw(checkpoint: Checkpoint | LabelledMaps) -> None:
+    """Draw all terms, each with a link to where it is seen with the sentence at hand."""
+    link = session.asked()
+    seen = {
+        name: {"place": place.label, "address": menu.href(place.page, leads_to(checkpoint, place, link))}
+        for name, place in PLACES.items()
+    }
+    listed = [term.plain() | seen[term.seen] for term in TERMS]
+    glossary_list(listed, key=LIST, chosen=link.view.of(GlossaryLook).term, on_choice=_choose)
+    publish(checkpoint)
+
+
+def leads_to(checkpoint: Checkpoint | LabelledMaps, place: Place, link: Link) -> Link:
+    """What the page of a place shows, with what is asked for now, or with a model that has what is seen there."""
+    own = None if isinstance(checkpoint, LabelledMaps) else checkpoint.config
+    if place.shown_by in loading.usable() and (own is None or not place.has(own)):
+        return Link(model=place.shown_by, view=View().but(**place.fields))
+    if place.decoding is not None and type(place.decoding) is not type(link.decoding):
+        link = replace(link, decoding=place.decoding, forced=(), tried=(), hypothesis=0)
+    try:
+        changes = parse(place.changes)
+    except QueryError:  # nothing provides such a kind
+        changes = ()
+    if own is not None and changes and all(one.unfit(own) is None for one in changes):
+        link = replace(link, interventions=changes)
+    return address(checkpoint, link, **({"term": "", "query": None, "key": None} | place.fields))
+
+
+def _choose() -> None:
+    session.replace(MAIN, term=chosen_term(LIST))

@@ -1,0 +1,74 @@
+"""Controls of the Inside page: the row of its parts, and the choice of a side and of a token, which parts share."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from glassformer.frame.sentence_stepper import Still, one_token
+from glassformer.inside import InsideLook
+from glassformer.inside.looked_at import INSIDE, chosen_row, sides_of, token_of
+from glassformer.runs.open_run import OpenRun
+from glassformer.runs.show import choose_part
+from glassformer.runs.sides import SIDES
+from glassformer.shared import choices
+from glassformer.state import session
+from glassformer.state.view import Side, Slot
+from transformer.i18n import say
+
+
+def draw(run: OpenRun) -> Any:
+    """Draw it in a row, which is returned: the part adds its own controls."""
+    row = choices.bar(run.slot)
+    with row:
+        choose_part(INSIDE, run.slot)
+    return row
+
+
+def still(run: OpenRun) -> Still | None:
+    """What a part looks at in which nothing moves with the step: the model as such, and the source."""
+    panel, sides = run.view.of(InsideLook).inside_panel, sides_of(run.checkpoint.config)
+    if panel == "model":
+        return Still()
+    if panel == "fast" and run.trace.n_steps:  # the cache grows with the step
+        return None
+    on_source = "target" not in sides or run.view.side == "source"
+    return one_token(run, run.view.key or 0) if on_source and panel != "lens" else None
+
+
+def choose_side(run: OpenRun, kept: choices.Kept | None = None) -> Side:
+    """Draw the choice of a side, among those that the model has; it is the view's if no more hangs on it."""
+    kept = kept or choices.field(run.slot, "side")
+    return choices.choose(kept, say("Side"), {side: SIDES[side] for side in sides_of(run.checkpoint.config)},
+                          bare=True)  # fmt: skip
+
+
+def choose(run: OpenRun, side: Side, pieces: list[str], *, key: str, width: int) -> None:
+    """Draw the choice of a token; of the output it goes with the step, but for rows of a prompt."""
+    if side == "source":
+        kept = choices.Kept(run.key(key), token_of(run, side, pieces), taking(run, side))
+        choices.menu(kept, say("Token"), choices.labelled(pieces), bare=True, width=width)
+        return
+    row = chosen_row(run)
+    kept = choices.Kept(run.key(key), row if row < run.trace.first_row else None, taking(run, side))
+    choices.menu(kept, say("Token (its step)"), of_the_step(choices.labelled(pieces)), bare=True, width=width)
+
+
+def of_the_step(pieces: Mapping[int, str]) -> dict[int | None, str]:
+    """Options for tokens of the output; the first goes with the step, which the browser may have moved on."""
+    return {None: say("The step's token"), **dict(pieces.items())}
+
+
+def taking(run: OpenRun, side: Side) -> Callable[[object], None]:
+    """Callback with a token, to look at it; it holds no run."""
+    return partial(_take, run.slot, side, run.trace.first_row)
+
+
+def _take(slot: Slot, side: Side, first_row: int, token: object) -> None:
+    """Look at a token; one of the output belongs to a step, so the step follows."""
+    if side == "source" and isinstance(token, int):
+        session.replace(slot, key=token)
+    elif token is None or (isinstance(token, int) and token < first_row):
+        session.replace(slot, query=token)
+    elif isinstance(token, int):
+        session.replace(slot, query=None)
+        session.move_to(slot, token - first_row)

@@ -1,0 +1,328 @@
+"""The pictures of the Masks page: the masks of a padded batch, one row before and after its mask, the checks.
+
+Knows nothing of Streamlit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from glassformer.charts.masks import (
+    LOGITS,
+    POSITION,
+    READS_PREDICTS,
+    VECTORS,
+    Convention,
+    logit_movement_spec,
+    mask_map_spec,
+    mask_own_shape_spec,
+    masked_row_spec,
+    padded_batch_spec,
+)
+from glassformer.masks import MasksLook, words
+from glassformer.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, Scene, closed_for
+from glassformer.runs.picture import Plot
+from glassformer.runs.sides import SOURCE_ROWS
+from glassformer.state.click import Click, cell_of, into, place_below
+from transformer.analysis.mask_checks import Movement, PaddingMovement, another_piece, check_causality, check_padding
+from transformer.i18n import joined, say
+
+MOST_PADS = 16
+
+
+# ------------------------------------------------------------------------------------------------ the masks
+
+
+@WHOLE.picture("mask_bool", say("The mask as True and False"), follows="still")
+def as_bool(scene: Scene) -> Plot:
+    """The mask after broadcasting."""
+    title = say("{mask}, sentence {n}, bool", mask=NAMES[scene.name], n=scene.batch.sentence + 1)
+    return _map(scene, "bool", title, say("True and False"))
+
+
+@WHOLE.picture("mask_additive", say("The same mask as numbers: 0 and −∞"), follows="still")
+def as_additive(scene: Scene) -> Plot:
+    """The same as it is added to the scores."""
+    title = say("{mask}, sentence {n}, additive", mask=NAMES[scene.name], n=scene.batch.sentence + 1)
+    return _map(scene, "additive", title, say("0 and minus infinity"))
+
+
+def _map(scene: Scene, convention: Convention, title: str, written: str) -> Plot:
+    place, whole, found = scene.batch.sentence, scene.whole, scene.axes
+    spec = mask_map_spec(
+        whole,
+        reasons=closed_for(scene.name, scene.masks, place),
+        queries=found.queries,
+        keys=found.keys,
+        title=title,
+        axes=found.names,
+        cell=scene.cell,
+        colour=found.key_side,
+        convention=convention,
+    )
+    alt = say(
+        "{mask} mask of sentence {n} after broadcasting, written as {written}: {open} of {all} cells are open.",
+        mask=NAMES[scene.name],
+        n=place + 1,
+        written=written,
+        open=int(whole.sum()),
+        all=whole.size,
+    )
+    return Plot(spec=spec, alt=alt, fit=True, clicked=partial(_cell_in, shape=whole.shape))
+
+
+def _cell_in(click: Click, shape: tuple[int, ...]) -> Mapping[str, int] | None:
+    cell = cell_of(click)
+    inside = cell is not None and cell[0] < shape[0] and cell[1] < shape[1]
+    return {"query": cell[0], "key": cell[1]} if cell is not None and inside else None
+
+
+@WHOLE.picture("mask_batch", say("The padded batch"), follows="still")
+def batch(scene: Scene) -> Plot:
+    """Which positions of the batch are padding."""
+    side = scene.axes.key_side
+    real = scene.batch.is_real(side)
+    n_sentences, n_positions = real.shape
+    shape = list(real.shape)
+    spec = padded_batch_spec(
+        [scene.batch.pieces(side, i) for i in range(n_sentences)],
+        real,
+        sentences=_sentences(n_sentences),
+        columns=[str(i + 1) for i in range(n_positions)],
+        title=say("The batch: source ids {shape}", shape=shape)
+        if side == "source"
+        else say("The batch: target ids {shape}", shape=shape),
+        column_axis=POSITION,
+        marked_row=scene.batch.sentence,
+        colour=side,
+    )
+    alt = say(
+        "Sentences in the batch: {n}. Lengths in pieces: {lengths}, each padded to {positions} positions; "
+        "{padding} positions in all are padding.",
+        n=n_sentences,
+        lengths=joined(", ", (str(int(row.sum())) for row in real)),
+        positions=n_positions,
+        padding=int((~real).sum()),
+    )
+    return Plot(spec=spec, alt=alt)
+
+
+def _sentences(count: int) -> list[str]:
+    return [say("Sentence {n}", n=place + 1) for place in range(count)]
+
+
+@WHOLE.picture("mask_own", say("The mask before broadcasting"), follows="still")
+def own(scene: Scene) -> Plot:
+    """The mask before broadcasting."""
+    mask, title = scene.masks.own(scene.name), NAMES[scene.name]
+    spec = mask_own_shape_spec(
+        mask,
+        title=say("{mask} before broadcasting, shape {shape}", mask=title, shape=list(mask.shape)),
+        sentences=_sentences(len(scene.batch.traces)),
+        colour=scene.axes.key_side,
+    )
+    alt = say(
+        "{mask} mask before broadcasting, shape {shape}: {closed} of {all} entries are False.",
+        mask=title,
+        shape=list(mask.shape),
+        closed=int((~mask).sum()),
+        all=mask.size,
+    )
+    return Plot(spec=spec, alt=alt)
+
+
+# ------------------------------------------------------------------------------------------------ one row
+
+
+@dataclass(frozen=True)
+class Row:
+    """One query of one head, each [key]."""
+
+    scores: np.ndarray  # before the mask
+    allowed: np.ndarray
+    weights: np.ndarray  # after mask and softmax
+    reasons: list[str]  # why each key is closed
+    filled: str  # what a closed score becomes, as it is written
+
+
+def row_of(scene: Scene) -> Row:
+    """The row that is looked at, as it is in its run, with what is changed there; errors as of `scene`."""
+    (layer, head), query, n_keys = scene.where, scene.cell[0], len(scene.axes.keys)
+    run, attention = scene.run, scene.batch.parts.attention(scene.kind)
+    sites = [f"{attention.place(layer)}.{part}" for part in ("scores", "mask", "weights")]
+    recorded = run.work.replay(run.checkpoint, scene.batch.traces[scene.batch.sentence], sites)
+    whole, mask, weighed = (recorded[site] for site in sites)
+    mask = np.broadcast_to(mask, whole.shape)
+    if run.trace.query.interventions and attention.causal:
+        whole = _without_unread(whole)
+    reasons = closed_for(scene.name, scene.masks, scene.batch.sentence)
+    why = [next((one for one, at in reasons.items() if at[query, k]), words.CLOSED_OTHERWISE) for k in range(n_keys)]
+    scores, allowed, weights = (values[head, query, :n_keys] for values in (whole, mask, weighed))
+    return Row(scores, allowed, weights, why, words.filled(run.trace.query, run.checkpoint.config, scene.kind))
+
+
+def _without_unread(scores: np.ndarray) -> np.ndarray:
+    """Scores [head, query, key], NaN for keys that a query had not read yet.
+
+    Under some changes each prefix is read by itself (`transformer.runs.recording`): then what comes later is not
+    closed but not there, and all of it was filled with 0.
+    """
+    later = np.triu(np.ones(scores.shape[-2:], dtype=bool), 1)
+    return scores if scores[:, later].any() else np.where(later, np.nan, scores)
+
+
+@ONE_ROW.picture("mask_row", say("One row before and after its mask"), follows="still")
+def one_row(scene: Scene) -> Plot:
+    """A query's scores, the same after the mask, its weights."""
+    row, found, (query, key), (layer, head) = row_of(scene), scene.axes, scene.cell, scene.where
+    spec = masked_row_spec(
+        row.scores,
+        row.allowed,
+        row.weights,
+        keys=found.keys,
+        title=say(
+            "Layer {layer}, head {head}: query {n}, {query}",
+            layer=layer + 1,
+            head=head + 1,
+            n=query + 1,
+            query=found.queries[query],
+        ),
+        key_axis=found.names[1],
+        key=key,
+        colour=found.key_side,
+        mask_reasons=row.reasons,
+        filled=row.filled,
+    )
+    alt = say(
+        "Query {n}, {query}: its scores with {keys} keys before and after the mask, and the weights; {closed} "
+        "keys are closed.",
+        n=query + 1,
+        query=found.queries[query],
+        keys=len(found.keys),
+        closed=int((~row.allowed).sum()),
+    )
+    return Plot(spec=spec, alt=alt, fit=True, clicked=into("key", place_below(len(found.keys)), query=query))
+
+
+# ------------------------------------------------------------------------------------------------ checks
+
+
+@dataclass(frozen=True)
+class Check:
+    """What two runs say of a mask."""
+
+    moved: Movement
+    held: bool
+    verdict: str
+
+
+def changed_token(scene: Scene) -> int | None:
+    """The token whose piece the causality check changes, from 0; None if nothing comes later."""
+    n_rows, asked = scene.batch.n_target(scene.batch.sentence), scene.run.view.of(MasksLook).changed
+    return None if n_rows < 2 else asked if asked is not None and 1 <= asked < n_rows else n_rows // 2
+
+
+def other_piece(scene: Scene, changed: int) -> int:
+    """The id that the second run reads there."""
+    return another_piece(scene.batch.traces[scene.batch.sentence], changed, config=scene.run.checkpoint.config)
+
+
+def causality_check(scene: Scene, changed: int) -> Check:
+    """Whether a later piece moves earlier rows, computed once; errors as of `scene`."""
+    batch, checkpoint, place = scene.batch, scene.run.checkpoint, scene.batch.sentence
+    piece_id = other_piece(scene, changed)
+    moved: Movement = scene.run.work.compute(
+        ("causality", checkpoint.content_hash, batch.src_ids, batch.tgt_ids, place, changed, piece_id),
+        lambda: check_causality(
+            checkpoint.model, batch.src_ids, batch.tgt_ids, sentence=place, place=changed, piece_id=piece_id
+        ),
+        nbytes=_nbytes,
+    )
+    n_rows = batch.n_target(place)
+    return Check(moved, *words.causality_verdict(moved, place=changed, n_rows=n_rows, n_sentences=len(batch.traces)))
+
+
+@CHECKS.picture("mask_causality", say("Causality: how much each row changes"), follows="still")
+def causality(scene: Scene) -> Plot | None:
+    """How far a changed piece moves the logits of each row."""
+    changed, place = changed_token(scene), scene.batch.sentence
+    if changed is None:
+        return None
+    check, n_rows = causality_check(scene, changed), scene.batch.n_target(place)
+    moved = check.moved
+    spec = logit_movement_spec(
+        {say("with the causal mask"): moved.kept[:n_rows], say("without it"): moved.taken[:n_rows]},
+        rows=scene.batch.decoder_rows(place)[:n_rows],
+        title=say(
+            "Change at token {n} of sentence {sentence}: how much each row's logits change",
+            n=changed + 1,
+            sentence=place + 1,
+        ),
+        rounding=moved.rounding,
+        changed=changed,
+    )
+    return Plot(spec=spec, alt=check.verdict)
+
+
+def most_pads(scene: Scene) -> int:
+    """How many pads fit behind the sentence and its output; less than 1 if none does."""
+    batch, place = scene.batch, scene.batch.sentence
+    return min(MOST_PADS, scene.run.checkpoint.config.max_len - max(batch.n_source(place), batch.n_target(place)))
+
+
+def padding_checks(scene: Scene) -> dict[str, Check]:
+    """What pads after each side that a stack reads move, computed once; nothing if none can be added."""
+    checkpoint, batch, place, most = scene.run.checkpoint, scene.batch, scene.batch.sentence, most_pads(scene)
+    if checkpoint.config.pad_id is None or most < 1:
+        return {}
+    n_pads = min(scene.run.view.of(MasksLook).pads, most)
+    src = batch.src_ids[place][: batch.n_source(place)]
+    tgt = batch.tgt_ids[place][: batch.n_target(place)]
+    moved: PaddingMovement = scene.run.work.compute(
+        ("padding", checkpoint.content_hash, src, tgt, n_pads),
+        lambda: check_padding(checkpoint.model, src, tgt, n_pads=n_pads),
+        nbytes=lambda found: sum(_nbytes(one) for one in (found.source, found.target) if one is not None),
+    )
+    verdict = partial(words.padding_verdict, n_pads=n_pads, logits=batch.parts.writes)
+    sides = {"source": moved.source, "target": moved.target}
+    return {
+        side: Check(one, *verdict(one, of_source=side == "source")) for side, one in sides.items() if one is not None
+    }
+
+
+@CHECKS.picture("mask_source_pads", say("Padding: pads after the source"), follows="still")
+def source_pads(scene: Scene) -> Plot | None:
+    """How far pads after the source move each row."""
+    return _pads(scene, "source", say("with the source padding mask"))
+
+
+@CHECKS.picture("mask_target_pads", say("Padding: pads after the target"), follows="still")
+def target_pads(scene: Scene) -> Plot | None:
+    """How far pads after the target move each row."""
+    return _pads(scene, "target", say("with the target padding mask"))
+
+
+def _pads(scene: Scene, side: str, with_mask: str) -> Plot | None:
+    """What pads on one side do: to logits, or to the vectors of an encoder alone."""
+    check, batch = padding_checks(scene).get(side), scene.batch
+    if check is None:
+        return None
+    place, logits = batch.sentence, batch.parts.writes
+    rows = batch.decoder_rows(place)[: batch.n_target(place)] if logits else batch.pieces("source", place)
+    spec = logit_movement_spec(
+        {with_mask: check.moved.kept, say("without it"): check.moved.taken},
+        rows=rows if logits else rows[: batch.n_source(place)],
+        title=words.about_pads(
+            of_source=side == "source", n_pads=min(scene.run.view.of(MasksLook).pads, most_pads(scene)), logits=logits
+        ),
+        rounding=check.moved.rounding,
+        row_axis=READS_PREDICTS if logits else SOURCE_ROWS,
+        value_name=LOGITS if logits else VECTORS,
+    )
+    return Plot(spec=spec, alt=check.verdict)
+
+
+def _nbytes(moved: Movement) -> int:
+    return moved.kept.nbytes + moved.taken.nbytes

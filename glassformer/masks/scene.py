@@ -1,0 +1,336 @@
+"""What the Masks page looks at: a padded batch, one of its masks, and a cell of that.
+
+The page's own sentence and up to three companions run as one batch. In guess mode the target side is cut after the
+current step before anything is computed from it, so nothing later can be seen; under a causal mask the rows that
+remain are the same.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from glassformer.charts.theme import Colour, capitalised, shortened
+from glassformer.masks import MasksLook
+from glassformer.runs.picture import Page
+from glassformer.runs.seen import OfRun, Seen
+from glassformer.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
+from glassformer.runs.step_rows import row_labels
+from transformer.analysis.mask_checks import BatchMasks, Ids, MaskName, batch_masks
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import QueryError
+from transformer.i18n import Sentence, joined, say
+from transformer.model.anatomy import Anatomy, anatomy
+from transformer.runs.query import Query
+from transformer.runs.trace import Kind, Trace
+
+KINDS: dict[MaskName, Kind] = {
+    "source": "encoder",
+    "target": "decoder",
+    "causal": "decoder",
+    "decoder": "decoder",
+    "cross": "cross",
+}
+NAMES: dict[MaskName, str] = {
+    "source": say("Source padding"),
+    "target": say("Target padding"),
+    "causal": say("Causal"),
+    "decoder": say("Padding and causal"),
+    "cross": say("Cross-attention"),
+}
+ATTENTIONS: dict[MaskName, str] = {
+    "source": say("Encoder self"),
+    "decoder": say("Decoder self"),
+    "cross": say("Cross-attention"),
+}
+MORE_PIECES = 2  # that a sentence to pad to has at least, if one has: its output is longer, too
+PADDING, FUTURE, BOTH = (
+    say("the key is padding"),
+    say("the key comes after the query (the future)"),
+    say("the key is padding and comes after the query (the future)"),
+)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentences that were run together."""
+
+    traces: tuple[Trace, ...]  # their runs, all padded to the same lengths; the page's own sentence first
+    sentence: int  # which one is looked at
+    n_rows: int  # decoder positions that may be seen
+    covered: bool  # whether the prediction of the last of them is hidden
+    parts: Anatomy
+
+    @property
+    def src_ids(self) -> Ids:
+        """Padded source ids, [sentence][position]."""
+        return tuple(trace.src_ids for trace in self.traces)
+
+    @property
+    def tgt_ids(self) -> Ids:
+        """Padded ids that the decoder reads, [sentence][position]."""
+        return tuple(trace.read_ids[: self.n_rows] for trace in self.traces)
+
+    def n_source(self, sentence: int) -> int:
+        """Pieces of a sentence that the encoder reads, without padding."""
+        return self.traces[sentence].n_tokens("encoder")
+
+    def n_target(self, sentence: int) -> int:
+        """Decoder positions of a sentence without padding."""
+        return min(self.traces[sentence].n_tokens("decoder"), self.n_rows)
+
+    def is_real(self, side: Colour) -> np.ndarray:
+        """Which positions of a side are no padding, bool [sentence, position]."""
+        source = side == "source"
+        n_positions = len((self.src_ids if source else self.tgt_ids)[0])
+        count = self.n_source if source else self.n_target
+        lengths = np.array([count(sentence) for sentence in range(len(self.traces))])
+        return np.arange(n_positions)[None, :] < lengths[:, None]
+
+    def pieces(self, side: Colour, sentence: int) -> list[str]:
+        """The pieces of one side of a sentence, padding included; those that the decoder reads on the target side."""
+        trace = self.traces[sentence]
+        return list(trace.src_pieces if side == "source" else trace.read_pieces[: self.n_rows])
+
+    def decoder_rows(self, sentence: int) -> list[str]:
+        """What each decoder row of a sentence reads and predicts."""
+        return row_labels(self.traces[sentence], self.n_rows, covered=self.covered)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Rows and columns of one sentence's mask."""
+
+    queries: list[str]
+    reads: list[str]  # what each row reads; of the decoder's rows the label without what it predicts
+    keys: list[str]
+    names: tuple[str, str]  # of the axes
+    key_side: Colour
+    real_queries: np.ndarray  # which rows are no padding, [query]
+
+
+@dataclass(frozen=True)
+class Scene(OfRun):
+    """One mask of a batch, as the page looks at it."""
+
+    batch: Batch
+    masks: BatchMasks
+    name: MaskName
+
+    @property
+    def whole(self) -> np.ndarray:
+        """The mask of the sentence that is looked at, bool [query, key]."""
+        return self.masks.whole(self.name)[self.batch.sentence]
+
+    @cached_property
+    def axes(self) -> Axes:
+        """Its rows and columns."""
+        return axes(self.batch, self.name)
+
+    @property
+    def kind(self) -> Kind:
+        """The attention that takes the mask."""
+        return KINDS[self.name]
+
+    @property
+    def where(self) -> tuple[int, int]:
+        """Layer and head whose row is shown; where the view has a mean, it is the first."""
+        layer = min(self.run.view.layer or 0, self.batch.parts.attention(self.kind).n_layers - 1)
+        return layer, self.run.view.head or 0
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """Row and column that are looked at."""
+        return fit_cell(self.run.view.query, self.run.view.key, self.whole, self.axes.real_queries)[0]
+
+
+def scene(run: Seen) -> Scene:
+    """What the page shows of a run; QueryError if the sentence cannot be run."""
+    return scene_of(run, batch_of(run)[0])
+
+
+def scene_of(run: Seen, batch: Batch) -> Scene:
+    """The mask of a batch that is looked at: of those that the model uses, the one that the view names."""
+    masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
+    one_row = run.view.of(MasksLook).masks_panel == "one_row"
+    there = [name for name in (ATTENTIONS if one_row else NAMES) if name in masks.names]
+    wanted: tuple[MaskName, ...] = (run.view.of(MasksLook).mask, MasksLook.mask)
+    return Scene(run, batch, masks, next(name for name in (*wanted, *there) if name in there))
+
+
+def batch_of(run: Seen) -> tuple[Batch, list[str]]:
+    """The run's sentence and its companions as one batch, and a sentence for each companion that was left out."""
+    queries, refused = [run.trace.query], []
+    for text in filter(str.strip, companions(run) if run.checkpoint.config.pad_id is not None else ()):
+        try:
+            queries.append(companion_query(run.trace.query, text))
+        except QueryError as error:
+            refused.append(left_out(text, error))
+    traces = _run(run, queries, refused)
+    n_rows = len(traces[0].read_ids)
+    return Batch(
+        traces=traces,
+        sentence=_looked_at(run.view.of(MasksLook), traces),
+        n_rows=min(run.looking.n_rows, n_rows) if run.view.guess else n_rows,
+        covered=run.looking.covered,
+        parts=anatomy(run.checkpoint.config),
+    ), refused
+
+
+def _run(run: Seen, queries: list[Query], refused: list[str]) -> tuple[Trace, ...]:
+    """Run the batch; if it is refused, without those companions that are refused alone."""
+    try:
+        return run.work.batch(run.checkpoint, queries)
+    except QueryError:
+        good = queries[:1]
+        for query in queries[1:]:
+            try:
+                run.work.run(run.checkpoint, query)
+                good.append(query)
+            except QueryError as error:
+                refused.append(left_out(query.source, error))
+        return run.work.batch(run.checkpoint, good)
+
+
+def left_out(text: str, error: QueryError) -> str:
+    """What is said of a companion that cannot be run."""
+    said = say("“{text}” is left out of the batch.", text=shortened(text, limit=40))
+    return joined(" ", [said, capitalised(error.sentence)])
+
+
+def companions(run: Seen) -> tuple[str, ...]:
+    """The sentences that run together with the page's own: those that the link names, or some to pad against."""
+    if run.link.companions is not None:
+        return tuple(run.link.companions)
+    return default_companion(run.checkpoint, run.trace.query.source, run.checkpoint.card.tried())
+
+
+def _looked_at(look: MasksLook, traces: Sequence[Trace]) -> int:
+    """The sentence that is looked at: the one asked for, else the first that is padded, but checks add pads."""
+    if look.sentence is not None or look.masks_panel == "checks":
+        return min(look.sentence or 0, len(traces) - 1)
+    return next((i for i, one in enumerate(traces) if one.pad_id in (one.read_ids or one.src_ids)), 0)
+
+
+def axes(batch: Batch, name: MaskName) -> Axes:
+    """The axes of a mask for the sentence that is looked at."""
+    kind, sentence = KINDS[name], batch.sentence
+    source = batch.pieces("source", sentence)
+    real = batch.is_real("source" if kind == "encoder" else "target")[sentence]
+    if kind == "encoder":
+        return Axes(source, source, source, (SOURCE_ROWS, SOURCE_COLUMNS), "source", real)
+    rows, read = batch.decoder_rows(sentence), batch.pieces("target", sentence)
+    if kind == "cross":
+        return Axes(rows, read, source, (TARGET_ROWS, SOURCE_COLUMNS), "source", real)
+    return Axes(rows, read, read, (TARGET_ROWS, PROMPT_COLUMNS), "target", real)
+
+
+def closed_for(name: MaskName, masks: BatchMasks, sentence: int) -> dict[str, np.ndarray]:
+    """Why the closed cells of a mask are closed: reason -> bool [query, key]; each cell has one reason."""
+    if name in ("source", "cross"):
+        return {PADDING: ~masks.whole(name)[sentence]}
+    padding, future = ~masks.whole("target")[sentence], ~masks.whole("causal")[sentence]
+    if name == "target":
+        return {PADDING: padding}
+    if name == "causal":
+        return {FUTURE: future}
+    return {PADDING: padding & ~future, FUTURE: future & ~padding, BOTH: padding & future}
+
+
+def default_cell(mask: np.ndarray, real: np.ndarray) -> tuple[int, int]:
+    """The cell that is looked at until one is chosen: of the row with most open keys the first that is closed.
+
+    A closed key needs explaining, and open ones beside it are compared with it; a row that is `real` is no padding.
+    """
+    rows = np.where(real & ~mask.all(axis=1), mask.sum(axis=1), -1)
+    row = int(rows.argmax())
+    return (row, int(mask[row].argmin())) if rows[row] >= 0 else (0, 0)
+
+
+def verdict(scene: Scene) -> tuple[bool, str]:
+    """Whether the query that is looked at may see its key, and why, in a sentence or two."""
+    name, masks, batch, found, cell = scene.name, scene.masks, scene.batch, scene.axes, scene.cell
+    query, key = cell
+    allowed = bool(masks.whole(name)[batch.sentence, query, key])
+    future = name in ("causal", "decoder") and key > query
+    if allowed and key == 0 and name in ("target", "decoder") and batch.parts.reads:  # a prompt has no start piece
+        why = say("Yes: key {key} is the start mark, which every query may read.", key=key + 1)
+    elif allowed:
+        why = _why_open(name, query, key, batch.sentence)
+    elif future and name == "decoder" and not masks.whole("target")[batch.sentence, query, key]:
+        why = say("No: key {key} is padding in sentence {sentence}, and key {key} also comes after query {query} "
+                  "(the future).", key=key + 1, sentence=batch.sentence + 1, query=query + 1)  # fmt: skip
+    elif future:
+        why = say("No: key {key} comes after query {query} (the future).", key=key + 1, query=query + 1)
+    else:
+        why = say("No: key {key} is padding in sentence {sentence}.", key=key + 1, sentence=batch.sentence + 1)
+    padded = say("Query {query} is itself padding, so its result is never used.", query=query + 1)
+    return allowed, joined(" ", [why] if found.real_queries[query] else [why, padded])
+
+
+def _why_open(name: MaskName, query: int, key: int, sentence: int) -> Sentence:
+    q, k = query + 1, key + 1
+    if name not in ("causal", "decoder"):
+        return say(
+            "Yes: key {key} is a real piece of sentence {sentence}, and this mask closes only padding.",
+            key=k,
+            sentence=sentence + 1,
+        )
+    if name == "causal":
+        if key == query:
+            return say("Yes: key {key} and query {query} have the same position.", key=k, query=q)
+        return say("Yes: key {key} comes before query {query}.", key=k, query=q)
+    if key == query:
+        return say(
+            "Yes: key {key} and query {query} have the same position, and the key is not padding.", key=k, query=q
+        )
+    return say("Yes: key {key} comes before query {query} and is not padding.", key=k, query=q)
+
+
+def fit_cell(
+    query: int | None, key: int | None, mask: np.ndarray, real: np.ndarray
+) -> tuple[tuple[int, int], tuple[str, ...]]:
+    """The chosen cell moved into a mask [query, key], and a note for each place that had to be moved."""
+    (n_queries, n_keys), default = mask.shape, default_cell(mask, real)
+    row = default[0] if query is None else min(query, n_queries - 1)
+    column = default[1] if key is None else min(key, n_keys - 1)
+    notes: list[str] = []
+    if query is not None and query > row:
+        notes += [
+            say(
+                "Query {n} was chosen, but this mask ends at query {last}, which is shown instead.",
+                n=query + 1,
+                last=row + 1,
+            )
+        ]
+    if key is not None and key > column:
+        notes += [
+            say(
+                "Key {n} was chosen, but this mask ends at key {last}, which is shown instead.",
+                n=key + 1,
+                last=column + 1,
+            )
+        ]
+    return (row, column), tuple(notes)
+
+
+def default_companion(checkpoint: Checkpoint, source: str, examples: Sequence[str]) -> tuple[str, ...]:
+    """The example to pad to: a few pieces longer than the sentence, else the longest; if none is, the shortest."""
+    own, *others = (len(checkpoint.src_tokenizer.encode(text).ids) for text in (source, *examples))
+    there = sorted(
+        ((n, text) for text, n in zip(examples, others, strict=True) if text != source), key=lambda one: one[0]
+    )
+    longer = [text for n, text in there if n >= own + MORE_PIECES] or [text for n, text in there if n > own][-1:]
+    return tuple((longer or [text for _, text in there])[:1])
+
+
+def companion_query(query: Query, source: str) -> Query:
+    """A companion's query: decoded as the page's own is, by the model as it is changed, with nothing forced."""
+    return replace(query, source=source, forced=(), hypothesis=0)
+
+
+MASKS = Page("masks", say("Masks"), panel="masks_panel", kind=lambda view: KINDS[view.of(MasksLook).mask])
+WHOLE = MASKS.part("masks", say("The masks"), scene)
+ONE_ROW = MASKS.part("one_row", say("One row"), scene)
+CHECKS = MASKS.part("checks", say("Checks"), scene)

@@ -1,0 +1,211 @@
+"""The controls of the Positions page, and what they leave chosen."""
+
+from functools import partial
+
+import numpy as np
+
+from glassformer.positions import MAX_DIMS, PositionsLook, PositionsPanel, otherwise
+from glassformer.positions.attention_pictures import Shown, layers_said, open_shown
+from glassformer.positions.table_pictures import DEFAULT_COUNT, Table, most_shift, open_table, spread
+from glassformer.runs import loading
+from glassformer.runs.sides import SIDE_OF, SIDES
+from glassformer.shared import choices, drawing
+from glassformer.shared.door import st
+from glassformer.shared.numbers import short
+from glassformer.state import session
+from glassformer.state.view import MAIN, Slot
+from transformer.analysis import position_study as study
+from transformer.analysis.position_study import own_table
+from transformer.analysis.rotations import Turning
+from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import joined, say, say_n
+from transformer.model.anatomy import Anatomy, anatomy
+from transformer.model.config import ModelConfig
+from transformer.model.position_kinds import Adds
+
+TABLE_PARTS: dict[PositionsPanel, str] = {
+    "table": say("Table"),
+    "similarity": say("Similarity"),
+    "shift": say("Shift"),
+    "sentence": say("Sentence"),
+}
+PARTS: dict[Adds, dict[PositionsPanel, str]] = {  # by what positions add
+    "turn": {
+        "rotations": say("Rotations"),
+        "pair": say("One pair"),
+        "distance": say("Score by distance"),
+        "sentence": say("Sentence"),
+    },
+    "bias": {"distance": say("Bias by distance"), "sentence": say("Sentence")},
+}
+MEASURES = {False: say("Dot product"), True: say("Cosine")}
+COUNT = "positions_count"
+COUNTS = (16, 32, 64, 128, 256, 512)
+LAYERS = "positions_layers"
+PAIR = "positions_pair"
+
+
+def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
+    """Draw the controls of the page and of its chosen part, and return what is to be drawn.
+
+    Errors are those of `open_table`. A model whose positions act inside attention has parts of its own; of one that
+    has none, a sentence says it.
+    """
+    config = checkpoint.config
+    if config.placing.adds != "table":
+        return _in_attention(checkpoint, slot)
+    _settle(checkpoint, slot)
+    with choices.bar(slot):
+        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), TABLE_PARTS, bare=True)
+        parts = anatomy(config)
+        first, *others = (own_table(checkpoint.model, stack.name) for stack in parts.stacks)
+        if others and (panel == "sentence" or not all(np.array_equal(first, other) for other in others)):
+            _choose_side(parts, slot)
+        if panel in ("table", "similarity"):
+            _choose_count(config.max_len, slot)
+        if panel == "similarity":
+            choices.choose(choices.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
+    return open_table(checkpoint, session.view(slot), slot, loading)
+
+
+def _choose_side(parts: Anatomy, slot: Slot) -> None:
+    sides = {SIDE_OF[stack.name]: SIDES[SIDE_OF[stack.name]] for stack in parts.stacks}
+    choices.choose(choices.field(slot, "side"), say("Side"), sides, bare=True)
+
+
+def _choose_count(max_len: int, slot: Slot) -> None:
+    """Draw the choice of how many positions are drawn, where there is one."""
+    options = [count for count in COUNTS if count < max_len]
+    options += [max_len] if max_len <= COUNTS[-1] else []
+    own = max((n for n in options if n <= DEFAULT_COUNT), default=max_len)
+    kept = choices.field(slot, "drawn", key=COUNT)
+    if kept.value not in options:
+        session.replace(slot, drawn=None)
+    if len(options) > 1:
+        counts = {count: say("{n} positions", n=count) for count in options}
+        choices.menu(kept, say("Positions drawn"), counts, otherwise=own, bare=True, width=136)
+
+
+def choose_dims(table: Table) -> None:
+    """Draw the choice of dimensions whose curves are shown."""
+    choices.several(
+        choices.field(table.slot, "dims"),
+        say("Dimensions drawn as curves"),
+        range(table.d_model),
+        most=MAX_DIMS,
+        placeholder=say(
+            "Default: {dimensions}; or choose your own", dimensions=joined(", ", map(str, spread(table.d_model)))
+        ),
+    )
+
+
+def choose_shift(table: Table) -> None:
+    """Draw the choice of the shift and of the pair of dimensions."""
+    left, right = st.columns(2)
+    if table.most_shift > 1:
+        with left:
+            choices.slider(choices.field(table.slot, "shift"), say("Shift k (positions)"), 1, table.most_shift)
+    with right:
+        kept = choices.Kept(f"{table.slot}{PAIR}", table.pair, partial(_take_pair, table.slot))
+        pairs = {pair: _pair_name(table, pair) for pair in range(table.d_model // 2)}
+        choices.menu(kept, say("Pair of dimensions"), pairs)
+
+
+def _take_pair(slot: Slot, pair: int) -> None:
+    session.replace(slot, dims=(2 * pair, 2 * pair + 1))
+
+
+def _pair_name(table: Table, pair: int) -> str:
+    sine, cosine = 2 * pair, 2 * pair + 1
+    if not table.follows:
+        return say("{sine} and {cosine}", sine=sine, cosine=cosine)
+    length = short(study.wavelengths(table.d_model)[pair])
+    return say("{sine} and {cosine}: one turn in {length} positions", sine=sine, cosine=cosine, length=length)
+
+
+def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
+    """Move what a link or another checkpoint left behind into what this table has."""
+    look, d_model = session.view(slot).of(PositionsLook), checkpoint.config.d_model
+    if any(dim >= d_model for dim in look.dims):
+        session.add_note(
+            say(
+                "{name} has only the dimensions 0 to {last}, so dimensions from {first} on cannot be shown.",
+                first=d_model,
+                name=checkpoint.name,
+                last=d_model - 1,
+            ),
+            slot,
+        )
+    most = max(1, most_shift(checkpoint.config.max_len))
+    if look.shift > most:
+        session.add_note(
+            say(
+                "A shift by {shift} is too large: the table of {name} can be shifted by at most {most}.",
+                shift=look.shift,
+                name=checkpoint.name,
+                most=most,
+            ),
+            slot,
+        )
+    panel = look.positions_panel
+    if panel not in TABLE_PARTS:
+        session.add_note(otherwise.no_such_part(checkpoint.config, panel), slot)
+        panel = PositionsLook.positions_panel
+    dims = tuple(dim for dim in look.dims if dim < d_model)
+    session.replace(slot, dims=dims, shift=min(look.shift, most), positions_panel=panel)
+
+
+# ------------------------------------------------------------------------------------------------ inside attention
+
+
+def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
+    config, parts = checkpoint.config, anatomy(checkpoint.config)
+    if config.placing.adds == "nothing":
+        st.info(otherwise.instead_of_a_table(config))
+        return None
+    titles = PARTS[config.placing.adds]
+    panel = session.view(slot).of(PositionsLook).positions_panel
+    if panel not in titles and panel != PositionsLook.positions_panel:  # the page's own choice needs no word
+        session.add_note(otherwise.no_such_part(config, panel), slot)
+        session.replace(slot, positions_panel=PositionsLook.positions_panel)
+    with choices.bar(slot):
+        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), titles, bare=True)
+        if len(parts.stacks) > 1:
+            _choose_side(parts, slot)
+        if panel != "sentence":  # that part has a choice of layers of its own
+            _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
+            _choose_count(config.max_len, slot)
+    st.caption(drawing.plain(joined(" ", [otherwise.instead_of_a_table(config), *_cross(config)])))
+    return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
+
+
+def _choose_layers(shown: Shown | None, slot: Slot) -> None:
+    """Draw the choice among layers that turn otherwise than each other, where there are such."""
+    if shown is None or shown.turning is None or len(shown.turnings) < 2:
+        return
+    kept = choices.Kept(f"{slot}{LAYERS}", shown.turning.layers[0], lambda layer: session.replace(slot, layer=layer))
+    options = {one.layers[0]: _name(one) for one in shown.turnings}
+    choices.menu(kept, say("Layers"), options, bare=True, width=300)
+
+
+def _cross(config: ModelConfig) -> list[str]:
+    if "cross" not in anatomy(config).kinds:
+        return []
+    return [
+        say(
+            "Cross-attention does not use positions: a query's position in one text says nothing about a key's "
+            "position in another."
+        )
+    ]
+
+
+def _name(turning: Turning) -> str:
+    """A group of layers in a menu."""
+    n, numbers = len(turning.layers), layers_said(turning)
+    if not turning.n_pairs:
+        return say_n("Layer {numbers}: no rotation", "Layers {numbers}: no rotation", n, numbers=numbers)
+    if turning.window:
+        return say_n("Layer {numbers}: window, base {base:,g}", "Layers {numbers}: window, base {base:,g}", n,
+                     numbers=numbers, base=turning.base)  # fmt: skip
+    return say_n("Layer {numbers}: base {base:,g}", "Layers {numbers}: base {base:,g}", n, numbers=numbers,
+                 base=turning.base)  # fmt: skip

@@ -1,0 +1,274 @@
+"""From what a session asks for to a trace that can be drawn, with every failure said in a sentence."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from glassformer.charts.theme import capitalised
+from glassformer.components.stepper.stepper import StepperRun, settled_step
+from glassformer.runs import loading, sources
+from glassformer.runs.attempt import attempt
+from glassformer.runs.seen import Seen
+from glassformer.runs.sides import fit_aggregate, fit_parts
+from glassformer.runs.step_rows import Looking, fit_view, own_choice
+from glassformer.runs.stepper_run import stepper_run
+from glassformer.server.work import BusyError
+from glassformer.shared import drawing, menu
+from glassformer.shared.door import st
+from glassformer.shared.page_blocks import page_blocks
+from glassformer.state import session
+from glassformer.state.link import DEFAULT_NEW, Link
+from glassformer.state.session import Standing
+from glassformer.state.view import MAIN, Slot
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError, QueryError
+from transformer.i18n import joined, say
+from transformer.model.anatomy import anatomy
+from transformer.runs.interventions import ChangeError
+from transformer.runs.labelled_maps import LabelledMaps
+from transformer.runs.query import Query
+from transformer.runs.trace import Kind, Trace
+
+REVISION_LENGTH = 12
+STEPPER_RUN = "stepper_run"
+_PLAIN = Link()
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the address says of a run that is shown; it holds no run."""
+
+    checkpoint: Checkpoint
+    link: Link
+    own: Query  # with nothing forced
+    says: bool  # what could not be done has no address, as it would show nothing; and it says the main slot only
+
+    def publish(self, step: int, *, carries: bool = True) -> None:
+        """Write the address of a step, and have the menu lead there on other pages, if the browser does not."""
+        if not self.says:
+            return
+        if carries:
+            publish(self.checkpoint, self._at(step))
+        else:
+            session.publish(address(self.checkpoint, self._at(step)))
+
+    def addresses(self) -> tuple[str, str] | None:
+        """The queries of the first step and of the second; None if the address says nothing of the run."""
+        if not self.says:
+            return None
+        first, second = (urlencode(session.spelled(address(self.checkpoint, self._at(step)))) for step in (0, 1))
+        return first, second
+
+    def _at(self, step: int) -> Link:
+        view = replace(self.link.view, step=step)
+        return replace(self.link, view=view, tried=session.tried_on(MAIN, self.own))
+
+
+@dataclass(frozen=True)
+class OpenRun(Seen):
+    """The run that a page draws."""
+
+    stepper: StepperRun  # the same for the stepper in the browser
+    earlier: bool = False  # it is the last run that could be done, not what the session asks for
+
+    @property
+    def run_id(self) -> str:
+        """Changes exactly when the run does."""
+        return self.stepper.run_id
+
+    def again(self) -> Callable[[], Trace]:
+        """Gets the trace once more, for what a session keeps."""
+        return partial(loading.trace_again, self.checkpoint.name, self.trace.query)
+
+    def publish(self) -> None:
+        """Write the address of what is shown."""
+        self.shown().publish(self.view.step)
+
+    def shown(self) -> Shown:
+        """The same for what comes later and must not hold the run."""
+        says = not self.earlier and self.slot == MAIN
+        return Shown(self.checkpoint, replace(self.link, view=self.view), own_choice(self.trace.query), says=says)
+
+
+def publish(checkpoint: Checkpoint | LabelledMaps, link: Link | None = None, *, job: str = "") -> None:
+    """Write the address, and have the menu lead there on other pages; without a link, what the session asks for."""
+    shows_run = link is not None
+    link = replace(address(checkpoint, session.asked() if link is None else link), job=job)
+    session.publish(link)
+    menu.carry(link, shows_run=shows_run)
+
+
+def publish_unopened() -> None:
+    """Write the address of a page that has opened nothing, and have the menu lead on with what is chosen."""
+    link = replace(session.asked(), revision="")
+    own, bare = session.left_out()
+    plain = replace(link, model="")
+    if link.model == bare and not link.answers and (own == bare or plain == _PLAIN):
+        link = plain
+    session.publish(link)
+    menu.carry(link)
+
+
+def open_run(
+    checkpoint: Checkpoint, *, kind: Kind | None = None, slot: Slot = MAIN, link: Link | None = None
+) -> OpenRun | None:
+    """Run what the session asks for in a slot, or the link of a comparison's second run; None if there is none.
+
+    If that cannot be done, a sentence says why, and the last run that could be done is shown instead. `kind` is the
+    attention that the chosen layer and head are of; None for the one that the view names. A model that does not have
+    it shows its own.
+    """
+    told = link is None  # of a second run the page says what is changed
+    asked, here = session.enter(slot)
+    link, here = _fitted(checkpoint, asked if link is None else link, here)
+    above = st.container()
+    has_source = bool((link.source or "").strip())
+    done = attempt(partial(_ran, checkpoint, link, here)) if has_source else None
+    trace = None
+    if done is not None:
+        link, here, trace = done
+        here = replace(here, last_query=trace.query, last_rows=trace.rows_note())
+    elif slot == MAIN:  # the menu keeps what was asked for, though it could not be done
+        menu.carry(address(checkpoint, link))
+    with above:
+        for blocks in page_blocks() if told else ():
+            blocks.above_run(link, slot)
+    last = trace or (_last_trace(checkpoint, here) if has_source else None)
+    if last is None:
+        session.leave(slot, here)
+        drawing.notes(here.notes)
+        if not has_source:
+            st.info(_ask_for_source(checkpoint), icon=":material/keyboard:")
+        return None
+    if trace is None:
+        st.caption(say("The previous result is still shown below."))
+    opened = attempt(
+        partial(_opened, checkpoint, link, last, here, kind, slot)
+    )  # of a long run maps are computed now
+    session.leave(slot, here if opened is None else replace(here, view=replace(here.view, step=opened.view.step)))
+    if opened is not None and trace is not None:
+        for source in sources.sources():
+            source.ran(slot, link)
+        return opened
+    return opened if opened is None else replace(opened, earlier=True)
+
+
+def _fitted(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, Standing]:
+    """The link for this version of this checkpoint, with changes that it allows, else with none; says what is not."""
+    revision = checkpoint.content_hash[:REVISION_LENGTH]
+    if link.revision and link.revision != revision and not sources.changes(link.model):
+        note = say(
+            "This link was made with a different version of {name}, so the output may have changed.",
+            name=checkpoint.name,
+        )
+        here = here.noting(note)
+    link = replace(link, revision=revision, max_new=min(link.max_new, checkpoint.config.max_len))
+    here = replace(here, revision=revision)
+    try:
+        for change in link.interventions:
+            change.check(checkpoint.config)
+    except QueryError as error:
+        return _unchanged(link, here, error)
+    return link, here
+
+
+def _ran(checkpoint: Checkpoint, link: Link, here: Standing) -> tuple[Link, Standing, Trace]:
+    """Run a link; if its changes, its forced pieces or its place among the results are refused, without them."""
+    try:
+        return link, here, loading.run(checkpoint, link.query(checkpoint.content_hash))
+    except ChangeError as error:
+        return _ran(checkpoint, *_unchanged(link, here, error))
+    except QueryError as error:
+        if not link.forced and not link.hypothesis:
+            raise
+        own = replace(link, forced=(), hypothesis=0)
+        trace = loading.run(checkpoint, own.query(checkpoint.content_hash))
+        here = here.at_another(link.view.step)
+        return (
+            own,
+            here.noting(joined(" ", [capitalised(error.sentence), say("The model's own choice is shown instead.")])),
+            trace,
+        )
+
+
+def _unchanged(link: Link, here: Standing, error: QueryError) -> tuple[Link, Standing]:
+    note = joined(" ", [capitalised(error.sentence), say("The unchanged run is shown instead.")])
+    return replace(link, interventions=()), replace(here.noting(note), interventions=())
+
+
+def seen(
+    checkpoint: Checkpoint, link: Link, trace: Trace, *, kind: Kind | None = None, slot: Slot = MAIN
+) -> tuple[Seen, tuple[str, ...]]:
+    """What a link looks at of a run, and a note for each thing that is not there; `kind` as for `open_run`."""
+    view, missing = fit_parts(link.view, anatomy(checkpoint.config))
+    view, instead = fit_aggregate(view, checkpoint.config)
+    view, moved = fit_view(view, trace, kind=kind or view.kind)
+    looking = Looking(trace, view, slot=slot, by_layer=partial(loading.by_layer, checkpoint, trace))
+    return Seen(looking, checkpoint, link, loading), (*missing, *instead, *moved)
+
+
+def _opened(
+    checkpoint: Checkpoint, link: Link, trace: Trace, here: Standing, kind: Kind | None, slot: Slot
+) -> OpenRun:
+    run, told = seen(checkpoint, link, trace, kind=kind, slot=slot)
+    drawing.notes((*here.notes, *told, *trace.notes))
+    looking, run_id = run.looking, f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
+    of_source = (kind or run.view.kind) in ("cross", looking.kind)  # another attention's head says nothing of it
+    bare = looking if of_source else replace(looking, view=replace(run.view, layer=None, head=None))
+    stepper = _stepper_run(bare, checkpoint, run_id)
+    step = settled_step(stepper, key=f"{slot}{session.STEPPER}", step=run.view.step, step_revision=here.step_revision)
+    looking = replace(looking, view=replace(run.view, step=step), revealed=here.revealed == (run_id, step))
+    return OpenRun(looking, checkpoint, link, loading, stepper)
+
+
+def _stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:
+    """What the stepper holds; a step changes nothing of it, so it is kept from step to step."""
+    which, key = (run_id, looking.view.layer, looking.view.head), f"{looking.slot}{STEPPER_RUN}"
+    kept: tuple[object, StepperRun] | None = st.session_state.get(key)
+    if kept is None or kept[0] != which:
+        kept = (which, stepper_run(looking, checkpoint, run_id))
+        st.session_state[key] = kept
+    return kept[1]
+
+
+def _last_trace(checkpoint: Checkpoint, here: Standing) -> Trace | None:
+    query = here.last_query
+    if query is None or query.checkpoint != checkpoint.content_hash:
+        return None
+    try:
+        return loading.run(checkpoint, query)
+    except (GlassformerError, BusyError):
+        return None
+
+
+def address(checkpoint: Checkpoint | LabelledMaps, link: Link, **fields: Any) -> Link:
+    """The link, looking at something else, with everything left out that the app would take by itself."""
+    own, bare = session.left_out()
+    revision = "" if sources.changes(link.model) else checkpoint.content_hash[:REVISION_LENGTH]
+    view = link.view.but(**fields)
+    said: dict[str, Any] = {"revision": "", "view": view}
+    if link.tried == (link.forced,):
+        said["tried"] = ()
+    if isinstance(checkpoint, LabelledMaps):  # nothing is run
+        return Link(model="" if link.model == own else link.model, revision=revision, view=view)
+    if link.source == checkpoint.card.first_example():
+        said["source"] = None
+    if link.max_new == min(DEFAULT_NEW, checkpoint.config.max_len):
+        said["max_new"] = DEFAULT_NEW
+    plain = replace(link, **said)
+    if replace(plain, model="") == _PLAIN and link.model == bare:
+        return _PLAIN
+    return replace(
+        plain, model="" if link.model == own == bare and not link.answers else link.model, revision=revision
+    )
+
+
+def _ask_for_source(checkpoint: Checkpoint) -> str:
+    if not anatomy(checkpoint.config).reads:
+        return say("Type a prompt above, or pick an example.")
+    if checkpoint.card.source_code:
+        language = checkpoint.card.source_language
+        return say("Type a sentence in {language} above, or pick an example.", language=language)
+    return say("Type some text above, or pick an example.")

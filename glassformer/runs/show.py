@@ -1,0 +1,105 @@
+"""Draws what is declared: a page's row of parts, and pictures."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any, Literal
+
+from glassformer.runs.frames import FRAMES, NoFramesError
+from glassformer.runs.picture import InASlot, Page, Picture
+from glassformer.runs.seen import Stepped, at_step, step_of
+from glassformer.server.work import BusyError
+from glassformer.shared import choices, drawing
+from glassformer.shared.clicks import on_click
+from glassformer.shared.saving import Origin, Table
+from glassformer.state import session
+from glassformer.state.click import Click
+from glassformer.state.view import Slot
+from transformer.errors import GlassformerError
+from transformer.i18n import say
+
+
+def show(
+    picture: Picture[Any], scene: InASlot, *, take: Callable[[Any], object] | None = None, table: Table | None = None
+) -> None:
+    """Draw a picture in the scene's slot; nothing where the model has nothing to show. Errors are those of `Work`.
+
+    `take` is called with what a click means and must not hold a run; without it, the view takes that. `table` is as
+    for `drawing.chart`.
+    """
+    plot, key = picture.plot(scene), f"{scene.slot}{picture.key}"
+    if plot is None:
+        return
+    of: Any = getattr(scene, "run", scene)
+    shown: Stepped | None = of if hasattr(of, "runs") else None
+    names, saves = list[str](), bool(table or plot.spec.get("table"))
+    step = None if shown is None else step_of(shown)
+
+    def follows(of: Origin, moment: dict[str, Any]) -> str:
+        if shown is None or (saves and picture.follows == "frames"):
+            return "server"  # a table that is made here would be saved of another step than the one that is shown
+        names.append(FRAMES.offer(picture, shown, of, moment))
+        return names[-1]
+
+    drawing.chart(
+        plot.spec,
+        key=key,
+        **plot.words,
+        fit=plot.fit,
+        of_sentence=plot.of_sentence and picture.part.of_sentence,
+        on_click=None
+        if plot.clicked is None
+        else on_click(
+            key, partial(_meant, plot.clicked, _lasts(shown), step, names), take or partial(_look_at, scene.slot)
+        ),
+        table=table,
+        follows=follows,
+        step=step,
+    )
+
+
+def _lasts(shown: Stepped | None) -> dict[Slot, int]:
+    """The last step of each run, by its slot."""
+    return {} if shown is None else {run.slot: max(run.trace.n_steps - 1, 0) for run in shown.runs}
+
+
+def _meant(
+    clicked: Callable[[Click], Any], lasts: Mapping[Slot, int], drawn: int | None, names: Sequence[str], click: Click
+) -> Any:
+    """What a click means, at the step at which it was made: the browser may have moved on since that was drawn."""
+    if click.step is None or drawn is None or not names:
+        return clicked(click)
+    for slot, last in lasts.items():
+        session.replace(slot, step=min(click.step, last))
+    if click.step == drawn:
+        return clicked(click)
+    with suppress(NoFramesError, GlassformerError, BusyError):  # then it means nothing
+        offer = FRAMES.find(names[-1])
+        moved = offer.picture.of(at_step(offer.shown(), click.step))
+        return moved.clicked(click) if moved is not None and moved.clicked else None
+    return None
+
+
+def show_beside(
+    first: Picture[Any],
+    second: Picture[Any],
+    scene: InASlot,
+    *,
+    take: Callable[[Any], object] | None = None,
+    widths: Sequence[int] = (),
+    gap: Literal["medium", "large"] = "large",
+) -> None:
+    """Draw two pictures of a scene beside each other; the rest is as for `show` and `drawing.beside`."""
+    each = (partial(show, one, scene, take=take) for one in (first, second))
+    drawing.beside(*each, widths=widths, gap=gap)
+
+
+def choose_part(page: Page, slot: Slot, *, without: Collection[str] = ()) -> str:
+    """Draw the choice of a part of a page, some of which may be left out."""
+    titles = {name: title for name, title in page.titles().items() if name not in without}
+    return choices.choose(choices.field(slot, page.panel), say("Part"), titles, bare=True)
+
+
+def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:
+    """Callback: a session keeps it, so it holds no run."""
+    session.replace(slot, **fields)

@@ -1,0 +1,128 @@
+"""What several replicas of the app have in common, as whoever runs them says: the store of the rooms, and a folder.
+
+    GLASSFORMER_STORE=redis://...      GLASSFORMER_SHARED=/a/folder/that/all/see
+
+In the folder lie the models that were handed in, trainings and files of sentences, each under its name that nobody
+can guess. Whichever replica a visitor comes to opens them there, and removes what none was asked for lately, by the
+time that the system notes on it. A training is locked (flock) while one replica has it: a folder on a network has to
+pass locks on, as NFS 4 does, and its machines have to agree on the time.
+
+Knows nothing of Streamlit.
+"""
+
+import os
+import re
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from transformer.errors import DataError
+from transformer.i18n import Sentence, joined, say
+
+STORE: Final = "GLASSFORMER_STORE"
+SHARED: Final = "GLASSFORMER_SHARED"
+PARTS: Final = ("models", "trainings", "sentences")
+_NAME: Final = re.compile(r"[\w-]{16,64}", re.ASCII)
+_ELSEWHERE: Final = say(
+    "This server has several replicas, and it may be on another one. Ask who runs the server to set {setting}.",
+    setting=SHARED,
+)
+
+
+def check() -> None:
+    """Look whether the shared folder is one, if there is any. Raises `DataError`."""
+    for part in PARTS:
+        folder(part)
+
+
+def folder(part: str) -> Path | None:
+    """The part of the shared folder, made if it is not there; None if replicas share none.
+
+    Raises `DataError`: nothing can be written there.
+    """
+    said = os.environ.get(SHARED)
+    if not said:
+        return None
+    found = Path(said).expanduser() / part
+    with suppress(OSError):
+        found.mkdir(mode=0o700, exist_ok=True)
+    if not os.access(found, os.W_OK | os.X_OK):
+        raise DataError(
+            "{setting} is “{found}”, but this server cannot write into a folder there. Make one that the server's "
+            "user owns.",
+            setting=SHARED,
+            found=said,
+        )
+    return found.resolve()
+
+
+def gone(said: Sentence) -> Sentence:
+    """What is said of a thing that is not here; where replicas share no folder, also that it may be on another."""
+    apart = bool(os.environ.get(STORE)) and not os.environ.get(SHARED)
+    return joined(" ", [said, _ELSEWHERE]) if apart else said
+
+
+def named(root: Path, name: str) -> Path | None:
+    """The folder, or file, of that name in a shared folder; None if there is none, or nothing is ever called so."""
+    found = root / name
+    return found if _NAME.fullmatch(name) and found.exists() else None
+
+
+def names(root: Path) -> list[str]:
+    """What all that lies there is called; nothing, while the folder cannot be read."""
+    with suppress(OSError):
+        return [one.name for one in root.iterdir() if _NAME.fullmatch(one.name)]
+    return []
+
+
+def touch(path: Path) -> None:
+    """Note that something was used now."""
+    with suppress(OSError):
+        os.utime(path)
+
+
+def seconds_since(path: Path) -> float:
+    """How long ago it was used; for ever, if it is not there any more; 0 where the folder does not answer."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")
+    except OSError:
+        return 0.0
+
+
+class Lock:
+    """A file that one process holds, until it lets go or ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._held = path, -1
+
+    def take(self) -> bool:
+        """Hold it; whether that was possible, as nobody else does."""
+        import fcntl  # Windows has none, and nothing is handed in or trained there
+
+        descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        for _ in range(5):  # somebody may just look
+            with suppress(OSError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._held = descriptor
+                return True
+            time.sleep(0.01)
+        os.close(descriptor)
+        return False
+
+    def let_go(self) -> None:
+        """Hold it no longer; a second time nothing happens."""
+        held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)
+
+    def is_others(self) -> bool:
+        """Whether another process holds it."""
+        if self._held >= 0 or not self._path.exists():
+            return False
+        look = Lock(self._path)
+        taken = look.take()
+        look.let_go()
+        return not taken

@@ -1,0 +1,243 @@
+"""All that touches private parts of Streamlit, which any version may change: what each is for, and what guards it.
+
+A use is off under a version that was not tested, where what it relies on is not as it was, and where the environment
+says `GLASSFORMER_STREAMLIT_PRIVATE=off`. The app works without any of them; the log says once what is lost. For the
+page's own parts see `glassformer/components/streamlit_page.py` and `glassformer/components/common/streamlit-page.js`.
+Source: streamlit 1.67, asyncio of Python 3.11 to 3.14.
+"""
+
+import asyncio
+import logging
+import os
+import selectors
+import uuid
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cache, reduce
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import streamlit as st
+
+TESTED: Final = "1.67."
+VARIABLE: Final = "GLASSFORMER_STREAMLIT_PRIVATE"
+_LOG: Final = logging.getLogger("glassformer.streamlit")
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """A use of something private."""
+
+    lost: str  # what is lost without it, for the log
+    relies: tuple[str, ...]  # "module:attribute", "module:function(parameters)", or a word that the page's script has
+
+
+_CONTEXT = "streamlit.runtime.scriptrunner:get_script_run_ctx"
+_SCRIPT = "streamlit.runtime.scriptrunner:ScriptRunContext"
+_FILES = "streamlit.runtime.memory_uploaded_file_manager:MemoryUploadedFileManager"
+_RUNTIME = "streamlit.runtime:Runtime"
+_STATE = "streamlit.runtime.state.session_state"
+# fmt: off
+SCRIPT: Final = Use("the menu blinks when another page opens, and a lesson's panel may be one run behind", (
+    f"{_CONTEXT}(suppress_warning)", f"{_SCRIPT}.session_id", f"{_SCRIPT}.session_state",
+    f"{_SCRIPT}.fragment_ids_this_run", f"{_SCRIPT}.run_with_active_hash(self, page_hash)",
+    f"{_SCRIPT}.pages_manager", "streamlit.runtime.pages_manager:PagesManager.main_script_hash",
+))
+UPLOADS: Final = Use("the server takes no uploads, as their memory cannot be bounded", (
+    f"{_FILES}.remove_file(self, session_id, file_id)", f"{_FILES}.file_storage", f"{_RUNTIME}.instance()",
+    f"{_RUNTIME}.is_active_session(self, session_id)", f"{_RUNTIME}.uploaded_file_mgr",
+))
+PAGE: Final = Use("pages look plain and say nothing while they load, steps and links ask the server", (
+    "data-test-script-state", "stMainBlockContainer", "BACKEND_BASE_URL",
+))
+# fmt: on
+
+
+def _no_address(_: Any) -> Callable[[], None]:
+    """For each visitor of an unknown origin, Streamlit would ask a server of Amazon's what this machine is called."""
+    return lambda: None
+
+
+def _no_pages(_: Any) -> bool:
+    """A folder pages/ makes Streamlit look for pages by itself until a first visitor has run st.navigation."""
+    return False
+
+
+def _quiet(logger: logging.Logger) -> logging.Logger:
+    """Caches are filled before there is a visitor, which Streamlit remarks on."""
+    logger.addFilter(lambda record: record.levelno >= logging.ERROR)  # Streamlit sets levels at any time
+    return logger
+
+
+def briefly(make: Callable[..., Callable[[Any, Any], Any]]) -> Callable[..., Callable[[Any, Any], Any]]:
+    """A component's own state as it is, unless an event came just now; Streamlit declares a class at each look at it.
+
+    So nothing may be assigned to a component's state in `st.session_state`; nobody does.
+    """
+
+    def made(aggregator: str, *of: Any, **more: Any) -> Callable[[Any, Any], Any]:
+        whole = make(aggregator, *of, **more)
+        return lambda is_, state: whole(is_, state) if aggregator in state._new_widget_state.states else is_
+
+    return made
+
+
+class LateLoop(asyncio.SelectorEventLoop):
+    """An event loop that opens no descriptor before it runs."""
+
+    def __init__(self) -> None:
+        super().__init__(getattr(selectors, "PollSelector", selectors.SelectSelector)())
+
+    def _make_self_pipe(self) -> None:
+        self._csock = None
+
+    def _close_self_pipe(self) -> None:
+        if self._csock is not None:
+            super()._close_self_pipe()
+
+    def run_forever(self) -> None:
+        """Run, as ever, with what wakes the loop up."""
+        if self._csock is None:
+            super()._make_self_pipe()  # type: ignore[misc]
+        super().run_forever()
+
+
+def _late(module: Any) -> Any:
+    """Each session, also one that is gone and kept for a while, has a loop with three descriptors that never runs."""
+    return SimpleNamespace(**{**vars(module), "new_event_loop": LateLoop})
+
+
+REPLACED: Final[dict[Use, Callable[[Any], Any]]] = {
+    Use("the server asks the internet for its address at its start and for visitors it does not know, who wait", (
+        "streamlit.net_util:get_external_ip()",
+    )): _no_address,
+    Use("the first visitor may be told that a page was not found", (
+        "streamlit.runtime.pages_manager:PagesManager.uses_pages_directory",
+    )): _no_pages,
+    Use("the log has remarks on caches that are filled before anybody comes", (
+        "streamlit.runtime.scriptrunner_utils.script_run_context:_LOGGER",
+    )): _quiet,
+    Use("a redraw takes about 5 % longer", (
+        "streamlit.components.v2.bidi_component.main:make_bidi_component_presenter"
+        "(aggregator_id, component_id, allowed_state_keys)",
+        f"{_STATE}:SessionState._new_widget_state", f"{_STATE}:WStates.states",
+    )): briefly,
+    Use("each visitor has three more files open", (
+        "streamlit.runtime.app_session:asyncio",
+        *(f"asyncio:SelectorEventLoop._{name}_self_pipe(self)" for name in ("make", "close")),
+    )): _late,
+}  # fmt: skip
+
+
+def begin() -> None:
+    """Replace what is replaced, and have the log say what is off; to be called once, before there is a visitor."""
+    for use, make in REPLACED.items():
+        if is_on(use):
+            setattr(*_at(use.relies[0]), make(found(use.relies[0])))
+    for use in (SCRIPT, UPLOADS, PAGE):
+        is_on(use)
+
+
+@cache
+def is_on(use: Use) -> bool:
+    """Whether something private may be used; the log says why not, once."""
+    if why := problem(use):
+        _LOG.warning("A private part of Streamlit is not used (%s): %s.", why, use.lost)
+    return not why
+
+
+def problem(use: Use) -> str:
+    """Why something private may not be used; "" if it may."""
+    if os.environ.get(VARIABLE) == "off":
+        return f"{VARIABLE}=off"
+    if not st.__version__.startswith(TESTED):
+        return f"Streamlit is {st.__version__}, tested is {TESTED}*"
+    return next((f"{name} is not as it was" for name in use.relies if not _is_there(name)), "")
+
+
+def _is_there(name: str) -> bool:
+    if ":" not in name:
+        return name.encode() in _script_of_page()
+    try:
+        owner, last = _at(name)
+        if "(" in name:
+            return name.endswith(f"({', '.join(signature(getattr(owner, last)).parameters)})")
+        if hasattr(owner, last) or last in getattr(owner, "__annotations__", {}):
+            return True
+        return last in owner.__init__.__code__.co_names  # an attribute of each object
+    except (AttributeError, ImportError, TypeError, ValueError):
+        return False
+
+
+def _at(name: str) -> tuple[Any, str]:
+    """What something private is an attribute of, and what it is called there."""
+    module, _, path = name.partition("(")[0].partition(":")
+    *above, last = path.split(".")
+    return reduce(getattr, above, import_module(module)), last
+
+
+@cache
+def found(name: str) -> Any:
+    """Something private by its name."""
+    return getattr(*_at(name))
+
+
+@cache
+def _script_of_page() -> bytes:
+    return b"".join(path.read_bytes() for path in Path(st.__file__).parent.glob("static/static/js/index.*.js"))
+
+
+@cache
+def _context() -> Callable[..., Any]:
+    return found(_CONTEXT) if is_on(SCRIPT) else lambda **_: None
+
+
+def _script() -> Any:
+    """What Streamlit knows of the script that this thread runs; None outside of scripts."""
+    return _context()(suppress_warning=True)
+
+
+def session_id() -> str | None:
+    """Whose script this thread runs: a session, which is a tab; None outside of scripts."""
+    if (script := _script()) is not None:
+        return script.session_id
+    return None if is_on(SCRIPT) else st.session_state.setdefault("visitor", uuid.uuid4().hex)
+
+
+def session_state() -> Any:
+    """What the session keeps, three times as fast as st.session_state; None outside of scripts."""
+    if (script := _script()) is not None:
+        return script.session_state
+    return None if is_on(SCRIPT) else st.session_state
+
+
+def in_fragment() -> bool:
+    """Whether a part of the page is drawn alone, without what stands around it."""
+    return bool(getattr(_script(), "fragment_ids_this_run", None))
+
+
+def as_for_all_pages() -> AbstractContextManager[None]:
+    """What the script of all pages has drawn stays while another page opens; what a page has drawn goes first."""
+    script = _script()
+    return nullcontext() if script is None else script.run_with_active_hash(script.pages_manager.main_script_hash)
+
+
+def runs(session: str) -> bool:
+    """Whether a session is here."""
+    return bool(found(_RUNTIME).instance().is_active_session(session))
+
+
+def uploaded() -> list[tuple[str, Any]]:
+    """The files that Streamlit has in memory, each with its session."""
+    storage = getattr(found(_RUNTIME).instance().uploaded_file_mgr, "file_storage", {})
+    return [(session, record) for session, records in list(storage.items()) for record in list(records.values())]
+
+
+def forget_upload(session: str, file_id: str) -> None:
+    """Have Streamlit let go of a file."""
+    if is_on(UPLOADS):
+        found(_RUNTIME).instance().uploaded_file_mgr.remove_file(session, file_id)

@@ -1,0 +1,96 @@
+"""Places around pages where extensions draw: above, in the first row, in the sidebar, below a run.
+
+An extension's `blocks` names a `PageBlocks`, or a tuple of them. Whoever draws a place asks each of them, in the
+order of the list of extensions:
+
+    for blocks in page_blocks():
+        blocks.under_source(checkpoint)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from glassformer.state.view import MAIN, Slot
+from transformer.extensions import provided
+
+if TYPE_CHECKING:
+    from glassformer.state.link import Link
+    from transformer.checkpoint.load import Checkpoint
+    from transformer.i18n import Sentence
+    from transformer.model.anatomy import Kind
+
+
+class PageBlocks:
+    """What an extension draws at each place; each method is called there, and does nothing by itself."""
+
+    def on_every_page(self) -> None:
+        """Before the menu, of every page."""
+
+    def above_page(self, page: str) -> None:
+        """Under the menu and above a page, by its path."""
+
+    def around_page(self, page: str) -> AbstractContextManager[None]:
+        """Entered before a page is drawn and left after it, unless the page stops early."""
+        return nullcontext()
+
+    def under_entry(self, path: str, run: Link | None) -> tuple[Sentence, Link | None] | None:
+        """A further link to a page, by its path, under its section of the menu: what it says, and what it leads to.
+
+        `run` is what is looked at of the run at hand, None where there is none. With no link of its own, it keeps its
+        place and leads nowhere.
+        """
+        return None
+
+    def under_title(self) -> None:
+        """Under the title of a page without a run."""
+
+    def under_choice(self, name: str, *, slot: Slot = MAIN, take: Callable[[str], None] | None = None) -> None:
+        """Under a slot's choice of a checkpoint, by the name that is chosen; that of the main slot is the sidebar's.
+
+        `take` is called with another name that a reader chooses there; of the main slot the session's changes.
+        """
+
+    def opened(self, checkpoint: Checkpoint) -> None:
+        """Called when a page has opened its checkpoint, before the rest of the sidebar and the source box."""
+
+    def in_class(self) -> Callable[[], None] | None:
+        """What draws more in the sidebar's section "In class"; None for nothing, and then the section may fold."""
+        return None
+
+    def in_source_row(self, checkpoint: Checkpoint) -> None:
+        """In the row of the source box, behind its button."""
+
+    def under_source(self, checkpoint: Checkpoint) -> None:
+        """Under the row of the source box."""
+
+    def above_run(self, link: Link, slot: Slot) -> None:
+        """Above the run that a link asks for, of a slot whose changes no page says by itself."""
+
+    def for_head(self, run: Any, kind: Kind, layer: int | None, head: int | None) -> None:
+        """Under the choice of one head of an `OpenRun`; the layer and the head are None where all are looked at."""
+
+    def below_run(self, page: Any, run: Any) -> None:
+        """Below an `OpenRun` on its `Page` of `glassformer.runs.picture`."""
+
+    def about(self, subject: object) -> None:
+        """Below what a page shows of a thing, such as measures of heads or a training; told apart by its class."""
+
+
+@cache
+def page_blocks() -> tuple[PageBlocks, ...]:
+    """Those of all extensions."""
+    found = provided("blocks")
+    return tuple(one for blocks in found for one in (blocks if isinstance(blocks, tuple) else (blocks,)))
+
+
+@contextmanager
+def around_page(page: str) -> Iterator[None]:
+    """Draw what is around a page; the page is drawn within."""
+    with ExitStack() as stack:
+        for blocks in page_blocks():
+            stack.enter_context(blocks.around_page(page))
+        yield

@@ -1,0 +1,85 @@
+"""The diagram of the loaded model, with a sentence running through it; each block is a link."""
+
+import zlib
+from collections.abc import Sequence
+from itertools import groupby
+
+from glassformer.runs.open_run import OpenRun, address
+from glassformer.shared import drawing, menu, page_style
+from glassformer.shared.door import st
+from glassformer.start import start_style, thumbnails
+from glassformer.start.lanes import Block, Lane, lanes
+from glassformer.state import session
+from transformer.i18n import joined, say, say_n
+from transformer.model.anatomy import anatomy
+
+MOST_PIECES = 200
+
+
+def draw(run: OpenRun) -> None:
+    """Draw a lane for each stack, what the encoder hands over between them."""
+    start_style.apply()
+    parts = anatomy(run.checkpoint.config)
+    with st.container(key=run.key(page_style.DIAGRAM)):
+        for place, lane in enumerate(lanes(parts)):
+            if place:
+                with st.container(key=run.key("handed_over")):
+                    st.caption(
+                        say("The encoder's output goes to every cross-attention sub-layer, as keys and values ↓")
+                    )
+            _lane(run, lane)
+
+
+def _lane(run: OpenRun, lane: Lane) -> None:
+    name = lane.stack.name
+    with st.container(key=run.key(f"{page_style.LANE}_{name}")):
+        with st.container(
+            key=run.key(f"{page_style.LANE}_head_{name}"), horizontal=True, vertical_alignment="center"
+        ):
+            st.markdown(drawing.strong(lane.title), width="content")
+            if name == "decoder" and not run.view.guess:
+                with st.container(key=run.key(f"text_{name}"), width="content"):
+                    st.markdown(drawing.plain(run.trace.output_text))
+            with st.container(key=run.key(f"pieces_{name}_{_of(run)}"), width="content"):
+                _pieces(run, lane)
+        with st.container(key=run.key(f"{page_style.LANE}_blocks_{name}"), horizontal=True, gap=None):
+            for repeated, blocks in groupby(lane.blocks, key=lambda block: block.repeated):
+                if not repeated:
+                    for block in blocks:
+                        _block(run, lane, block)
+                    continue
+                with st.container(key=run.key(f"{page_style.LANE}_layers_{name}"), horizontal=True, gap=None):
+                    for block in blocks:
+                        _block(run, lane, block)
+                    st.caption(say_n("× {n} layer", "× {n} layers", lane.stack.n_layers), width="content")
+
+
+def _block(run: OpenRun, lane: Lane, block: Block) -> None:
+    with st.container(key=run.key(f"{page_style.BLOCK}_{lane.stack.name}_{block.name}"), gap=None):
+        menu.link(block.page, block.does, address(run.checkpoint, run.link, **block.fields))
+        thumbnails.draw(run, lane.stack.name, block.name)
+        st.caption(block.term)
+
+
+def _of(run: OpenRun) -> str:
+    """Names a run in a key: pieces of another one are other elements, which come in one after the other again."""
+    return f"{zlib.crc32(run.run_id.encode()):08x}{'_guess' if run.view.guess else ''}"
+
+
+def _pieces(run: OpenRun, lane: Lane) -> None:
+    """Draw what goes in, or for the decoder what comes out."""
+    trace = run.trace
+    if lane.stack.name == "encoder":
+        _chips(trace.src_pieces, "blue")
+        return
+    if trace.first_row:
+        _chips(trace.src_pieces, "blue")
+    if run.view.guess:  # in class nothing is given away
+        _chips([*trace.tgt_pieces[: session.view().step], "?"], "orange")
+    else:
+        _chips(trace.tgt_pieces, "orange")
+
+
+def _chips(pieces: Sequence[str], colour: str) -> None:
+    shown = [f":{colour}-badge[{drawing.plain(piece)}]" for piece in pieces[:MOST_PIECES]]
+    st.markdown(joined(" ", shown), width="content")

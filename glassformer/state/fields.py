@@ -1,0 +1,305 @@
+"""The kinds of field that a link and its view have: the default, the name in an address, how it is read and written.
+
+A field at its default is not written. An address counts places (layers, steps, pieces) from 1, the app from 0. What
+it says is never trusted: what is unknown or out of range is put right and said in a note.
+
+Knows nothing of Streamlit.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple, dataclass_transform, get_args, get_type_hints
+
+from glassformer.state import branch_addresses as branches
+from transformer.errors import QueryError
+from transformer.i18n import say
+from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS, check_reference, check_source
+
+MAX_STEP: Final = 1_000_000  # the run says how many steps there are
+MAX_LAYER: Final = 1000
+MAX_PLACE: Final = 32_768
+MOST_COMPANIONS: Final = 3
+LONGEST_NAME: Final = 200  # characters of a parameter or a checkpoint
+MAX_FORCED: Final = MAX_NEW
+MAX_WORD: Final = 40
+_SPELLING: Final = "spelling"
+
+
+class Reader:
+    """Reads parameters one by one and writes down what was wrong with them."""
+
+    def __init__(self, parameters: Mapping[str, Sequence[str]]) -> None:
+        self._parameters = parameters
+        self.notes: list[str] = []
+
+    def text(self, name: str, longest: int) -> str | None:
+        """The value as it is; None if it is missing or too long."""
+        values = self._values(name)
+        if values and len(values[0]) > longest:
+            self.notes.append(
+                say(
+                    "“{name}” in the link is too long ({count:,} characters) and was ignored.",
+                    name=name,
+                    count=len(values[0]),
+                )
+            )
+            return None
+        return values[0] if values else None
+
+    def integer(self, name: str, least: int, most: int) -> int | None:
+        """A whole number, moved into its range."""
+        return self._in_range(name, int, least, most)
+
+    def number(self, name: str, least: float, most: float) -> float | None:
+        """A number, moved into its range."""
+        return self._in_range(name, float, least, most)
+
+    def source(self, name: str) -> str | None:
+        """The sentence."""
+        values = self._values(name)
+        try:
+            return check_source(values[0]) if values else None
+        except QueryError as error:
+            self.notes.append(say("The link's sentence was ignored. {problem}", problem=error.sentence))
+            return None
+
+    def reference(self, name: str) -> str | None:
+        """The right output."""
+        values = self._values(name)
+        try:
+            return check_reference(values[0]) or None if values else None
+        except QueryError as error:
+            self.notes.append(say("The link's reference was ignored. {problem}", problem=error.sentence))
+            return None
+
+    def ids(self, name: str) -> tuple[int, ...]:
+        """Ids joined by dots."""
+        ids = _numbers(self.text(name, MAX_FORCED * 8))
+        if ids is None or len(ids) > MAX_FORCED:
+            self.notes.append(say("The link's forced pieces could not be read and were ignored."))
+            return ()
+        return ids
+
+    def branches(self, name: str) -> tuple[branches.Branch, ...]:
+        """Forced beginnings."""
+        found = branches.read(self.text(name, 2 * branches.LONGEST_TEXT) or "", longest=MAX_FORCED)
+        if found is None:
+            self.notes.append(say("The link's other branches could not be read and were ignored."))
+        return found or ()
+
+    def choice(self, name: str, options: Sequence[str], default: str) -> str:
+        """One of a few words; the default if it is missing or another."""
+        text = self.text(name, MAX_WORD)
+        if text is None or text in options:
+            return text or default
+        self.notes.append(
+            say(
+                "“{name}” in the link is “{text}”, which is not a valid choice; {default} is used instead.",
+                name=name,
+                text=_short(text),
+                default=default,
+            )
+        )
+        return default
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """Whether the value is 1; the default if the link has none."""
+        said = self.text(name, MAX_WORD)
+        return default if said is None else said == "1"
+
+    def place(self, name: str, most: int) -> int | None:
+        """A number that the link counts from 1, as one from 0."""
+        value = self.integer(name, 1, most)
+        return None if value is None else value - 1
+
+    def places(self, name: str, *, most: int, count: int) -> tuple[int, ...]:
+        """Different numbers joined by dots, which the link counts from 1, as ones from 0."""
+        numbers = _numbers(self.text(name, count * 8))
+        if numbers is None or len(numbers) > count or not all(1 <= number <= most for number in numbers):
+            self.notes.append(say("“{name}” in the link could not be read and was ignored.", name=name))
+            return ()
+        return tuple(dict.fromkeys(number - 1 for number in numbers))
+
+    def sentences(self, name: str, *, most: int) -> tuple[str, ...] | None:
+        """Sentences joined by line breaks; None if the link says nothing."""
+        text = self.text(name, most * MAX_SOURCE_CHARACTERS)
+        if text is None:
+            return None
+        if len(lines := text.splitlines()) > most:
+            said = say(
+                "“{name}” in the link has {count} sentences; only the first {most} are used.",
+                name=name,
+                count=len(lines),
+                most=most,
+            )
+            self.notes.append(said)
+        try:
+            return tuple(check_source(line) for line in lines[:most])
+        except QueryError as error:
+            self.notes.append(say("The link's other sentences were ignored. {problem}", problem=error.sentence))
+            return None
+
+    def _values(self, name: str) -> Sequence[str]:
+        values = self._parameters.get(name) or []
+        if len(values) > 1:
+            self.notes.append(
+                say(
+                    "“{name}” appears {count} times in the link; only the first is used.",
+                    name=name,
+                    count=len(values),
+                )
+            )
+        return values
+
+    def _in_range(self, name: str, kind: Callable[[str], Any], least: Any, most: Any) -> Any:
+        text = self.text(name, 40)
+        if text is None:
+            return None
+        try:
+            value = kind(text)
+        except ValueError:
+            said = say(
+                "“{name}” in the link is “{text}”, which is not a number; it was ignored.",
+                name=name,
+                text=_short(text),
+            )
+            self.notes.append(said)
+            return None
+        clamped = min(max(value, least), most) if value == value else least  # NaN is not equal to itself
+        if clamped != value:
+            said = say("“{name}” in the link is {text}, outside the allowed range of {least:g} to {most:g}; the "
+                       "nearest allowed value is used.", name=name, text=_short(text), least=least,
+                       most=most)  # fmt: skip
+            self.notes.append(said)
+        return clamped
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    """Whole numbers joined by dots; None if that is not what the text has."""
+    parts = text.split(".") if text else []
+    good = all(part.isascii() and part.isdigit() and len(part) < 8 for part in parts)
+    return tuple(map(int, parts)) if good else None
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else text[:37] + "…"
+
+
+# ---------------------------------------------------------------- kinds of field
+
+
+@dataclasses.dataclass(frozen=True)
+class Spelling:
+    """How an address says a field."""
+
+    name: str  # the parameter
+    # Reads the parameter of a name, given the words that the field's type allows; None if the address does not say
+    # it, or says nonsense.
+    read: Callable[[Reader, str, tuple[str, ...]], Any]
+    # A value as the address has it; of a field that takes several parameters, those by their names.
+    write: Callable[[Any], object] = str
+
+
+def spelled(name: str, default: Any, read: Callable[[Reader, str], Any], write: Callable[[Any], object] = str) -> Any:
+    """Anything else, which says itself how it is read and written."""
+    return _field(default, Spelling(name, lambda reader, said, _: read(reader, said), write))
+
+
+def place(name: str, most: int, default: int | None = None) -> Any:
+    """A number that the address counts from 1; its default is from 0."""
+    return _field(default, Spelling(name, lambda reader, said, _: reader.place(said, most), lambda value: value + 1))
+
+
+def integer(name: str, most: int, default: int | None = None) -> Any:
+    """A number of things, at least 1."""
+    return _field(default, Spelling(name, lambda reader, said, _: reader.integer(said, 1, most)))
+
+
+def count(name: str, most: int, default: int | None = None) -> Any:
+    """A number of things, at least 0."""
+    return _field(default, Spelling(name, lambda reader, said, _: reader.integer(said, 0, most)))
+
+
+def number(name: str, least: float, most: float) -> Any:
+    """A number with a fraction; None by default."""
+    read = Spelling(name, lambda reader, said, _: reader.number(said, least, most), lambda value: f"{value:.10g}")
+    return _field(None, read)
+
+
+def flag(name: str, *, default: bool = False) -> Any:
+    """Yes or no; no by default."""
+    return _field(default, Spelling(name, lambda reader, said, _: reader.flag(said, default), int))
+
+
+def either(name: str) -> Any:
+    """Yes or no, or neither said: then the page decides."""
+    words = {"0": False, "1": True}
+    return _field(None, Spelling(name, lambda reader, said, _: words.get(reader.text(said, MAX_WORD) or ""), int))
+
+
+def choice(name: str, default: str) -> Any:
+    """One of the words of the field's type, a `Literal`."""
+    return _field(default, Spelling(name, lambda reader, said, words: reader.choice(said, words, default)))
+
+
+def text(name: str, default: str = "", *, most: int = MAX_WORD) -> Any:
+    """Any text of at most so many characters."""
+    return _field(default, Spelling(name, lambda reader, said, _: reader.text(said, most) or None))
+
+
+def places(name: str, *, most: int, count: int) -> Any:
+    """Up to `count` different numbers that the address counts from 1; none by default."""
+
+    def write(value: tuple[int, ...]) -> str:
+        return ".".join(str(one + 1) for one in value)
+
+    return _field((), Spelling(name, lambda reader, said, _: reader.places(said, most=most, count=count), write))
+
+
+class Declared(NamedTuple):
+    """A field as its record declares it."""
+
+    record: type
+    name: str
+    default: Any
+    spelling: Spelling
+    words: tuple[str, ...]  # that it may be, of a choice
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Look:
+    """Fields of the view that belong to one page or extension: a subclass declares them, as a frozen record."""
+
+    def __init_subclass__(cls) -> None:
+        dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+
+
+@cache
+def declared(record: type) -> tuple[Declared, ...]:
+    """The fields of a record that an address may say."""
+    types = get_type_hints(record)
+    return tuple(
+        Declared(record, field.name, field.default, field.metadata[_SPELLING], get_args(types[field.name]))
+        for field in dataclasses.fields(record)
+        if _SPELLING in field.metadata
+    )
+
+
+def read_fields(fields: Iterable[Declared], reader: Reader) -> dict[str, Any]:
+    """The fields that an address says, but for defaults; what is wrong is put right and noted in the reader."""
+    found = [(one, one.spelling.read(reader, one.spelling.name, one.words)) for one in fields]
+    return {one.name: value for one, value in found if value is not None and value != one.default}
+
+
+def write_fields(values: Iterable[tuple[Declared, Any]]) -> dict[str, object]:
+    """The query parameters of fields; None where one is at its default."""
+    found: dict[str, object] = {}
+    for one, value in values:
+        said = None if value == one.default else one.spelling.write(value)
+        found |= said if isinstance(said, dict) else {one.spelling.name: said}
+    return found
+
+
+def _field(default: object, spelling: Spelling) -> Any:
+    return dataclasses.field(default=default, metadata={_SPELLING: spelling})

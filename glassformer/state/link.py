@@ -1,0 +1,203 @@
+"""What a web address says: which run is asked for and what of it is looked at.
+
+A `Link` is read from query parameters and written back to them. It never trusts them: what is unknown or out of
+range is put right and said in a note. Only what differs from the defaults is written, so the plain address of the
+app is the default view.
+
+Knows nothing of Streamlit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from glassformer.state import answers, branch_addresses, nested
+from glassformer.state.answers import Answers
+from glassformer.state.fields import (
+    MOST_COMPANIONS,
+    Reader,
+    declared,
+    integer,
+    read_fields,
+    spelled,
+    text,
+    write_fields,
+)
+from glassformer.state.view import View, parameters, read_view, write_view
+from transformer.errors import QueryError
+from transformer.i18n import say
+from transformer.runs.interventions import MAX_CHARACTERS, Intervention, parse, write
+from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
+
+MAX_NAME = 100
+MAX_JOB = 40
+DEFAULT_NEW = 128
+
+
+class Setting(NamedTuple):
+    """A number of a way of decoding."""
+
+    field: str  # of its record
+    name: str  # in an address
+    key: str  # of its widget
+    least: Any
+    most: Any
+    always: bool = True  # an address says it even where it is the default
+
+
+WAYS: Final[dict[str, tuple[type[Any], tuple[Setting, ...]]]] = {
+    "beam": (
+        Beam,
+        (
+            Setting("size", "beam", "beam_size", 1, MAX_BEAM),
+            Setting("length_penalty", "lp", "length_penalty", 0.0, 2.0),
+        ),
+    ),
+    "sampling": (
+        Sampling,
+        (
+            Setting("temperature", "temp", "temperature", 0.05, 5.0),
+            Setting("top_k", "k", "top_k", 0, MAX_TOP_K, always=False),
+            Setting("top_p", "p", "top_p", 0.01, 1.0, always=False),
+            Setting("seed", "seed", "seed", 0, MAX_SEED),
+        ),
+    ),
+}
+"""Each way of decoding but the greedy one."""
+
+
+def _decoding(reader: Reader, name: str) -> Decoding:
+    how = reader.text(name, MAX_NAME)
+    if how in WAYS:
+        kind, settings = WAYS[how]
+        read = ((one, reader.integer if isinstance(one.least, int) else reader.number) for one in settings)
+        found = {one.field: ask(one.name, one.least, one.most) for one, ask in read}
+        decoding: Decoding = kind(**{field: value for field, value in found.items() if value is not None})
+        return decoding
+    if how not in (None, "greedy"):
+        note = say(
+            "The link requests an unknown decoding method, “{how}”; greedy decoding is used instead.", how=how[:40]
+        )
+        reader.notes.append(note)
+    return Greedy()
+
+
+def _written(decoding: Decoding) -> dict[str, object]:
+    how, settings = way_of(decoding)
+    said: dict[str, object] = {"how": how}
+    for one in settings:
+        value = getattr(decoding, one.field)
+        if one.always or value != getattr(type(decoding), one.field):  # as few digits as give the same number again
+            said[one.name] = repr(value).removesuffix(".0")
+    return said
+
+
+def way_of(decoding: Decoding) -> tuple[str, tuple[Setting, ...]]:
+    """What a way of decoding is called, and its numbers."""
+    return next(((how, ones) for how, (kind, ones) in WAYS.items() if type(decoding) is kind), ("greedy", ()))
+
+
+def _interventions(reader: Reader, name: str) -> tuple[Intervention, ...]:
+    try:
+        return parse(reader.text(name, MAX_CHARACTERS) or "")
+    except QueryError as error:
+        note = say(
+            "The link's changes to the model were ignored: {problem} The unchanged run is shown instead.",
+            problem=error.sentence,
+        )
+        reader.notes.append(note)
+        return ()
+
+
+def _beside(reader: Reader, name: str) -> str:
+    said = nested.read(reader.text(name, nested.LONGEST) or "")
+    if said is None:
+        reader.notes.append(say("The link's second run could not be read and was ignored."))
+    return nested.write(said or {})
+
+
+def _answers(reader: Reader, name: str) -> Answers | None:
+    found = answers.read(reader.text(name, answers.LONGEST) or "")
+    if found is None:
+        reader.notes.append(
+            say("The link's answers to the questions about the model could not be read and were ignored.")
+        )
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """Everything that an address can say, in this order."""
+
+    model: str = text("model", most=MAX_NAME)  # name of a checkpoint; empty for the default one
+    # Beginning of the content hash that the link was made with; empty if not said.
+    revision: str = text("rev", most=MAX_NAME)
+    # What the reader said of a model of another program that its files do not say.
+    answers: Answers = spelled("answers", (), _answers, answers.write)
+    source: str | None = spelled("src", None, Reader.source)  # the sentence; None for the checkpoint's first example
+    # What should come out for it; None if nobody said.
+    reference: str | None = spelled("ref", None, Reader.reference, lambda text: text or None)
+    # These are as in `transformer.Query`, as are `forced`, `hypothesis` and `interventions`.
+    max_new: int = integer("max", MAX_NEW, DEFAULT_NEW)
+    decoding: Decoding = spelled("how", Greedy(), _decoding, _written)
+    forced: tuple[int, ...] = spelled("forced", (), Reader.ids, lambda ids: ".".join(map(str, ids)))
+    # Every branch that was tried, oldest first; nothing if there is only the one that is shown.
+    tried: tuple[branch_addresses.Branch, ...] = spelled(
+        "tried", (), Reader.branches, lambda tried: branch_addresses.write(tried) or None
+    )
+    # Only beam search has several; `read_link` reads which.
+    hypothesis: int = spelled("result", 0, lambda reader, name: None, lambda place: place + 1)
+    interventions: tuple[Intervention, ...] = spelled("do", (), _interventions, write)
+    # A file of sentences that is run in the background; whoever knows its name may see it, so that only the address
+    # of its own page says it.
+    job: str = text("job", most=MAX_JOB)
+    # Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
+    companions: tuple[str, ...] | None = spelled(
+        "with", None, lambda reader, name: reader.sentences(name, most=MOST_COMPANIONS), "\n".join
+    )
+    # What the second run of a comparison differs in, as `glassformer.state.nested` writes it; nothing for no second.
+    beside: str = spelled("b", "", _beside)
+    # What is looked at.
+    view: View = spelled("", View(), lambda reader, name: read_view(reader), write_view)
+
+    def query(self, content_hash: str) -> Query:
+        """The query on the checkpoint that `model` means; raises `QueryError` where the source is too long."""
+        return Query(
+            checkpoint=content_hash,
+            source=self.source or "",
+            decoding=self.decoding,
+            max_new=self.max_new,
+            forced=self.forced,
+            hypothesis=self.hypothesis,
+            interventions=self.interventions,
+        )
+
+
+def address_words() -> tuple[str, ...]:
+    """All names that an address may have."""
+    own = (one.spelling.name for one in declared(Link) if one.spelling.name)
+    return (*own, *parameters(), *(one.name for _, settings in WAYS.values() for one in settings))
+
+
+def write_link(link: Link) -> dict[str, str]:
+    """The query parameters of a link; what is at its default is left out."""
+    said = write_fields((one, getattr(link, one.name)) for one in declared(Link))
+    return {name: str(value) for name, value in said.items() if value is not None}
+
+
+def read_link(said: Mapping[str, Sequence[str]]) -> tuple[Link, tuple[str, ...]]:
+    """The link that query parameters say, each with all its values, and a note for what had to be put right."""
+    reader = Reader(said)
+    link = Link(**read_fields(declared(Link), reader))
+    if isinstance(link.decoding, Beam):
+        result = (reader.integer("result", 1, link.decoding.size) or 1) - 1
+        link = replace(link, hypothesis=result)
+    if len(link.forced) > link.max_new:
+        link = replace(link, forced=())
+        reader.notes.append(
+            say(
+                "The link forces more pieces than the maximum output length allows, so its forced pieces were "
+                "ignored."
+            )
+        )
+    return link, tuple(reader.notes)

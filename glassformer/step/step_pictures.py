@@ -1,0 +1,200 @@
+"""The pictures of the Step page: what could come next, where a step looks, and how unsure each step was.
+
+The entropy of all pieces is what is usually meant by unsure, but a tail of thousands of tiny probabilities drives it
+up where a model is sure, and label smoothing teaches such a tail. So other measures stand beside it, and the caption
+says so.
+
+Knows nothing of Streamlit.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from glassformer.charts.bars import HOW_TO_READ as HOW_TO_READ_ATTENTION
+from glassformer.charts.bars import attention_bar_spec
+from glassformer.charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
+from glassformer.charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES, candidates_spec
+from glassformer.charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
+from glassformer.charts.curves import entropy_spec
+from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
+from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
+from glassformer.maps.seen_map import seen_map
+from glassformer.runs.groups import mask_reason, prompt_row
+from glassformer.runs.picture import Page, Part, Plot
+from glassformer.runs.seen import Seen
+from glassformer.runs.sides import KIND_NAMES
+from glassformer.runs.step_rows import candidate_list
+from glassformer.state.click import place_of
+from glassformer.step import StepLook, Unsureness
+from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
+from transformer.i18n import joined, say
+from transformer.runs.trace import Trace
+
+STEP = Page("step", say("Step through decoding"), kind=lambda view: "cross")
+WRITING: Part[Seen] = STEP.part("", STEP.title, lambda run: run if run.trace.n_steps else None)
+
+
+@WRITING.picture("candidates", say("Candidates for the next piece"))
+def candidates(run: Seen) -> Plot | None:
+    """The most probable pieces of the step, unless they are to be guessed; a click means the id of one."""
+    if run.looking.covered:
+        return None
+    listed = candidate_list(run.looking)
+    how_to_read = HOW_TO_READ_CANDIDATES if listed.drawn_from is None else HOW_TO_READ_DRAWN
+    return Plot(
+        spec=candidates_spec(
+            listed.pieces,
+            listed.probabilities,
+            ids=listed.ids,
+            chosen=listed.chosen,
+            ranks=listed.ranks,
+            drawn_from=listed.drawn_from,
+            others=listed.others,
+            rules=listed.rules,
+            how_chosen=listed.how_chosen,
+            title=say("Step {n}: candidates for the next piece", n=run.view.step + 1),
+        ),
+        alt=say(
+            "The most probable pieces after {read}, starting with {best}; the piece in the output is {chosen}.",
+            read=run.trace.row_label(run.looking.row).reads,
+            best=listed.pieces[0],
+            chosen=listed.pieces[listed.chosen or 0],
+        ),
+        how_to_read=joined(" ", [how_to_read, HOW_TO_READ_RULES]) if any(listed.rules) else how_to_read,
+        fit=True,
+        clicked=place_of,
+    )
+
+
+@WRITING.picture("entropy", say("How unsure each step was"))
+def entropy(run: Seen) -> Plot:
+    """How unsure the model was at each step, by the measure that is chosen; a click means a step."""
+    n_steps, measure = run.looking.n_steps - int(run.looking.covered), MEASURES[run.view.of(StepLook).unsure]
+    spec = entropy_spec(
+        _values(run.trace, run.view.of(StepLook).unsure)[:n_steps].tolist(),
+        run.looking.row_labels()[run.trace.first_row :][:n_steps],
+        step=run.view.step if run.view.step < n_steps else None,
+        unit=measure.unit,
+        measure=measure.axis,
+    )
+    read = joined(" ", [HOW_TO_READ_ENTROPY, *_meaning(run)])
+    return Plot(spec=spec, alt=measure.alt, how_to_read=read, clicked=place_of)
+
+
+@WRITING.picture("cross_row", say("Where the step looks"))
+def cross_row(run: Seen) -> Plot:
+    """Where the current step looked: in the source, or in a decoder alone at all that it had read."""
+    looking, n, whose = run.looking, run.view.step + 1, run.looking.whose()
+    drawn = seen_map(run, looking.kind)
+    reads_source = looking.kind == "cross"
+    return Plot(
+        spec=attention_bar_spec(
+            drawn.weights[looking.row],
+            drawn.sides.keys,
+            title=say("Step {n} looks at the source: {whose}", n=n, whose=whose)
+            if reads_source
+            else say("Step {n} looks at what it has read: {whose}", n=n, whose=whose),
+            key_axis=drawn.sides.key_axis,
+            allowed=drawn.allowed[looking.row],
+            mask_reason=mask_reason(run.checkpoint, looking.kind),
+            largest=float(drawn.weights.max(initial=0)),
+        ),
+        alt=say("Cross-attention weights of step {n} over the source pieces, {whose}.", n=n, whose=whose)
+        if reads_source
+        else say("Self-attention weights of step {n} over the pieces read so far, {whose}.", n=n, whose=whose),
+        how_to_read=HOW_TO_READ_ATTENTION,
+    )
+
+
+@WRITING.picture("cross_map", say("Where all steps look"), follows="still")
+def cross_map(run: Seen) -> Plot:
+    """The same attention of all steps, the current one framed."""
+    looking, whose = run.looking, run.looking.whose()
+    drawn = seen_map(run, looking.kind)
+    title = say("{kind}: {whose}", kind=KIND_NAMES[looking.kind], whose=whose)
+    figure = drawn.spec(title, mask_reason=mask_reason(run.checkpoint, looking.kind))
+    drawn.mark(figure)
+    alt = say(
+        "Cross-attention weights, one row per decoding step, one column per source piece, {whose}.", whose=whose
+    )
+    if looking.kind != "cross":
+        alt = say("Self-attention weights, one row and one column per piece that was read, {whose}.", whose=whose)
+    parted = [HOW_TO_READ_PROMPT] * (prompt_row(run, looking.kind) is not None)
+    return Plot(spec=figure, alt=alt, how_to_read=joined(" ", [HOW_TO_READ_MAP, *drawn.closed, *parted]), fit=True)
+
+
+# ------------------------------------------------------------------------------------------------ how unsure
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of how unsure a step was: its name, and what its numbers mean."""
+
+    label: str
+    axis: str
+    unit: str
+    alt: str
+
+
+_BITS: Final = say("bits")
+MEASURES: Final[dict[Unsureness, Measure]] = {
+    "entropy": Measure(
+        say("All pieces"), say("Entropy"), _BITS, say("Entropy of the next-piece distribution at each step, in bits.")
+    ),
+    "ten": Measure(
+        say("{n} likeliest", n=N_BEST),
+        say("Entropy, {n} likeliest", n=N_BEST),
+        _BITS,
+        say("Entropy among the {n} likeliest pieces at each step, in bits.", n=N_BEST),
+    ),
+    "rest": Measure(
+        say("1 − p"),
+        say("1 − p of the likeliest piece"),
+        "",
+        say("Total probability of all pieces except the likeliest, at each step."),
+    ),
+}
+
+
+def _values(trace: Trace, name: Unsureness) -> np.ndarray:
+    if name == "entropy":
+        return trace.entropies()
+    return entropy_of_best(trace.log_probs) if name == "ten" else other_share(trace.log_probs)
+
+
+def _meaning(run: Seen) -> list[str]:
+    """What the numbers mean, and what label smoothing does to them where the card says that there was some."""
+    name, smoothing = run.view.of(StepLook).unsure, run.checkpoint.card.label_smoothing()
+    n_pieces = len(run.trace.vocabulary)
+    if name == "entropy":
+        said = say(
+            "Entropy is −Σ p·log₂ p over all {n:,} pieces. 0 bits means certain; a coin toss between two pieces "
+            "has 1 bit. Many pieces with tiny probabilities can also have 1 bit together.",
+            n=n_pieces,
+        )
+        return [said, *([_smoothed(smoothing, n_pieces)] if smoothing else [])]
+    if name == "ten":
+        return [
+            say(
+                "Entropy of only the {n} likeliest pieces, with their probabilities scaled to sum to 1. 0 bits "
+                "means certain; a coin toss between two pieces has 1 bit.",
+                n=min(N_BEST, n_pieces),
+            )
+        ]
+    said = say("1 − p is the total probability of all pieces except the likeliest; 0 means certain.")
+    wanted = say(
+        "This model was trained with label smoothing {share:g}, so in its training targets, 1 − p was never below "
+        "{least:.2g}.",
+        share=smoothing or 0,
+        least=(smoothing or 0) * (1 - 1 / n_pieces),
+    )
+    return [said, *([wanted] if smoothing else [])]
+
+
+def _smoothed(smoothing: float, n_pieces: int) -> str:
+    return say("This model was trained with label smoothing {share:g}: even where only one piece was right, it had "
+               "to spread this share of the probability evenly over all pieces. This training target itself has an "
+               "entropy of {bits:.1f} bits.", share=smoothing, bits=entropy_of_smoothed(smoothing,
+               n_pieces))  # fmt: skip

@@ -1,0 +1,109 @@
+"""Where a lesson stands, as an address and a browser's memory say it: neither is trusted."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.extensions.classroom import lesson, predictions
+from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lessons import memory, route
+from glassformer.extensions.lessons.library import lessons
+from glassformer.state import nested
+
+LESSONS = lessons()
+PLACES = [Place(name, n) for name, one in LESSONS.items() for n in range(1, len(one.steps) + 1)]
+
+
+def parameters(said):
+    return {name: (text,) for name, text in said.items()}
+
+
+@given(
+    st.sampled_from(PLACES), st.booleans(), st.dictionaries(st.sampled_from(["model", "src"]), st.text(max_size=50))
+)
+def test_a_place_reads_back_from_its_address(place, short, own):
+    whole = Place(place.lesson, place.step, short=short, own=nested.write(own))
+    assert lesson.read(parameters(whole.in_address())) == (whole, ())
+
+
+@given(st.text(max_size=200), st.text(max_size=20), st.text(max_size=200))
+def test_garbage_is_no_lesson_and_is_said_or_is_one_that_there_is(written, path, own):
+    place, notes = lesson.read(parameters({"lesson": written, "path": path, "mine": own}))
+    if place is None:
+        assert len(notes) == (1 if written else 0)
+        assert all(len(note) < 200 for note in notes)
+    else:
+        assert place.name == written
+        assert 1 <= place.step <= len(LESSONS[place.lesson].steps)
+        assert set(nested.read(place.own)) <= {"model", "src"}
+
+
+@pytest.mark.parametrize("place", PLACES[:3])
+def test_what_a_learner_comes_back_to_is_a_checkpoint_and_a_sentence_alone(place):
+    said = {"lesson": place.name, "mine": nested.write({"model": "en-fr", "src": "I like tea", "forced": "1.2"})}
+    found, _ = lesson.read(parameters(said))
+    assert nested.read(found.own) == {"model": "en-fr", "src": "I like tea"}
+
+
+def test_every_lesson_is_walked_from_its_first_step_to_its_last():
+    for name, one in LESSONS.items():
+        here, seen = Place(name, 1), []
+        while here is not None:
+            number, count, before, after = route.around(LESSONS, here)
+            assert (number, count) == (here.step, len(one.steps))
+            assert before == (seen[-1] if seen else None)
+            seen.append(here)
+            here = after
+        assert len(seen) == len(one.steps)
+
+
+def test_the_short_path_goes_through_all_short_steps_and_no_others():
+    row = route.places(LESSONS, "", short=True)
+    assert {place.name for place in row} == {
+        f"{name}.{n}" for name, one in LESSONS.items() for n, step in enumerate(one.steps, 1) if step.short
+    }
+    assert all(place.short for place in row)
+    walked = [row[0]]
+    while (after := route.around(LESSONS, walked[-1])[3]) is not None:
+        walked.append(after)
+    assert tuple(walked) == row
+
+
+def test_a_step_that_the_short_path_leaves_out_stands_in_its_lesson():
+    outside = next(place for place in PLACES if not LESSONS[place.lesson].steps[place.step - 1].short)
+    here = Place(outside.lesson, outside.step, short=True)
+    assert route.around(LESSONS, here)[:2] == (here.step, len(LESSONS[here.lesson].steps))
+
+
+ROW = ["one-piece.3", "0123abcd", "equal", True, "89abcdef"]
+
+
+def test_answers_of_a_browser_are_read():
+    told = dict(memory.read(json.dumps([ROW])))
+    assert told == {("one-piece.3", "0123abcd"): predictions.Prediction("equal", True, "89abcdef")}
+
+
+@pytest.mark.parametrize("place", range(5))
+@pytest.mark.parametrize("wrong", [None, 7, "<b>", ["x"], {}, "x" * 200])
+def test_an_answer_that_looks_otherwise_is_passed_over(place, wrong):
+    if place == 2 and wrong in ("<b>",):
+        return  # a choice may be any short text
+    row = [*ROW[:place], wrong, *ROW[place + 1 :]]
+    assert dict(memory.read(json.dumps([row, ROW]))).keys() == {("one-piece.3", "0123abcd")}
+
+
+@given(
+    st.one_of(st.text(), st.recursive(st.none() | st.booleans() | st.text(), st.lists, max_leaves=20).map(json.dumps))
+)
+def test_whatever_a_browser_says_is_read_without_an_error(text):
+    for (name, run), one in memory.read(text):
+        assert len(name) < 40
+        assert len(run) == len(one.text) == 8
+
+
+def test_what_is_too_long_is_passed_over():
+    assert not list(memory.read(json.dumps([ROW] * 3000)))
+    many = [[f"one-piece.{n % 9 + 1}", f"{n:08x}", "equal", True, "89abcdef"] for n in range(predictions.MOST + 50)]
+    assert len(list(memory.read(json.dumps(many)))) == predictions.MOST

@@ -1,0 +1,62 @@
+"""Every step that covers something: its words name what its page draws, and hide that until the answer."""
+
+import pytest
+
+from glassformer.extensions.classroom import predictions
+from glassformer.extensions.classroom.lessons import leading
+from glassformer.extensions.lessons.library import lessons
+from tests.pages.conftest import COMPARE, PAGES, STEP, check
+from tests.pages.reading import keys_of, opened, sentences, told
+from transformer.errors import TokenizerError
+
+SENTENCES = {"zh-en": "我喜欢喝绿茶。", "reverse": "lesson", "reverse-leak": "lesson"}
+STEPS = [
+    (name, number, step) for name, one in lessons().items() for number, step in enumerate(one.steps, 1) if step.cover
+]
+OF_A_LIST = {"results", "trained_for"}  # drawn only where there is something to choose, and on another page
+
+
+def covers(test):
+    return sum(caption.value == "Covered until you have answered" for caption in test.caption)
+
+
+@pytest.mark.parametrize(("name", "number", "step"), STEPS, ids=[f"{name}.{number}" for name, number, _ in STEPS])
+def test_what_is_covered_is_there_and_is_not_sent(open_page, name, number, step):
+    model = step.on or "zh-en"
+    test = open_page(PAGES[step.page], model=model, src=SENTENCES[model], lesson=f"{name}.{number}")
+    assert "link" not in sentences(test), "the step's link reads back without a note"
+    before = keys_of(test)
+    charts = set(step.cover) - {"*", "part"} - OF_A_LIST
+    assert not before & charts
+    assert covers(test) == len(set(step.cover) - OF_A_LIST)
+    here = (f"{name}.{number}", predictions.digest(model, SENTENCES[model]))
+    if leading.ARRIVED in test.session_state:  # on pages with a sentence
+        assert test.session_state[leading.ARRIVED] == here
+    test.session_state[predictions.KEPT] = {here: predictions.Prediction("", False, step.fingerprint)}
+    check(test.run())
+    assert not covers(test)
+    after = keys_of(test)
+    assert charts <= after, "a word of `cover` names no chart of the page"
+    assert (after > before) or step.page == "doctor" or not charts | ({"*", "part"} & set(step.cover))
+
+
+def test_a_sentence_that_cannot_be_cut_is_said_to_be_so_where_all_is_covered(open_page, monkeypatch):
+    tokenizer = opened("reverse").src_tokenizer
+
+    def refuse(text):
+        raise TokenizerError("tokenizers cannot use it.")
+
+    monkeypatch.setattr(tokenizer, "encode", refuse)
+    test = open_page(STEP, model="reverse", src="abc", cover="*")
+    assert [one.value for one in test.error] == [r"Tokenizers cannot use it\."]
+
+
+def test_what_the_chart_of_both_outputs_would_tell_is_covered_with_it(open_page):
+    whole, test = (
+        open_page(COMPARE, model="reverse", src="abcdef", do="zero-cross.2.1", cover=cover)
+        for cover in ("", "compared_outputs")
+    )
+    assert "log-probability of the whole left output" in told(whole)
+    assert "log-probability of the whole left output" not in told(test)
+    assert "Left output" not in told(test)
+    assert len(test.dataframe) == len(whole.dataframe) - 1

@@ -1,0 +1,312 @@
+"""A lesson beside the pages: the address, what is covered, the answer, the way on, the list."""
+
+import html
+import re
+from dataclasses import replace
+from urllib.parse import parse_qsl
+
+import pytest
+from streamlit.runtime.scriptrunner import StopException
+
+from glassformer.extensions.classroom import lesson, predictions
+from glassformer.extensions.classroom.lessons import leading
+from glassformer.extensions.lessons.library import lessons
+from glassformer.state import session
+from tests.pages.conftest import CHECKPOINTS, LESSONS, MAIN, STEP, check
+from tests.pages.reading import address, keys_of, payload, sentences, type_source, view
+
+SENTENCE = "我喜欢喝绿茶。"
+
+
+def drawn(test):
+    """The keys of all components of ours that were sent."""
+    return keys_of(test)
+
+
+def said(test, name):
+    """A parameter of the address."""
+    value = address(test).get(name)
+    return value[0] if isinstance(value, list) else value
+
+
+def covers(test):
+    return sum(caption.value == "Covered until you have answered" for caption in test.caption)
+
+
+def ways(test):
+    """The links of the panel and of the list: what each says, and its page with its parameters."""
+    bodies = [element.proto.body for element in test.get("html") if "gf-ways" in element.proto.body]
+    found = [re.findall(r'<a href="([^"]*)">([^<]*)</a>', body) for body in bodies]
+    links = [(label, *html.unescape(href).partition("?")[::2]) for row in found for href, label in row]
+    return {label: (path, dict(parse_qsl(query))) for label, path, query in links}
+
+
+def answer(test, choice=None, typed=None):
+    """Commit to a choice, or to what is typed."""
+    if choice is not None:
+        (radio,) = [one for one in test.radio if one.key.startswith("lesson_answer")]
+        radio.set_value(choice)
+    if typed is not None:
+        (box,) = [one for one in test.text_input if str(one.key).startswith("lesson_answer")]
+        box.set_value(typed)
+    (commit,) = [one for one in test.button if str(one.key).endswith("_commit")]
+    return check(commit.click().run())
+
+
+@pytest.fixture
+def step_page(open_page):
+    """A function that opens the Step page inside the whole app: `step_page(lesson="one-piece.3")`."""
+
+    def open_one(page="pages/explore/step.py", **parameters):
+        test = open_page(MAIN)
+        test.switch_page(page)
+        for name, value in parameters.items():
+            test.query_params[name] = str(value)
+        return check(test.run())
+
+    return open_one
+
+
+def test_covered_charts_are_not_sent_before_the_answer_and_are_after_it(step_page):
+    test = step_page(lesson="one-piece.3", src=SENTENCE)
+    assert {"stepper", "cross_map"} <= drawn(test)
+    assert not {"entropy", "candidates"} & drawn(test)
+    assert covers(test) == 2
+    run = payload(test, session.STEPPER)["run"]
+    assert {chip["probability"] for chip in run["target"]} == {None}
+    assert run["shading"] is None
+    test = answer(test, "equal")
+    assert {"entropy", "candidates"} <= drawn(test)
+    assert not covers(test)
+    assert all(chip["probability"] > 0 for chip in payload(test, session.STEPPER)["run"]["target"])
+    assert "You predicted “all about equal”; the answer is “" in sentences(test)
+
+
+def test_the_whole_page_is_covered_where_the_step_says_so(step_page):
+    test = step_page(lesson="one-piece.1", src=SENTENCE)
+    assert covers(test) == 1
+    assert not drawn(test) & {"stepper", "cross_map", "candidates", "entropy", "cross_row"}
+    test = answer(test, "nothing")
+    assert "stepper" in drawn(test)
+    assert "there is nothing to predict from" in sentences(test)
+
+
+def test_a_step_opens_what_its_pick_finds_and_the_address_says_it(step_page):
+    test = step_page(lesson="one-piece.3", src=SENTENCE)
+    n_steps = len(payload(test, session.STEPPER)["run"]["target"])
+    assert view(test).step == n_steps - 1
+    assert said(test, "lesson") == "one-piece.3"
+    assert not [one for one in test.info if "link" in one.value]
+
+
+def test_another_sentence_is_another_question_and_its_step_is_opened(step_page):
+    test = answer(step_page(lesson="one-piece.3", src=SENTENCE), "equal")
+    test = type_source(test, "我每天早上都和我的朋友一起去学校。")
+    assert not {"entropy", "candidates"} & drawn(test)
+    assert view(test).step == len(payload(test, session.STEPPER)["run"]["target"]) - 1
+    test = type_source(test, SENTENCE)
+    assert "entropy" in drawn(test)  # that one was answered
+
+
+def test_the_answer_opens_what_shows_it(step_page):
+    test = answer(step_page(lesson="one-piece.6", src=SENTENCE), "same")
+    assert said(test, "how") == "beam"
+    assert test.session_state[session.HOW] == "beam"
+    assert "Correct: “the same”" in sentences(test)  # the question is still about the greedy run
+
+
+def test_a_typed_piece_is_judged_by_the_learners_run(step_page):
+    test = answer(step_page(lesson="one-piece.2", src=SENTENCE), typed="I")
+    assert [one for one in test.success if one.value == r"Correct\: “I”\."]
+    test = answer(step_page(lesson="one-piece.2", src=SENTENCE), typed="the")
+    assert any("has rank" in one.value for one in test.markdown)
+
+
+def test_nothing_chosen_is_no_answer(step_page):
+    test = answer(step_page(lesson="one-piece.3", src=SENTENCE))
+    assert "Choose a prediction first" in sentences(test)
+    assert "entropy" not in drawn(test)
+
+
+def test_every_link_of_the_panel_opens_its_step_without_a_note(step_page):
+    test = step_page(lesson="one-piece.1", src=SENTENCE)
+    for n, choice in [(1, "start"), (2, None), (3, "equal"), (4, "same"), (5, "0")]:
+        assert said(test, "lesson") == f"one-piece.{n}"
+        test = answer(test, choice, "I" if choice is None else None)
+        path, parameters = ways(test)["Next"]
+        assert path == "step"
+        assert parameters["src"] == SENTENCE
+        test.query_params.clear()
+        for name, value in parameters.items():
+            test.query_params[name] = value
+        check(test.run())
+        assert not test.info
+        fixed = {name: text for name, text in lessons()["one-piece"].steps[n].link.items() if "{" not in text}
+        assert {name: said(test, name) or "1" for name in fixed} == fixed  # the first step is the default
+    assert "All lessons" in ways(answer(test, "same"))
+
+
+def test_a_browser_that_interrupts_the_arrival_is_led_to_the_step_by_the_next_run(open_page, monkeypatch):
+    """It does so when it says what it remembers while the model still runs."""
+    parameters, interrupted = leading.parameters, []
+
+    def once(*arguments, **options):
+        if not interrupted:
+            interrupted.append(arguments)
+            raise StopException
+        return parameters(*arguments, **options)
+
+    monkeypatch.setattr(leading, "parameters", once)
+    test = open_page(STEP, lesson="one-piece.3", src=SENTENCE)
+    assert interrupted
+    n_steps = len(payload(check(test.run()), session.STEPPER)["run"]["target"])
+    assert view(test).step == n_steps - 1
+
+
+def card_says(test, text):
+    return any(text in table.value.to_string() for table in test.table)
+
+
+def test_what_a_card_says_of_the_training_waits_for_the_answer(open_page):
+    test = open_page(CHECKPOINTS, lesson="training.1", model="zh-en", src=SENTENCE)
+    assert not card_says(test, "10 epochs")
+    assert not [one for one in test.sidebar.caption if "Translates short" in one.value]
+    here = ("training.1", predictions.digest("zh-en", SENTENCE))
+    given = predictions.Prediction("last", True, lessons()["training"].steps[0].fingerprint)
+    test.session_state[predictions.KEPT] = {here: given}
+    check(test.run())
+    assert card_says(test, "10 epochs")
+    assert [one for one in test.sidebar.caption if "Translates short" in one.value]
+
+
+def test_where_there_is_no_answer_a_reason_and_examples_are_there_and_nothing_is_covered(step_page):
+    test = step_page(lesson="one-piece.3", src="好。", model="zh-en")
+    (why,) = [one.value for one in test.info if "longer sentence" in one.value]
+    assert "this step needs 4" in why
+    assert "candidates" in drawn(test)
+    assert ways(test)["Skip"][1]["lesson"] == "one-piece.4"
+    (example, *_) = [one for one in test.button if str(one.key).startswith("lesson_example")]
+    test = check(example.click().run())
+    assert "candidates" not in drawn(test)
+    assert [one for one in test.radio if one.key.startswith("lesson_answer")]
+
+
+def test_a_lesson_stays_over_pages_and_ends_when_it_is_left(step_page):
+    test = step_page(lesson="one-piece.3", src=SENTENCE)
+    test.switch_page("pages/explore/attention.py")
+    check(test.run())
+    assert lesson.PLACE in test.session_state
+    assert said(test, "lesson") == "one-piece.3"
+    assert ways(test)["Back to the step"][0] == "step"
+    (leave,) = [one for one in test.button if one.key == "lesson_leave"]
+    check(leave.click().run())
+    assert "lesson" not in address(test)
+    assert not ways(test)
+
+
+@pytest.mark.parametrize(
+    "place", ["one-piece.7", "nothing.1", "one-piece", "one-piece.0", "<b>.1", "one-piece.99999"]
+)
+def test_an_unknown_place_is_said_and_is_no_lesson(open_page, place):
+    test = open_page(STEP, lesson=place)
+    assert "lesson" in sentences(test)
+    assert {"candidates", "entropy"} <= drawn(test)
+    assert test.session_state[lesson.PLACE] is None
+
+
+def test_a_browser_that_remembers_an_answer_shows_it_as_answered(step_page):
+    test = answer(step_page(lesson="one-piece.3", src=SENTENCE), "equal")
+    (row,) = payload(test, "lesson_memory")["rows"]
+    assert row[0] == "one-piece.3"
+    again = step_page(lesson="one-piece.3", src=SENTENCE)
+    assert "entropy" not in drawn(again)
+    again.session_state[predictions.KEPT] = {(row[0], row[1]): predictions.Prediction(row[2], row[3], row[4])}
+    assert "entropy" in drawn(check(again.run()))
+    again.session_state[predictions.KEPT] = {(row[0], row[1]): predictions.Prediction(row[2], row[3], "00000000")}
+    assert "entropy" not in drawn(check(again.run()))  # of another text
+
+
+def test_the_list_has_every_lesson_and_leads_into_it(open_page):
+    test = open_page(LESSONS, src=SENTENCE)
+    for one in lessons().values():
+        assert any(str(one.title.said({})) in element.value.replace("\\", "") for element in test.markdown)
+    begins = [path for label, path in ways(test).items() if label.startswith("Begin")]
+    assert begins[0][1]["src"] == SENTENCE
+    page, parameters = ways(test)["Begin the 25-minute path"]
+    assert page == "attention"
+    first_row = {"panel": "walk", "kind": "encoder", "layer": "1", "head": "1", "query": "1"}
+    assert parameters == {"src": SENTENCE, "lesson": "one-piece.1", "path": "short", **first_row}
+
+
+def test_answers_are_forgotten_on_request(open_page):
+    test = open_page(LESSONS)
+    test.session_state[predictions.KEPT] = {("one-piece.1", "0" * 8): predictions.Prediction("start", True, "0" * 8)}
+    check(test.run())
+    assert any(label.startswith("Continue at step 2") for label in ways(test))
+    (forget,) = [one for one in test.button if one.key == "lesson_forget"]
+    check(forget.click().run())
+    assert not test.session_state[predictions.KEPT]
+    assert not any(label.startswith("Continue at step") for label in ways(test))
+
+
+def test_no_sentence_is_asked_for_and_an_address_with_a_view_is_left_alone(step_page):
+    test = step_page(lesson="one-piece.3", src=SENTENCE, step=2)
+    assert view(test).step == 1
+    assert leading.ARRIVED in test.session_state
+    empty = step_page(lesson="one-piece.3", src="")
+    assert "Type a sentence" in sentences(empty)
+
+
+@pytest.fixture
+def on_reverse(monkeypatch):
+    """A lesson whose first step runs on a checkpoint of its own, and its second on the learner's."""
+    one = lessons()["one-piece"]
+    first, second = replace(one.steps[4], on="reverse"), one.steps[4]
+    made = {**lessons(), "made": replace(one, name="made", steps=(first, second))}
+    monkeypatch.setattr(lesson, "known", lambda: made)
+
+
+def follow(test, label):
+    """Go where a link of the panel leads."""
+    _, parameters = ways(test)[label]
+    test.query_params.clear()
+    for name, value in parameters.items():
+        test.query_params[name] = value
+    return check(test.run())
+
+
+def test_a_step_on_a_checkpoint_of_its_own_gives_the_learners_back(step_page, on_reverse):
+    test = step_page(lesson="made.1", src="I like green tea.", model="en-fr")
+    assert test.session_state[session.MODEL] == "reverse"
+    assert "src" not in address(test)
+    assert said(test, "mine") == "model=en-fr&src=I+like+green+tea."
+    again = step_page(**{name: said(test, name) for name in address(test)})  # as a reload opens it
+    for one in (test, again):
+        one = follow(answer(one, "0"), "Next")
+        assert one.session_state[session.MODEL] == "en-fr"
+        assert one.session_state[session.SOURCE] == "I like green tea."
+        assert "mine" not in address(one)
+        assert said(one, "lesson") == "made.2"
+
+
+def test_letters_of_the_learners_own_stay_in_a_step_on_that_checkpoint(step_page, on_reverse):
+    test = step_page(lesson="made.1", src="lesson", model="reverse")
+    assert said(test, "src") == "lesson"
+    assert "mine" not in address(test)
+
+
+def test_another_checkpoint_in_such_a_step_is_led_back(step_page, on_reverse):
+    test = step_page(lesson="made.1", src="glass", model="reverse")
+    test.sidebar.selectbox(key=session.MODEL).set_value("zh-en")
+    check(test.run())
+    assert test.session_state[session.MODEL] == "zh-en"
+    assert "uses the checkpoint reverse" in sentences(test)
+    assert ways(test)["Back to the step"][1]["model"] == "reverse"
+
+
+def test_the_language_changes_in_the_middle_and_nothing_is_lost(step_page):
+    test = answer(step_page(lesson="one-piece.3", src=SENTENCE), "equal")
+    test.sidebar.selectbox(key="language_choice").set_value("zh")
+    check(test.run())
+    assert "你预测的是" in sentences(test)
+    assert said(test, "lesson") == "one-piece.3"

@@ -1,0 +1,188 @@
+"""The page for teachers: the link that it builds opens what was chosen, and what is covered is not sent."""
+
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from glassformer.extensions.classroom import covering, own_lessons
+from glassformer.extensions.classroom.teaching import links as panels
+from glassformer.extensions.classroom.teaching.teaching_panels import EXAMPLE
+from glassformer.extensions.classroom.teaching.teaching_places import PAGES
+from glassformer.shared.cover import ALL, PART
+from glassformer.state.link import read_link
+from tests.pages.conftest import PAGES as SCRIPTS
+from tests.pages.conftest import STEP, check
+from tests.pages.reading import keys_of
+from tests.pages.test_pseudo_language import MODEL, PARTS, SOURCE
+
+TEACHERS = SCRIPTS["teachers"]
+
+
+def built(test):
+    """The link's path and parameters."""
+    address = urlsplit(test.code[0].value)
+    return address.path.rpartition("/")[2], dict(parse_qsl(address.query))
+
+
+def test_the_link_says_page_checkpoint_sentence_and_what_is_covered(open_page):
+    test = check(open_page(TEACHERS).run())
+    assert built(test) == ("step", {"model": "zh-en", "src": "我喜欢喝咖啡。"})
+    test.selectbox(key=panels.PAGE).set_value("attention")
+    test.multiselect(key=panels.COVERED).set_value(["candidates", "head_map"])
+    test.toggle(key=panels.GUESS).set_value(True)
+    path, said = built(check(test.run()))
+    assert path == "attention"
+    assert said == {"model": "zh-en", "src": "我喜欢喝咖啡。", "guess": "1", "cover": "candidates.head_map"}
+
+
+def test_a_step_of_a_lesson_brings_its_own_page(open_page):
+    test = check(open_page(TEACHERS).run())
+    test.selectbox(key=panels.STEP).set_value("one-piece.3")
+    path, said = built(check(test.run()))
+    assert path == "step"
+    assert said["lesson"] == "one-piece.3"
+    assert test.selectbox(key=panels.PAGE).disabled
+
+
+def test_what_the_link_covers_is_not_sent_until_its_reader_shows_it(open_page):
+    test = open_page(STEP)
+    test.query_params["cover"] = "candidates.cross_map"
+    check(test.run())
+    assert not {"candidates", "cross_map"} & keys_of(test)
+    assert "entropy" in keys_of(test)
+    assert test.query_params["cover"] in ("candidates.cross_map", ["candidates.cross_map"])
+    check(test.button(key="show_covered").click().run())
+    assert {"candidates", "cross_map", "entropy"} <= keys_of(test)
+    assert "cover" not in test.query_params
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("candidates.entropy", ("candidates", "entropy")),
+        ("*", ("*",)),
+        ("<b>.candidates.candidates..", ("candidates",)),
+        ("A" * 1000, ()),
+        (".".join(f"w{'x' * i}" for i in range(40)), tuple(f"w{'x' * i}" for i in range(12))),
+    ],
+)
+def test_words_that_are_none_are_left_out(written, words):
+    assert covering.read(written) == words
+    assert covering.read(covering.write(words)) == words
+
+
+def test_lessons_of_a_folder_open_and_problems_are_said(open_page, tmp_path, monkeypatch):
+    (tmp_path / "good.toml").write_text(EXAMPLE, encoding="utf-8")
+    (tmp_path / "bad.toml").write_text(EXAMPLE.replace("read_piece", "read_minds"), encoding="utf-8")
+    monkeypatch.setenv(own_lessons.ENVIRONMENT, str(tmp_path))
+    test = check(open_page(TEACHERS).run())
+    assert "our-first.1" in test.selectbox(key=panels.STEP).options or any(
+        "What does it read?" in option for option in test.selectbox(key=panels.STEP).options
+    )
+    assert len(test.warning) == 1
+    assert "bad" in test.warning[0].value
+    (tmp_path / "bad.toml").unlink()
+    assert not check(test.run()).warning
+
+
+def test_the_folder_is_named_when_the_app_starts(monkeypatch):
+    monkeypatch.delenv(own_lessons.ENVIRONMENT, raising=False)
+    assert own_lessons.folder([]) is None
+    assert str(own_lessons.folder(["--lessons", "there"])) == "there"
+    assert str(own_lessons.folder(["--lessons=here"])) == "here"
+
+
+HEAD = "https://glass.example/app/attention?panel=head&kind=cross&layer=2&head=3&query=2&step=2&model=zh-en&src=我喜欢喝茶。"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        HEAD,
+        "http://localhost:8501/masks?model=zh-en&src=%E4%BD%A0%E5%A5%BD%E3%80%82&kind=decoder&query=2&key=1&cover=part",
+        "https://glass.example/step?src=%E4%BD%A0%E5%A5%BD%E3%80%82&step=2&forced=7.9&guess=1&how=beam&beam=4",
+        "https://glass.example/inside?model=reverse&src=glass&panel=ffn&layer=2&neuron=7",
+    ],
+)
+def test_an_address_that_is_pasted_in_keeps_all_that_it_says(open_page, address):
+    test = check(open_page(TEACHERS).run())
+    test.text_input(key=panels.PASTED).set_value(address)
+    path, said = built(check(test.run()))
+    there = urlsplit(address)
+    assert path == there.path.rpartition("/")[2]
+    wanted = read_link({name: (value,) for name, value in parse_qsl(there.query)})[0]
+    found = read_link({name: (value,) for name, value in said.items()})[0]
+    assert found.view == wanted.view
+    assert (found.source, found.forced, found.decoding) == (wanted.source, wanted.forced, wanted.decoding)
+    assert said.get("cover", "") == dict(parse_qsl(there.query)).get("cover", "")
+
+
+def test_what_an_address_says_can_be_chosen_anew(open_page):
+    test = check(open_page(TEACHERS).run())
+    test.text_input(key=panels.PASTED).set_value("https://glass.example/masks?model=zh-en&cover=part&lesson=masks.2")
+    check(test.run())
+    assert test.selectbox(key=panels.STEP).value == "masks.2"
+    test.multiselect(key=panels.COVERED).set_value([])
+    assert "cover" not in built(check(test.run()))[1]
+    check(test.selectbox(key=panels.STEP).set_value(panels.NONE).run())
+    test.selectbox(key=panels.PAGE).set_value("positions")
+    path, said = built(check(test.run()))
+    assert path == "positions"
+    assert "lesson" not in said
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("https://glass.example/nowhere?step=2", "This address leads to “nowhere”"),
+        ("https://[", "This is not the address of a page"),
+        ("hello", "This address leads to “hello”"),
+    ],
+)
+def test_an_address_that_is_none_is_said_to_be_none(open_page, address, why):
+    test = check(open_page(TEACHERS).run())
+    test.text_input(key=panels.PASTED).set_value(address)
+    check(test.run())
+    assert [why in warning.value for warning in test.warning] == [True]
+
+
+CLOSABLE = [name for name, (path, _) in PARTS.items() if path.stem in PAGES]
+BOX = "Covered by the link you opened"
+
+
+def builder(open_page, page, met):
+    """The page that builds links, where a page is chosen that had these parts when it was open."""
+    test = open_page(TEACHERS)
+    test.session_state[covering.MET] = {page: met}
+    check(test.selectbox(key=panels.PAGE).set_value(page).run())
+    assert len(test.multiselect(key=panels.COVERED).options) >= len(met)
+    return test
+
+
+def hidden_by(test, page, keys):
+    """The words of the address that the page for links makes when these are chosen."""
+    path, said = built(check(test.multiselect(key=panels.COVERED).set_value(keys).run()))
+    assert path == page
+    return said["cover"]
+
+
+def test_every_page_that_a_teacher_may_send_has_parts_that_are_tried():
+    assert {PARTS[name][0].stem for name in CLOSABLE} == set(PAGES)
+
+
+@pytest.mark.parametrize("name", CLOSABLE)
+def test_any_part_of_any_page_can_be_covered(open_page, name):
+    path, view = PARTS[name]
+    view = {"model": MODEL, "src": SOURCE} | view
+    test = check(open_page(path, **view).run())
+    met = dict(test.session_state[covering.MET][path.stem])
+    assert PART in met
+    inside = [key for key in met if key not in (ALL, PART)]
+    assert all(met[key] for key in keys_of(test) & set(inside)), "each chart is called by its title"
+    links = builder(open_page, path.stem, met)
+    for keys in ([PART], [ALL], *(inside[i : i + covering.MOST] for i in range(0, len(inside), covering.MOST))):
+        words = hidden_by(links, path.stem, keys)
+        assert covering.read(words) == tuple(keys)
+        covered = check(open_page(path, **view, cover=words).run())
+        assert not (set(inside) if keys[0] in (ALL, PART) else set(keys)) & keys_of(covered)
+        assert sum(caption.value == BOX for caption in covered.caption) == len(keys)

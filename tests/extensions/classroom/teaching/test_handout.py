@@ -1,0 +1,239 @@
+"""A handout: opens offline, asks before it answers, and no text of a run becomes markup."""
+
+import html
+import json
+import re
+
+import pytest
+
+import transformer
+from glassformer.charts.theme import figure_in
+from glassformer.extensions.classroom.teaching.handout import Sheet, _Half, handout
+from glassformer.extensions.classroom.teaching.handout_figures import figures_of
+from glassformer.extensions.classroom.teaching.teaching_panels import EXAMPLE
+from glassformer.extensions.lessons.library import Case, NotHere, Posed, lessons, pose
+from transformer.i18n import said, say
+
+
+@pytest.fixture(scope="module")
+def reverse():
+    return transformer.load("checkpoints/reverse")
+
+
+MADE = {}
+
+
+def sheets_of(lesson, checkpoint, source):
+    """All on the paper of a lesson; made once for all tests, as its questions run the model."""
+    if (lesson.name, source) not in MADE:
+        MADE[lesson.name, source] = made(lesson, checkpoint, source)
+    return MADE[lesson.name, source]
+
+
+def made(lesson, checkpoint, source):
+    trace, found = checkpoint.run(source), []
+    for step in lesson.steps:
+        if not step.paper:
+            continue
+        try:
+            posed = pose(step, Case(checkpoint=checkpoint, trace=trace))
+        except NotHere as why:
+            found.append(Sheet(posed=why.sentence))
+            continue
+        drawn = figures_of(step, posed.link(), checkpoint, trace)
+        covered = bool(step.cover)
+        found.append(Sheet(posed=posed, charts=drawn.beside, closed=drawn.closed, covered=covered))
+    return found
+
+
+def written(lesson, sheets, language, **changes):
+    return handout(
+        lesson, sheets, checkpoint="reverse", sentence="glass", output="ssalg", language=language, **changes
+    )
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_questions_come_before_answers_and_charts_with_answers_among_them(reverse, language):
+    lesson = lessons()["one-piece"]
+    sheets = sheets_of(lesson, reverse, "glass")
+    text = written(lesson, sheets, language)
+    questions, answers = text.split('<div class="answers">')
+    for sheet in sheets:
+        assert html.escape(said(sheet.posed.question, language)) in questions
+        if sheet.posed.step.ask.form == "choice":
+            assert html.escape(said(sheet.posed.reveal, language)) in answers
+            assert html.escape(said(sheet.posed.reveal, language)) not in questions
+    closed = {json.dumps(figure) for figure in charts_in(answers)}
+    assert closed
+    assert not closed & {json.dumps(figure) for figure in charts_in(questions)}
+    assert "ssalg" in answers
+    assert "ssalg" not in questions
+
+
+def charts_in(text):
+    found = re.findall(r'<script type="application/json">(.*?)</script>', text, flags=re.DOTALL)
+    return [json.loads(figure) for figure in found]
+
+
+def test_it_fetches_nothing(reverse):
+    text = written(lessons()["one-piece"], sheets_of(lessons()["one-piece"], reverse, "glass"), "en")
+    before_the_script, _, rest = text.partition("<script>")
+    after_the_script = re.sub(r'<a href="[^"]*">', "", rest.partition("</script>")[2])  # fetched by a click alone
+    assert not re.search(r"""(?:src|href)=|https?://|@import""", before_the_script + after_the_script)
+
+
+def test_no_text_of_a_run_is_markup(reverse):
+    lesson = lessons()["one-piece"]
+    evil = "</script><img src=x onerror=alert(1)>"
+    text = handout(
+        lesson, sheets_of(lesson, reverse, "glass"), checkpoint=evil, sentence=evil, output=evil, language="en"
+    )
+    assert "<img" not in text
+    assert html.escape(evil) in text
+
+
+def test_every_lesson_has_a_chart_on_paper_where_its_page_has_one(reverse):
+    for lesson in lessons().values():
+        for sheet in sheets_of(lesson, reverse, "transformer"):
+            if isinstance(sheet.posed, Posed) and sheet.posed.step.page in ("step", "attention", "masks"):
+                assert sheet.charts or sheet.closed, (lesson.name, sheet.posed.step.page)
+
+
+def test_charts_of_the_page_inside_are_of_what_the_step_looks_at(reverse):
+    drawn = {}
+    for name in ("stream", "neurons", "cost", "training"):
+        lesson = lessons()[name]
+        for sheet in sheets_of(lesson, reverse, "transformer"):
+            if not isinstance(sheet.posed, Posed):
+                continue
+            titles = [said(chart["layout"]["title"]["text"], "en") for chart in (*sheet.charts, *sheet.closed)]
+            for key in sheet.posed.step.look:
+                drawn[key] = [*drawn.get(key, []), *titles]
+    expected = {
+        "stream_size": "How large the stream is",
+        "stream_kept": "of the embedding is left",
+        "lens_table": "each depth would write",
+        "ffn_map": "anywhere in this sentence",
+        "ffn_shares": "Silent neurons",
+        "ffn_tokens": "What drives neuron",
+        "cost_curves": "by length",
+        "training_losses": "Loss by epoch",
+    }
+    assert all(any(text in title for title in drawn.get(key, [])) for key, text in expected.items())
+
+
+def test_what_is_not_on_paper_has_a_link_behind_its_answer(reverse):
+    lesson = lessons()["stream"]
+    address = "https://glass.example/inside?src=a&lesson=stream.1"
+    sheets = [
+        Sheet(posed=one.posed, covered=one.covered, shown_on=("Inside the model", address))
+        for one in sheets_of(lesson, reverse, "glass")
+    ]
+    questions, answers = written(lesson, sheets, "en").split('<div class="answers">')
+    for part, covered in ((questions, False), (answers, True)):  # beside the question where nothing is covered
+        here = [sheet for sheet in sheets if isinstance(sheet.posed, Posed) and sheet.covered is covered]
+        assert here
+        assert part.count(html.escape(address)) == len(here)
+    assert "To see this in the app, open the “Inside the model” page." in answers
+
+
+def test_the_example_of_a_lesson_can_be_read(tmp_path, reverse):
+    (tmp_path / "mine.toml").write_text(EXAMPLE, encoding="utf-8")
+    found, problems = transformer.lessons.read_folder(tmp_path)
+    assert not problems
+    assert all(isinstance(sheet.posed, Posed) for sheet in sheets_of(found["our-first"], reverse, "glass"))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", list(lessons()))
+def test_what_students_get_holds_no_answer_anywhere(reverse, name, language):
+    lesson = lessons()[name]
+    sheets = sheets_of(lesson, reverse, "transformer")
+    whole = written(lesson, sheets, language)
+    students = written(lesson, sheets, language, answers=False)
+    assert students.count("<section>") == whole.count("<section>")
+    assert "ssalg" not in students  # the output
+    assert '<div class="answers">' not in students
+    shown = [json.dumps(figure) for figure in charts_in(students)]
+    for sheet in sheets:
+        if not isinstance(sheet.posed, Posed):
+            continue
+        for text in (sheet.posed.reveal, *(sheet.posed.misled(option.word) for option in sheet.posed.options)):
+            if text is not None:
+                assert html.escape(said(text, language)) not in students
+                assert json.dumps(said(text, language)) not in students
+        for chart in sheet.closed:
+            assert json.dumps(json.loads(figure_in(chart, language).to_json())) not in shown
+        if isinstance(sheet.posed.answer.right, float) and sheet.posed.answer.right not in (0.0, 1.0):
+            assert not any(found == pytest.approx(sheet.posed.answer.right, abs=1e-6) for found in numbers(shown))
+
+
+def numbers(figures):
+    """All numbers with a fraction in charts; whole ones are places, too."""
+    return [float(one) for figure in figures for one in re.findall(r"-?\d+\.\d+(?:e-?\d+)?", figure)]
+
+
+def test_paper_has_a_name_a_line_for_why_and_nothing_that_has_to_be_typed_or_tried(reverse):
+    lesson = lessons()["one-piece"]
+    text = written(lesson, sheets_of(lesson, reverse, "glass"), "en", answers=False)
+    assert text.count('<p class="name">') == 1
+    assert text.count("Why?") == text.count("<section>") == sum(step.paper for step in lesson.steps) == 4
+    assert "Type it" not in text
+    assert "back and forth" not in text
+    assert [int(n) for n in re.findall(r"<h2>(\d+)\.", text)] == [1, 2, 3, 4]
+    typed = [step for one in lessons().values() for step in one.steps if step.ask.form == "piece"]
+    assert typed
+    assert not any(step.paper for step in typed)
+
+
+def test_no_text_of_a_run_is_markup_for_students_either(reverse):
+    evil = "</script><img src=x onerror=alert(1)>"
+    lesson = lessons()["masks"]
+    text = handout(
+        lesson, sheets_of(lesson, reverse, "glass"), checkpoint=evil, sentence=evil, output=evil, language="en",
+        answers=False,
+    )  # fmt: skip
+    assert "<img" not in text
+    assert html.escape(evil) in text
+
+
+def test_all_that_a_step_looks_at_is_drawn_and_only_what_answers_it_is_closed(reverse):
+    trace, step = reverse.run("transformer"), lessons()["stream"].steps[0]
+    posed = pose(step, Case(checkpoint=reverse, trace=trace))
+    drawn = figures_of(step, posed.link(), reverse, trace)
+    assert (step.look, step.cover) == (("stream_size", "stream_added"), ("stream_added",))
+    assert (len(drawn.beside), len(drawn.closed), drawn.whole) == (1, 1, True)
+    some = lessons()["one-weight"].steps[2]  # of weights and their table only the weights are on paper
+    assert not figures_of(some, {"panel": "walk", "kind": "cross"}, reverse, trace).whole
+
+
+def test_what_is_said_of_a_chart_is_on_paper_with_it_as_text(reverse):
+    trace, step = reverse.run("noon"), lessons()["order"].steps[1]
+    posed = pose(step, Case(checkpoint=reverse, trace=trace))
+    drawn = figures_of(step, posed.link(), reverse, trace)
+    said = drawn.closed[1]["said"]
+    spec = {**drawn.closed[1], "said": {**said, "above": say("“{piece}”", piece="<img src=x>")}}
+    half = _Half("en", closed=[])
+    paper = half._once(spec)
+    assert "<p>“&lt;img src=x&gt;”</p><div" in paper
+    assert all(f"<td>{html.escape(cell)}</td>" in paper for row in said["table"]["rows"] for cell in row)
+    assert half._once(spec) == ""
+
+
+def test_what_is_on_paper_is_the_run_that_the_step_changes(reverse):
+    trace, step = reverse.run("noon"), lessons()["order"].steps[1]
+    posed = pose(step, Case(checkpoint=reverse, trace=trace))
+    left, right = figures_of(step, posed.link(), reverse, trace).closed
+    plain = figures_of(step, posed.link() | {"do": "", "b": ""}, reverse, trace).closed
+    assert left["data"][0]["x"] == pytest.approx(right["data"][0]["x"], abs=1e-4)  # of a bag of pieces
+    assert left["data"][0]["x"] != pytest.approx(plain[0]["data"][0]["x"], abs=1e-4)
+
+
+@pytest.mark.parametrize(("change", "says"), [("causal-off", True), ("zero-decoder.1.1", False)])
+def test_a_map_on_paper_says_that_each_row_is_as_its_own_step_computed_it(reverse, change, says):
+    step = next(one for one in lessons()["looking"].steps if one.look == ("head_map",))
+    link = {"panel": "head", "kind": "decoder", "layer": "1", "head": "1", "do": change}
+    drawn = figures_of(step, link, reverse, reverse.run("glass"))
+    sheet = Sheet(posed=say("Nothing"), closed=drawn.closed)
+    subtitle = sheet.closed[0]["layout"]["title"].get("subtitle", {}).get("text", "")
+    assert ("decoder row was computed at its own step" in subtitle) is says

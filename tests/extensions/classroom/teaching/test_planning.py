@@ -1,0 +1,68 @@
+"""A plan for a class, and what a lesson of one's own can ask: both say what the lessons' files and the code say."""
+
+import pytest
+
+import transformer
+from glassformer.extensions.classroom.teaching import lesson_reference, planning
+from glassformer.extensions.lessons.library import Case, NotHere, lessons, pose
+from glassformer.extensions.lessons.library.subjects import ORACLES, PICKS
+
+
+@pytest.mark.parametrize("minutes", planning.LENGTHS)
+@pytest.mark.parametrize("votes", [0, 2, 4])
+@pytest.mark.parametrize(
+    "names", [["one-piece", "looking"], ["looking", "masks", "order"], list(lessons())], ids=["two", "three", "all"]
+)
+def test_what_is_chosen_stands_in_a_row_with_as_many_votes_as_fit(minutes, votes, names):
+    chosen = [lessons()[name] for name in names]
+    found = planning.plan(chosen, minutes=minutes, votes=votes)
+    assert [one.lesson for one in found] == chosen
+    at = planning.AROUND
+    for one in found:
+        assert one.begins == at
+        assert one.ends - one.begins == one.lesson.minutes + planning.VOTE_MINUTES * one.votes
+        assert one.votes <= min(votes, len(one.lesson.steps))
+        at = one.ends
+    if at > minutes:
+        assert not any(one.votes for one in found)
+    elif any(one.votes < min(votes, len(one.lesson.steps)) for one in found):
+        assert minutes - at < planning.VOTE_MINUTES
+
+
+@pytest.mark.parametrize("minutes", planning.LENGTHS)
+def test_what_is_proposed_fills_the_time_in_order(minutes):
+    names = planning.proposed(lessons(), minutes=minutes)
+    assert all(set(names[:n]).issuperset(lessons()[name].after) for n, name in enumerate(names))
+    found = planning.plan([lessons()[name] for name in names], minutes=minutes, votes=2)
+    assert minutes - 8 <= found[-1].ends <= minutes
+    assert len(found) >= {45: 3, 90: 6}[minutes]
+
+
+def rows(table):
+    return {row[0]: row for row in table.itertuples(index=False)}
+
+
+def test_every_oracle_and_pick_is_listed_with_what_it_means():
+    listed, picked = rows(lesson_reference.oracles()), rows(lesson_reference.picks())
+    assert set(listed) == set(ORACLES)
+    assert set(picked) == set(PICKS)
+    for row in listed.values():
+        assert all(str(cell).strip() for cell in (row[1], row[3], row[5], row[6])), row
+    assert all(str(row[4]).strip() for row in picked.values())
+    assert "branch" in picked["hardest_step"][2]
+
+
+def test_values_that_are_listed_are_values_of_a_run():
+    reverse = transformer.load("checkpoints/reverse")
+    trace, seen = reverse.run("transformer"), 0
+    for one in lessons().values():
+        for step in one.steps:
+            try:
+                posed = pose(step, Case(checkpoint=reverse, trace=trace))
+            except NotHere:
+                continue
+            seen += 1
+            in_this_outcome = step.reveal[posed.answer.variant].names | step.ask.question.names
+            assert in_this_outcome <= set(posed.values)
+            assert in_this_outcome <= lesson_reference.values(step)
+    assert seen > 60

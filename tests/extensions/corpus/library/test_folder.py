@@ -1,0 +1,194 @@
+import json
+import os
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from glassformer.extensions.corpus.library import folder, rollups, tables
+from glassformer.extensions.corpus.library.tables import Options
+from tests.extensions.corpus.library.made_runs import write, write_run
+from transformer.errors import DataError
+
+
+@pytest.fixture
+def made(tmp_path):
+    return write_run(tmp_path / "out", lines=250, layers=1, per_layer=2)
+
+
+def change(made, **fields):
+    path = made / "about.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+def test_a_complete_run(made):
+    (run,), problems = folder.runs([made.parent])
+    assert (run.key, run.done, run.lines_done, problems) == (made.name, (0, 1, 2), 250, [])
+    assert run.about.options == Options(effect=True, shard=100)
+    assert [run.shard_of(line) for line in (1, 100, 101, 250, 301)] == [0, 0, 1, 2, None]
+
+
+def test_a_run_that_is_not_complete_can_be_used(tmp_path):
+    made = write_run(tmp_path, lines=250, done=2, layers=1, per_layer=2)
+    (made / "sentences-000002.parquet").write_bytes(b"half")  # its roll-up is not there yet
+    run = folder.open_run(made)
+    assert (run.done, run.lines_done, run.about.lines, run.about.complete) == ((0, 1), 200, 250, False)
+    assert max(summary.n for summary in folder.summaries(run).values()) == 196  # 4 have a problem
+
+
+def test_the_rollup_of_a_run_is_that_of_its_lines(made):
+    run = folder.open_run(made)
+    found = folder.summaries(run)
+    lines = pa.concat_tables(pq.read_table(path) for path in folder.check(run, "heads"))
+    for key, summary in rollups.merged([rollups.rolled_up(lines.cast(tables.HEADS))]).items():
+        assert (found[key].n, found[key].mean) == (summary.n, pytest.approx(summary.mean))
+
+
+def test_folders_are_looked_through(tmp_path, made):
+    other = write_run(tmp_path / "b", lines=50, seed=7, layers=1, per_layer=1)
+    again = write_run(tmp_path / "b", lines=30, layers=1, per_layer=1)  # the same name as the first folder's
+    (tmp_path / "b" / "notes").mkdir()
+    (tmp_path / "b" / ("c" * 16)).mkdir()  # no about.json yet
+    found, problems = folder.runs([made.parent, tmp_path / "b", tmp_path / "nowhere"])
+    assert [run.folder for run in found] == [made, other]
+    assert (again.name, problems) == (made.name, [])
+
+
+def test_one_bad_run_leaves_the_others(made):
+    bad = write_run(made.parent, lines=50, seed=9, layers=1, per_layer=1)
+    (bad / "about.json").write_text("{")
+    found, (problem,) = folder.runs([made.parent])
+    assert [run.folder for run in found] == [made]
+    assert problem.startswith(f"{bad.name}/about.json: it is not JSON")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("format", 2), ("format", True), ("checkpoint", 3), ("files", "a"), ("files", [1]), ("lines", -1),
+        ("lines", 1.5), ("lines", 10**12), ("shards", None), ("options", []), ("options", {"decode": 1}),
+        ("complete", "yes"), ("sha256", None),
+    ],
+)  # fmt: skip
+def test_about_is_read_strictly(made, field, value):
+    change(made, **{field: value})
+    with pytest.raises(DataError, match=r"about\.json: "):
+        folder.open_run(made)
+
+
+@pytest.mark.parametrize("content", [b"[]", b"7", b'{"format": 1, "format": 1}', b"\xff", b" " * 200_000, b"[" * 99])
+def test_about_that_is_no_record_is_refused(made, content):
+    (made / "about.json").write_bytes(content)
+    with pytest.raises(DataError, match=r"about\.json: "):
+        folder.open_run(made)
+
+
+def test_a_shard_of_zero_lines_is_no_division_by_zero(made):
+    change(made, options={"decode": False, "effect": True, "vectors": 0, "shard": 0})
+    with pytest.raises(DataError, match="shard"):
+        folder.open_run(made)
+
+
+@pytest.mark.parametrize("name", ["heads-000001", "sentences-000000", "rollup-000002"])
+def test_a_missing_file_of_a_complete_run_is_refused(made, name):
+    (made / f"{name}.parquet").unlink()
+    with pytest.raises(DataError, match=r"files are missing; 2 of 3 shards are complete\. Run the same command"):
+        folder.open_run(made)
+
+
+def test_more_shards_than_said_are_refused(made):
+    change(made, shards=2)
+    with pytest.raises(DataError, match="shards"):
+        folder.open_run(made)
+
+
+# ---------------------------------------------------------------- files
+
+
+def spoil_cut(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def spoil_middle(path):
+    """Right at both ends, so the footer is right; between them pages are missing, and others are not theirs."""
+    content = path.read_bytes()
+    middle = bytes(byte ^ 0x5A for byte in content[100 : len(content) // 2])
+    path.write_bytes(content[:100] + middle + content[len(content) // 2 :])
+
+
+def spoil_other(path):
+    path.write_bytes(b"PAR1" + os.urandom(200) + b"PAR1")
+
+
+def spoil_empty(path):
+    path.write_bytes(b"")
+
+
+def spoil_column(path):
+    rows = pq.read_table(path)
+    pq.write_table(rows.drop_columns(rows.column_names[:1]), path)
+
+
+def spoil_type(path):
+    rows = pq.read_table(path)
+    pq.write_table(rows.set_column(0, rows.column_names[0], pa.array(["a"] * len(rows), pa.large_string())), path)
+
+
+def spoil_link(path):
+    away = path.parent.parent / path.name
+    path.rename(away)
+    path.symlink_to(away)
+
+
+def spoil_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+def spoil_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+SPOILS = [spoil_cut, spoil_other, spoil_empty, spoil_column, spoil_type, spoil_link, spoil_pipe, spoil_folder]
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+@pytest.mark.parametrize("table", ["sentences", "heads"])
+def test_a_file_that_cannot_be_used_is_refused_in_one_sentence(made, spoil, table):
+    spoil(made / f"{table}-000001.parquet")
+    with pytest.raises(DataError, match=rf"^{made.name}/{table}-000001\.parquet: .*\.$") as caught:
+        folder.check(folder.open_run(made), table)
+    assert str(made.parent) not in str(caught.value)
+    assert len(str(caught.value)) < 250
+
+
+@pytest.mark.parametrize("spoil", [*SPOILS, spoil_middle])
+def test_rollups_that_cannot_be_read_are_refused(made, spoil):
+    spoil(made / "rollup-000001.parquet")
+    with pytest.raises(DataError, match=r"rollup-000001\.parquet: "):
+        folder.summaries(folder.open_run(made))
+
+
+def test_rollups_that_do_not_add_up_are_refused(made):
+    rows = pq.read_table(made / "rollup-000001.parquet", schema=None).cast(tables.ROLLUP)
+    write(made, "rollup", 1, rows.set_column(4, tables.ROLLUP.field("n"), pa.array([5] * len(rows), pa.int64())))
+    with pytest.raises(DataError, match="add up"):
+        folder.summaries(folder.open_run(made))
+
+
+def test_more_rows_than_lines_are_refused(made):
+    path = made / "sentences-000001.parquet"
+    row = pq.read_table(path).slice(0, 1)
+    rows = pa.table([pa.repeat(row[field.name][0], 200_000) for field in row.schema], schema=row.schema)
+    pq.write_table(rows, path, compression="zstd")
+    assert path.stat().st_size < 30_000  # equal rows are few bytes
+    with pytest.raises(DataError, match="claims 200,000 rows"):
+        folder.check(folder.open_run(made), "sentences")
+
+
+def test_a_run_that_is_a_link_is_read_where_it_is(tmp_path, made):
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / made.name).symlink_to(made)
+    (run,), problems = folder.runs([tmp_path / "linked"])
+    assert (run.folder, problems) == (made, [])

@@ -1,0 +1,287 @@
+"""Measures of many lines at once equal those of one run at a time."""
+
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+import sacrebleu
+
+from glassformer.extensions.corpus.library.measuring import measure
+from glassformer.extensions.corpus.library.tables import HEADS, SENTENCES, VECTORS, Line, Options
+from glassformer.extensions.what_if.analysis.head_effects import head_effects
+from tests.conftest import SOURCES, TARGETS
+from tests.transformer.one_stack import alone
+from tests.transformer.spoiling import weights_with
+from transformer import load, run
+from transformer.analysis.alignment import parse_links
+from transformer.analysis.alignment_scores import score_alignment
+from transformer.analysis.gold import GoldPair, GoldSet
+from transformer.analysis.head_norms import norm_share, output_projections, site
+from transformer.analysis.head_statistics import NAMES
+from transformer.analysis.head_statistics import measure as measure_run
+from transformer.model.taps import Recorder, tap_of
+from transformer.runs.query import Query
+from transformer.runs.teacher_forcing import judge
+
+ROOT = Path(__file__).resolve().parents[4]
+CLOSE = {"rtol": 0, "atol": 1e-5}
+LINES = [Line(10 + i, source, target) for i, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True))]
+
+
+def forced(checkpoint, line):
+    """The run that reads the reference, and what heads gave in it."""
+    config, parts = checkpoint.config, checkpoint.model.anatomy
+    ids = ()
+    if parts.writes and line.target is not None:
+        ids = checkpoint.tgt_tokenizer.encode(line.target).ids + ((config.eos_id,) if parts.reads else ())
+    query = Query(checkpoint=checkpoint.content_hash, source=line.source, forced=ids, max_new=max(len(ids), 1))
+    recorder = Recorder(["*.heads", "*.queries", "*.keys"])
+    return run(checkpoint, query, tap=tap_of(recorder)), recorder.values
+
+
+def expected(checkpoint, line, kind):
+    """Every measure of a line's heads by `head_statistics`, [layer, head] by name."""
+    trace, values = forced(checkpoint, line)
+    n_layers = checkpoint.model.anatomy.attention(kind).n_layers
+    heads = np.stack([values[site(kind, layer)][0].numpy() for layer in range(n_layers)])
+    shares = norm_share(heads, output_projections(checkpoint.model, kind))
+    found = measure_run(trace, kind, eos_id=checkpoint.config.eos_id, shares=shares)
+    return trace, {name: one.means() for name, one in found.items()}
+
+
+def rows_of(table, number, kind):
+    """A line's rows of one kind, by layer and head from 0."""
+    rows = [row for row in table.to_pylist() if row["line"] == number and row["kind"] == kind]
+    return {(row["layer"] - 1, row["head"] - 1): row for row in rows}
+
+
+def by_hand(checkpoint, trace, kind, layer, head):
+    """Same, punctuation and peak of a map, one weight at a time."""
+    weights = trace.maps(kind)[layer, head]
+    allowed = trace.mask(kind, layer)
+    queries = trace.src_pieces if kind == "encoder" else trace.read_pieces
+    keys = trace.read_pieces if kind == "decoder" else trace.src_pieces
+    special = ("<s>", "</s>", "<unk>", "<pad>")
+
+    def text(piece):
+        return "" if piece in special else piece.replace("▁", "")
+
+    same, punctuation, peak = [], [], (None, None, None)
+    for q, query in enumerate(queries):
+        on = [k for k in range(len(keys)) if allowed[q, k]]
+        alike = [k for k in on if text(keys[k]) == text(query) != "" and (kind == "cross" or k != q)]
+        marks = [k for k in on if text(keys[k]) and not any(c.isalnum() for c in text(keys[k]))]
+        same += [sum(weights[q, k] for k in alike)] if alike else []
+        punctuation += [sum(weights[q, k] for k in marks)] if marks else []
+        for k in on if len(on) > 1 else ():
+            if peak[0] is None or weights[q, k] > peak[0]:
+                peak = weights[q, k], q, k
+    return (np.mean(same) if same else None, np.mean(punctuation) if punctuation else None, *peak)
+
+
+def check(checkpoint, lines, found):
+    """Each number of each line against the run of that line alone."""
+    for kind in checkpoint.model.anatomy.kinds:
+        for line in lines:
+            trace, means = expected(checkpoint, line, kind)
+            rows = rows_of(found.heads, line.number, kind)
+            assert len(rows) == trace.maps(kind).shape[0] * trace.maps(kind).shape[1]
+            for place, row in rows.items():
+                for name in NAMES:
+                    if name in means and not np.isnan(means[name][place]):
+                        np.testing.assert_allclose(row[name], means[name][place], err_msg=name, **CLOSE)
+                    else:
+                        assert row[name] is None, name
+                same, punctuation, peak, q, k = by_hand(checkpoint, trace, kind, *place)
+                for name, value in {"same": same, "punctuation": punctuation, "peak": peak}.items():
+                    assert row[name] == (None if value is None else pytest.approx(value, abs=1e-5)), name
+                assert (row["peak_query"], row["peak_key"]) == (q, k)
+
+
+def test_numbers_are_those_of_each_run(checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    lines = [*LINES, Line(99, "ta ta ta , mi ta", "moon , moon the fox . , fox")]
+    found = measure(checkpoint, lines, Options())
+    assert found.heads.schema.equals(HEADS)
+    assert found.sentences.schema.equals(SENTENCES)
+    assert found.heads["line"].to_pylist()[: len(lines)] == [line.number for line in lines]
+    check(checkpoint, lines, found)
+
+
+@pytest.mark.parametrize(
+    ("stack", "changes"),
+    [("decoder", {"pad_id": None}), ("encoder", {"pad_id": None}), ("decoder", {"positions": "rotary"})],
+)
+def test_lines_that_cannot_be_padded_and_positions_inside_attention(stack, changes, tmp_path):
+    checkpoint, lines = alone(stack, tmp_path, **changes), [Line(line.number, line.source) for line in LINES[:4]]
+    check(checkpoint, lines, measure(checkpoint, lines, Options()))
+
+
+def test_a_layer_with_a_window_has_rows_of_its_own(tmp_path):
+    checkpoint, line = alone("decoder", tmp_path, windows=(3, 0, 2)), Line(1, SOURCES[3])
+    found = rows_of(measure(checkpoint, [line], Options()).heads, 1, "decoder")
+    trace, means = expected(checkpoint, line, "decoder")
+    for (layer, head), row in found.items():
+        for name in ("entropy", "entropy_share", "previous", "norm_share"):
+            assert row[name] == pytest.approx(means[name][layer, head], abs=1e-5)
+        rows = trace.mask("decoder", layer)[:, 0]  # those that may look at the first token
+        assert row["first"] == pytest.approx(trace.maps("decoder")[layer, head, rows, 0].mean(), abs=1e-5)
+
+
+@pytest.mark.parametrize("stack", ["decoder", "encoder"])
+def test_one_stack_alone(stack, tmp_path):
+    checkpoint = alone(stack, tmp_path)
+    lines = [Line(line.number, line.source) for line in LINES]
+    found = measure(checkpoint, lines, Options())
+    check(checkpoint, lines, found)
+    assert (found.sentences["n_target"].null_count == len(lines)) == (stack == "encoder")
+    if stack == "decoder":
+        pairs = [Line(line.number, line.source, line.target[:5]) for line in LINES]
+        check(checkpoint, pairs, measure(checkpoint, pairs, Options()))
+        for row, line in zip(found.sentences.to_pylist(), lines, strict=True):
+            one = judge(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source), None)
+            assert row["log_prob"] == pytest.approx(one.log_prob, abs=1e-4)
+        assert found.heads["peak_step"].null_count == found.heads.num_rows  # a prompt has no steps
+
+
+def test_predictions_are_those_of_teacher_forcing(checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    for line, row in zip(LINES, measure(checkpoint, LINES, Options()).sentences.to_pylist(), strict=True):
+        one = judge(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source), line.target)
+        assert row["log_prob"] == pytest.approx(one.log_prob, abs=1e-4)
+        assert row["loss"] == pytest.approx(one.mean_loss, abs=1e-5)
+        assert row["n_target"] == len(one)
+        assert (row["worst_rank"], row["worst_step"]) == (one.ranks.max(), one.ranks.argmax())
+        assert row["exact"] == bool((one.ranks == 1).all())
+        assert row["output"] is row["bleu"] is row["chrf"] is row["problem"] is None
+
+
+def test_decoded_lines_are_measured_on_what_was_written(checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    lines = [*LINES, Line(50, "ta ta ba mi")]
+    found = measure(checkpoint, lines, Options(decode=True))
+    outputs = [run(checkpoint, Query(checkpoint=checkpoint.content_hash, source=line.source)) for line in lines]
+    again = [Line(line.number, line.source, trace.output_text) for line, trace in zip(lines, outputs, strict=True)]
+    bleu, chrf = sacrebleu.BLEU(), sacrebleu.CHRF()
+    for row, line, trace in zip(found.sentences.to_pylist(), lines, outputs, strict=True):
+        assert row["output"] == trace.output_text
+        assert row["n_target"] == trace.n_steps
+        assert row["log_prob"] == pytest.approx(trace.log_prob, abs=1e-3)
+        statistics = [
+            one._extract_corpus_statistics([row["output"]], [[line.target]])[0] if line.target else None
+            for one in (bleu, chrf)
+        ]
+        assert [row["bleu"], row["chrf"]] == statistics
+        assert row["exact"] == (None if line.target is None else row["output"] == line.target)
+    assert any(line.target for line in again)
+    for line, trace in zip(lines, outputs, strict=True):
+        rows = rows_of(found.heads, line.number, "cross")
+        means = measure_run(trace, "cross", eos_id=checkpoint.config.eos_id)["entropy"].means()
+        np.testing.assert_allclose([row["entropy"] for row in rows.values()], means.ravel(), **CLOSE)
+
+
+def test_what_is_lost_without_each_head(checkpoint_folder, tmp_path):
+    for checkpoint, lines in ((load(checkpoint_folder), LINES), (alone("encoder", tmp_path), LINES)):
+        found = measure(checkpoint, lines, Options(effect=True, vectors=0))
+        for line in lines:
+            trace, _ = forced(checkpoint, line)
+            effects = head_effects(checkpoint, trace)
+            for kind in checkpoint.model.anatomy.kinds:
+                for place, row in rows_of(found.heads, line.number, kind).items():
+                    if checkpoint.model.anatomy.writes:
+                        assert row["effect"] == pytest.approx(-effects.of[kind].log_prob[place].sum(), abs=1e-4)
+                    else:
+                        assert row["effect"] is None
+
+
+def test_queries_and_keys_of_the_first_lines(checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    found = measure(checkpoint, LINES, Options(vectors=11)).vectors
+    assert found.schema.equals(VECTORS)
+    assert set(found["line"].to_pylist()) == {10, 11}
+    trace, values = forced(checkpoint, LINES[1])
+    rows = [row for row in found.to_pylist() if row["line"] == 11]
+    for kind, stack, own, keys in (
+        ("encoder", "encoder.1.self_attn", trace.src_pieces, trace.src_pieces),
+        ("cross", "decoder.1.cross_attn", trace.read_pieces, trace.src_pieces),
+    ):
+        for side, pieces, name in (("query", own, "queries"), ("key", keys, "keys")):
+            there = {"kind": kind, "layer": 2, "head": 3, "side": side}
+            some = [row for row in rows if there.items() <= row.items()]
+            assert [row["piece"] for row in some] == list(pieces)
+            assert [row["place"] for row in some] == list(range(len(pieces)))
+            vectors = values[f"{stack}.{name}"][0, 2].numpy()
+            np.testing.assert_allclose([row["vector"] for row in some], vectors, **CLOSE)
+    assert measure(checkpoint, LINES, Options(vectors=9)).vectors is None
+
+
+def test_a_line_that_cannot_be_read_says_why(checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    lines = [Line(1, ""), LINES[0], Line(3, "ba " * 60, "a fox"), Line(4, "ba"), Line(5, "ba", "")]
+    found = measure(checkpoint, lines, Options())
+    problems = found.sentences["problem"].to_pylist()
+    assert [problem is None for problem in problems] == [False, True, False, False, False]
+    assert "no second column" in problems[3]
+    assert set(found.heads["line"].to_pylist()) == {10}
+    assert found.sentences["log_prob"].null_count == 4
+    assert measure(checkpoint, lines[:1], Options()).heads.num_rows == 0
+    assert measure(checkpoint, [], Options()).sentences.num_rows == 0
+
+
+def test_links_are_counted_as_the_scores_of_an_alignment(checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    pairs = tuple(
+        GoldPair(tuple(line.source.split()), tuple(line.target.split()), parse_links("0-0 1-1 2p0 0p2"))
+        for line in LINES
+    )
+    scores = score_alignment(
+        checkpoint, GoldSet(("a", "b", "c"), ("", "", ""), pairs), source_text="spaced", target_text="spaced"
+    )
+    gold = {line.number: pair for line, pair in zip(LINES, pairs, strict=True)}
+    found = measure(checkpoint, [*LINES, Line(99, "ba", "a lake")], Options(), gold)
+    assert found.sentences["sure"].to_pylist() == [2] * len(LINES) + [None]
+    for row, names in enumerate((("links_sure", "links_possible"), ("reads_sure", "reads_possible"))):
+        for layer, head in np.ndindex(scores.heads.shape[1:]):
+            rows = [
+                one
+                for one in found.heads.to_pylist()
+                if (one["kind"], one["layer"], one["head"]) == ("cross", layer + 1, head + 1) and one["line"] != 99
+            ]
+            hits, links = sum(one[name] for one in rows for name in names), sum(one["links"] for one in rows)
+            assert 1 - hits / (links + 2 * len(LINES)) == pytest.approx(scores.heads[row, layer, head])
+    assert found.heads.filter(pc.field("kind") != "cross")["links"].null_count > 0
+
+
+def test_damaged_parameters_are_named(spoil):
+    bias = "encoder.layers.1.ffn.up_proj.bias"
+    checkpoint = load(spoil("model.safetensors", weights_with(lambda state: state[bias].fill_(math.nan))))
+    found = measure(checkpoint, LINES, Options())
+    assert all("encoder.1.ffn" in problem for problem in found.sentences["problem"].to_pylist())
+    assert found.heads.num_rows == 0
+    assert found.vectors is None
+
+
+BYTES = """
+import hashlib, sys
+import torch
+from transformer import load
+from extensions.corpus.library.measuring import measure
+from extensions.corpus.library.tables import Line, Options
+torch.set_num_threads(1)
+lines = [Line(n, source, target) for n, (source, target) in enumerate(eval(sys.argv[2]), 1)]
+found = measure(load(sys.argv[1]), lines, Options(effect=True))
+sink = [part.combine_chunks().to_batches()[0].serialize() for part in (found.sentences, found.heads, found.vectors)]
+print([hashlib.sha256(part).hexdigest() for part in sink])
+"""
+
+
+def test_the_same_lines_give_the_same_bytes_in_every_process(checkpoint_folder):
+    pairs = repr(list(zip(SOURCES, TARGETS, strict=True)))
+    command = [sys.executable, "-c", BYTES, str(checkpoint_folder), pairs]
+    first, second = (subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True) for _ in range(2))
+    assert first.stdout == second.stdout
+    assert len(eval(first.stdout)) == 3

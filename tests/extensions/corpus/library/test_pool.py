@@ -1,0 +1,102 @@
+"""The engines of a corpus run: each gives the same bytes, says what was wrong, and outlives its processes."""
+
+import multiprocessing
+import os
+import re
+import signal
+import sys
+from dataclasses import replace
+
+import pytest
+
+from glassformer.extensions.corpus.library import lines, measuring, pool, rayed, shards
+from glassformer.extensions.corpus.library.tables import Options
+from tests.conftest import SOURCES, TARGETS
+from transformer.errors import DataError
+
+OPTIONS = Options(shard=2, vectors=2)
+forks = pytest.mark.skipif(sys.platform != "linux", reason="what is replaced in this process, a forked one has, too")
+
+
+@pytest.fixture
+def plan(checkpoint, checkpoint_folder, tmp_path):
+    file = tmp_path / "pairs.tsv"
+    file.write_text("".join(f"{a}\t{b}\n" for a, b in zip(SOURCES, TARGETS, strict=True)), encoding="utf-8")
+    return shards.plan(checkpoint, checkpoint_folder, lines.pairs(file), OPTIONS, out=tmp_path)
+
+
+@pytest.fixture
+def forked(monkeypatch):
+    """Whatever threads other tests have left."""
+    monkeypatch.setattr(pool, "_context", lambda job: multiprocessing.get_context("fork"))
+
+
+def alone(plan):
+    return {shard.number: plan.job.files(shard) for shard in plan.missing()}
+
+
+def test_processes_that_load_the_checkpoint_themselves_give_the_same_bytes(plan, monkeypatch):
+    monkeypatch.setattr(pool, "_context", lambda job: multiprocessing.get_context("spawn"))
+    assert dict(pool.measured(plan.job, plan.missing(), processes=1)) == alone(plan)
+    assert not multiprocessing.active_children()
+
+
+def test_without_ray_one_sentence_says_how_to_get_it(plan, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(DataError, match=re.escape("needs Ray; pip install 'glassformer[ray]' brings it")):
+        list(rayed.measured(plan.job, plan.missing(), processes=1))
+
+
+@forks
+def test_more_processes_than_shards_do_no_harm(plan, forked):
+    assert dict(pool.measured(plan.job, plan.missing(), processes=5)) == alone(plan)
+    assert not multiprocessing.active_children()
+
+
+@forks
+def test_the_shard_of_a_killed_process_is_measured_by_another(plan, forked, tmp_path, monkeypatch):
+    expected = alone(plan)
+    _killed(monkeypatch, lambda number: not _seen(tmp_path / f"seen{number}"))  # each shard once
+    assert dict(pool.measured(plan.job, plan.missing(), processes=2)) == expected
+
+
+@forks
+def test_a_shard_that_kills_each_process_ends_the_run(plan, forked, monkeypatch):
+    _killed(monkeypatch, lambda number: number == 3)
+    with pytest.raises(DataError, match=r"lines 3 to 4: the process .* ended 3 times \(exit code -9\)"):
+        list(pool.measured(plan.job, plan.missing(), processes=2))
+    assert not multiprocessing.active_children()
+
+
+def _killed(monkeypatch, whether):
+    measure = measuring.measure
+
+    def deadly(checkpoint, some, options, gold):
+        if whether(some[0].number):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return measure(checkpoint, some, options, gold)
+
+    monkeypatch.setattr(measuring, "measure", deadly)
+
+
+def _seen(path):
+    there = path.exists()
+    path.touch()
+    return there
+
+
+@forks
+def test_what_a_process_refuses_is_said_here(plan, forked, monkeypatch):
+    job = replace(plan.job, code="another")
+    with pytest.raises(DataError, match="the program was changed during the run"):
+        list(pool.measured(job, plan.missing(), processes=1))
+    monkeypatch.setattr(measuring, "measure", lambda *given: 1 / 0)
+    with pytest.raises(RuntimeError, match="division by zero"):
+        list(pool.measured(plan.job, plan.missing(), processes=1))
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("n", [0, -1, 257])
+def test_a_number_of_processes_out_of_range_is_refused(n):
+    with pytest.raises(DataError, match=f"--processes: found {n}, expected 1 to 256"):
+        pool.check(n)

@@ -1,0 +1,349 @@
+"""All numbers are compared with plain pandas over the same files."""
+
+import unicodedata
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from glassformer.extensions.corpus.library import database, folder, queries
+from glassformer.extensions.corpus.library.conditions import (
+    LINE_NAMES,
+    Asked,
+    Contains,
+    Disagrees,
+    LooksAt,
+    OfSentence,
+)
+from glassformer.extensions.corpus.library.tables import NAMES, Options
+from tests.extensions.corpus.library.made_runs import KINDS, LACKING, write_run
+from tests.extensions.corpus.library.test_folder import spoil_cut, spoil_link, spoil_middle, spoil_type
+from transformer.errors import DataError, QueryError
+
+LINES = 620
+HEAD = ("encoder", 1, 2)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return write_run(tmp_path_factory.mktemp("[a]*?") / "o'ut", lines=LINES, layers=2, per_layer=2)
+
+
+@pytest.fixture(scope="module")
+def run(made):
+    return folder.open_run(made)
+
+
+@pytest.fixture(scope="module")
+def sentences(run):
+    return read(run, "sentences")
+
+
+@pytest.fixture(scope="module")
+def heads(run):
+    return read(run, "heads")
+
+
+def read(run, table):
+    return pd.concat([pq.read_table(path).to_pandas() for path in folder.check(run, table)], ignore_index=True)
+
+
+def of_head(heads, kind, layer, head):
+    return heads[(heads["kind"] == kind) & (heads["layer"] == layer) & (heads["head"] == head)].set_index("line")
+
+
+def lines_of(found):
+    return [hit.line for hit in found]
+
+
+def same(found, frame, values=()):
+    """Whether the page that was found are the lines of a frame, in its order, with its numbers."""
+    assert found.total == len(frame)
+    assert lines_of(found.hits) == frame.index[: len(found.hits)].tolist()
+    for place, value in enumerate(values):
+        numbers = [hit.values[place] for hit in found.hits]
+        assert numbers == pytest.approx(value.loc[lines_of(found.hits)].tolist(), rel=1e-6)
+
+
+def sort(frame, by, *, ascending):
+    return frame.sort_index().sort_values(by, ascending=ascending, kind="stable")
+
+
+# ---------------------------------------------------------------- a head
+
+
+@pytest.mark.parametrize("name", ["entropy", "largest", "previous", "diagonal", "effect"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_extremes(run, heads, kind, name):
+    rows = of_head(heads, kind, 2, 1).dropna(subset=[name])
+    for most in (True, False):
+        found = queries.extremes(run, kind, 2, 1, name, most=most, n=7)
+        assert lines_of(found) == sort(rows, name, ascending=not most).index[:7].tolist()
+        assert [hit.values for hit in found] == [(rows[name][hit.line],) for hit in found]
+        assert bool(found) == (name not in LACKING[kind])
+
+
+def test_a_hit_has_its_texts_and_its_place(run, heads, sentences):
+    rows, texts = of_head(heads, "cross", 1, 1), sentences.set_index("line")
+    for hit in queries.extremes(run, "cross", 1, 1, "peak", n=3):
+        row, text = rows.loc[hit.line], texts.loc[hit.line]
+        place = queries.Place("cross", 1, 1, row["peak_query"], row["peak_key"], row["peak_step"],
+                              row["peak_query_piece"], row["peak_key_piece"], row["peak"])  # fmt: skip
+        assert hit.place == place
+        assert (hit.source, hit.output) == (text["source"], None)
+        assert hit.target == (None if hit.line % 7 == 0 else text["target"])
+        assert (hit.loss, hit.worst_rank, hit.exact) == (text["loss"], text["worst_rank"], text["exact"])
+    assert queries.extremes(run, "encoder", 1, 1, "peak", n=1)[0].place.step is None
+
+
+@pytest.mark.parametrize("number", [1, 101, LINES])
+def test_a_line(run, heads, sentences, number):
+    whole = queries.line(run, number)
+    assert whole.sentence["source"] == whole.hit.source == sentences.set_index("line")["source"][number]
+    rows = heads[heads["line"] == number]
+    assert len(whole.heads) == len(rows) == 12
+    for name in NAMES:
+        found = {(one.place.kind, one.place.layer, one.place.head): one.values[name] for one in whole.heads}
+        wanted = rows.set_index(["kind", "layer", "head"])[name]
+        assert {key: found[key] for key in found if found[key] is not None} == wanted.dropna().to_dict()
+
+
+def test_a_line_that_was_not_measured(run):
+    whole = queries.line(run, 50)
+    assert (whole.sentence["problem"], whole.heads, whole.hit.loss) == ("too long", (), None)
+
+
+@pytest.mark.parametrize("number", [0, -5, LINES + 1, 10**12])
+def test_a_line_that_is_not_there(run, number):
+    assert queries.line(run, number) is None
+
+
+@pytest.mark.parametrize(("kind", "name"), [("encoder", "previous"), ("cross", "distance"), ("decoder", "effect")])
+def test_a_distribution(run, heads, kind, name):
+    values = of_head(heads, kind, 1, 1)[name].dropna().astype(float)
+    found = queries.distribution(run, kind, 1, 1, name)
+    rolled = folder.summaries(run)[queries.Key(kind, 1, 1, name)]
+    assert found.summary.n == rolled.n == len(values)
+    assert (found.summary.counts == rolled.counts).all()
+    assert found.summary.mean == pytest.approx(rolled.mean) == pytest.approx(values.mean())
+    assert found.summary.deviation == pytest.approx(rolled.deviation) == pytest.approx(values.std())
+    assert (found.least, found.most) == (values.min(), values.max())
+    assert found.quantiles == tuple(values.quantile(queries.QUANTILES, interpolation="lower"))
+
+
+def test_a_measure_that_no_line_has_has_no_distribution(run):
+    assert queries.distribution(run, "cross", 1, 1, "self") is None
+
+
+# ---------------------------------------------------------------- searching
+
+
+@pytest.mark.parametrize(("least", "most"), [(0.7, None), (None, 0.3), (0.3, 0.7), (None, None), (2.0, None)])
+def test_a_measure_between_limits(run, heads, least, most):
+    rows = of_head(heads, *HEAD)
+    lowest, highest = (np.float32(limit) for limit in (-9 if least is None else least, 9 if most is None else most))
+    rows = rows[(rows["largest"] >= lowest) & (rows["largest"] <= highest)]  # tenths, so limits are met exactly
+    wanted = sort(rows, "largest", ascending=least is None and most is not None)
+    same(queries.search(run, [Asked(*HEAD, "largest", least, most)]), wanted, [rows["largest"]])
+
+
+@pytest.mark.parametrize("piece", [",", "▁the", "▁", "了", "nowhere"])
+def test_a_head_looks_at_a_piece(run, heads, piece):
+    rows = of_head(heads, *HEAD)
+    at_it = rows["peak_key_piece"].astype(str).str.replace("▁", "") == piece.replace("▁", "")
+    rows = rows[(rows["peak"] >= np.float32(0.1)) & at_it]
+    same(queries.search(run, [LooksAt(*HEAD, 0.1, piece)]), sort(rows, "peak", ascending=False), [rows["peak"]])
+
+
+def test_a_head_looks_at_punctuation(run, heads):
+    def punctuation(piece):
+        text = piece.replace("▁", "")
+        return bool(text) and all(unicodedata.category(sign)[0] in "PS" for sign in text)
+
+    rows = of_head(heads, *HEAD)
+    rows = rows[(rows["peak"] >= np.float32(0.05)) & rows["peak_key_piece"].astype(str).map(punctuation)]
+    assert set(rows["peak_key_piece"]) == {",", "▁,", ".", "▁“"}
+    same(queries.search(run, [LooksAt(*HEAD, 0.05)]), sort(rows, "peak", ascending=False), [rows["peak"]])
+
+
+@pytest.mark.parametrize("name", LINE_NAMES)
+def test_a_number_of_lines(run, sentences, name):
+    rows = sentences.set_index("line").dropna(subset=[name])
+    least = float(rows[name].median())
+    found = queries.search(run, [OfSentence(name, at_least=least)])
+    same(found, sort(rows[rows[name] >= least], name, ascending=False), [rows[name]])
+    found = queries.search(run, [OfSentence(name, at_most=least)])
+    same(found, sort(rows[rows[name] <= least], name, ascending=True), [rows[name]])
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize("text", ["DOG", "了", "line 1", "%", ""])
+def test_a_text_contains(run, sentences, side, text):
+    rows = sentences.set_index("line")
+    rows = rows[rows[side].str.lower().str.contains(text.lower(), regex=False, na=False)]
+    same(queries.search(run, [Contains(side, text)]), rows)
+
+
+@pytest.mark.parametrize("attends_more", [True, False])
+@pytest.mark.parametrize(("name", "sign"), [("norm_share", 1), ("largest", 1), ("entropy", -1)])
+def test_attention_and_effect_disagree(run, heads, name, sign, attends_more):
+    rows = of_head(heads, *HEAD).dropna(subset=[name, "effect"])
+    ranks = [(column.rank(method="min") - 1) / (len(rows) - 1) for column in (sign * rows[name], rows["effect"])]
+    rows = rows.assign(apart=(ranks[0] - ranks[1]) * (1 if attends_more else -1))
+    found = queries.search(run, [Disagrees(*HEAD, name, attends_more=attends_more, at_least=0.4)], n=30)
+    assert found.total == (rows["apart"] >= 0.4).sum() > 10
+    assert [hit.values[0] for hit in found.hits] == pytest.approx(sorted(rows["apart"], reverse=True)[:30])
+    assert [rows["apart"][hit.line] for hit in found.hits] == pytest.approx([hit.values[0] for hit in found.hits])
+
+
+def test_conditions_meet(run, heads, sentences):
+    one, other, texts = of_head(heads, *HEAD), of_head(heads, "cross", 2, 2), sentences.set_index("line")
+    rows = texts[texts["source"].str.contains("dog") & (texts["worst_rank"] > 5)]
+    rows = rows.join(one["entropy"]).join(other["peak"])
+    rows = rows[(rows["entropy"] <= 1.5) & (rows["peak"] >= 0.05)]
+    assert len(rows) > 10
+    found = queries.search(
+        run,
+        [
+            OfSentence("worst_rank", at_least=6),
+            Asked("cross", 2, 2, "peak", at_least=0.05),
+            Asked(*HEAD, "entropy", at_most=1.5),
+            Contains("source", "dog"),
+        ],
+    )
+    same(found, sort(rows, "worst_rank", ascending=False), [rows["worst_rank"], rows["peak"], rows["entropy"]])
+    assert {hit.values[3] for hit in found.hits} == {None}
+    assert {(hit.place.kind, hit.place.layer, hit.place.head) for hit in found.hits} == {("cross", 2, 2)}
+    assert [hit.place.weight for hit in found.hits] == [hit.values[1] for hit in found.hits]
+
+
+def test_pages_follow_each_other(run):
+    asked = [OfSentence("loss", at_least=0.5)]
+    whole = queries.search(run, asked, n=10_000)
+    pages = [queries.search(run, asked, n=100, offset=offset) for offset in range(0, whole.total, 100)]
+    assert [hit for page in pages for hit in page.hits] == list(whole.hits)
+    assert {page.total for page in pages} == {whole.total}
+    assert queries.search(run, asked, offset=whole.total) == queries.Found(whole.total, ())
+
+
+def test_without_conditions_all_lines_are_found(run, sentences):
+    same(queries.search(run, [], n=3), sentences.set_index("line"))
+
+
+def test_a_run_that_is_not_complete_is_asked_so_far(tmp_path):
+    some = folder.open_run(write_run(tmp_path, lines=300, done=2, layers=1, per_layer=1))
+    assert queries.search(some, []).total == 200
+    assert queries.line(some, 250) is None
+    assert max(lines_of(queries.extremes(some, "encoder", 1, 1, "peak", n=300))) == 199
+
+
+# ---------------------------------------------------------------- what is refused
+
+INJECTIONS = ("' OR 1=1 --", '" OR ""="', "$n", "$heads", "{0}", "dog\x00", "'; COPY (SELECT 1) TO '/tmp/x'; --")
+
+
+@pytest.mark.parametrize("text", INJECTIONS)
+def test_a_text_is_never_a_query(run, sentences, text):
+    assert queries.search(run, [Contains("source", text)]) == queries.Found(0, ())
+    assert queries.search(run, [LooksAt(*HEAD, 0.0, text)]) == queries.Found(0, ())
+    assert queries.search(run, [Asked(text, 1, 1, "peak")]) == queries.Found(0, ())
+    assert queries.extremes(run, text, 1, 1, "peak") == []
+    assert queries.search(run, []).total == LINES
+
+
+@pytest.mark.parametrize("name", [*INJECTIONS, "line", "Entropy"])
+def test_only_measures_are_names(run, name):
+    for asked in (Asked(*HEAD, name), OfSentence(name), Contains(name, "a"), Disagrees(*HEAD, name)):
+        with pytest.raises(QueryError, match=r" is not a | does not say "):
+            queries.search(run, [asked])
+    for ask in (queries.distribution, queries.extremes):
+        with pytest.raises(QueryError, match="not a measure"):
+            ask(run, *HEAD, name)
+
+
+def test_effects_that_were_not_measured_are_refused(tmp_path):
+    bare = folder.open_run(write_run(tmp_path, lines=20, options=Options(), layers=1, per_layer=1))
+    for asked in (Disagrees(*HEAD), Asked(*HEAD, "effect")):
+        with pytest.raises(
+            QueryError, match=r"did not measure effects\. Run the corpus command again with --effect\."
+        ):
+            queries.search(bare, [asked])
+
+
+@pytest.mark.parametrize("spoil", [spoil_cut, spoil_link, spoil_type, spoil_middle])
+@pytest.mark.parametrize("table", ["sentences", "heads"])
+def test_a_damaged_file_is_refused_in_one_sentence(tmp_path, table, spoil):
+    bad = write_run(tmp_path, lines=250, layers=1, per_layer=2)
+    spoil(bad / f"{table}-000001.parquet")
+    run = folder.open_run(bad)
+    with pytest.raises(DataError, match=rf"^{run.key}.*\.$") as caught:
+        queries.search(run, [Asked(*HEAD, "peak"), Contains("source", "dog")], n=300)
+    assert str(tmp_path) not in str(caught.value)
+
+
+def test_a_file_that_is_gone_since_is_refused(tmp_path):
+    made = write_run(tmp_path, lines=100, layers=1, per_layer=2)
+    run = folder.open_run(made)
+    queries.extremes(run, *HEAD, "peak")
+    (made / "heads-000000.parquet").unlink()
+    with pytest.raises(DataError, match=f"^{run.key}: a file is damaged or was replaced"):
+        queries.extremes(run, *HEAD, "peak")
+
+
+def test_tables_that_do_not_fit_each_other_are_refused(tmp_path):
+    made = write_run(tmp_path, lines=100, layers=1, per_layer=2)
+    file = made / "sentences-000000.parquet"
+    pq.write_table(pq.read_table(file).slice(1), file)
+    with pytest.raises(DataError, match=r"damaged or was replaced \(line 1\)"):
+        queries.search(folder.open_run(made), [Asked("cross", 1, 1, "peak")], n=100)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT * FROM read_text('/etc/hostname')", "SELECT * FROM read_csv('/etc/passwd')", "INSTALL httpfs",
+        "LOAD httpfs", "ATTACH '/tmp/other.db'", "COPY (SELECT 1) TO '/tmp/written.csv'", "SET threads = 8",
+        "SET enable_external_access = true", "SELECT * FROM read_parquet('/tmp/*.parquet')",
+        "SELECT * FROM read_parquet('https://example.com/a.parquet')", "SET memory_limit = '9GB'",
+    ],
+)  # fmt: skip
+def test_nothing_but_the_files_of_the_run_can_be_reached(run, query):
+    with pytest.raises(DataError), database.cursor(run) as cursor:
+        cursor.execute(query)
+
+
+def test_the_files_of_another_run_cannot_be_read(run, tmp_path):
+    other = folder.open_run(write_run(tmp_path, lines=20, layers=1, per_layer=1))
+    count = "SELECT count(*) FROM read_parquet($files)"
+    with pytest.raises(DataError, match="PermissionException"):
+        database.rows(run, count, {"files": database.paths(other, "heads")})
+    with database.cursor(run, other) as cursor:  # unless the question is about both
+        files = database.paths(other, "sentences") + database.paths(run, "sentences")
+        assert cursor.execute(count, {"files": files}).fetchone() == (20 + LINES,)
+
+
+ENDLESS = "SELECT sum(hash(range)) FROM range(1000000000000)"  # in little memory
+LARGE = "SELECT list(range || repeat('x', 1000)) FROM range(3000000)"
+
+
+def test_a_query_that_takes_too_long_is_stopped(run, monkeypatch):
+    monkeypatch.setattr(database, "SECONDS", 0.3)
+    with pytest.raises(QueryError, match="took longer than"):
+        database.rows(run, ENDLESS, {})
+    assert queries.search(run, []).total == LINES
+
+
+def test_a_query_that_needs_too_much_memory_is_stopped(run):
+    with pytest.raises(QueryError, match="too much memory"):
+        database.rows(run, LARGE, {})
+    assert queries.search(run, []).total == LINES
+
+
+def test_without_duckdb_the_extra_is_named(tmp_path, monkeypatch):
+    run = folder.open_run(write_run(tmp_path, lines=20, layers=1, per_layer=1))
+    monkeypatch.setattr(database, "find_spec", lambda name: None)
+    with pytest.raises(QueryError, match=r"install it with pip install 'glassformer\[corpus\]'"):
+        queries.line(run, 1)
+    assert not database.is_installed()
+    assert folder.summaries(run)

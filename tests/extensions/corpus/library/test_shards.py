@@ -1,0 +1,301 @@
+"""Shards of a corpus run: the same bytes each time, only what is missing, and files that are whole or not there."""
+
+import errno
+import io
+import json
+import os
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from glassformer.extensions.corpus.library import lines, shards
+from glassformer.extensions.corpus.library.folder import check, open_run
+from glassformer.extensions.corpus.library.tables import HEADS, SCHEMAS, Line, Options
+from tests.conftest import SOURCES, TARGETS
+from transformer.analysis.spacing import SPACINGS
+from transformer.errors import CheckpointError, DataError
+
+OPTIONS = Options(shard=4, vectors=2)
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Six pairs on eight lines: the second is empty, and so is the fifth."""
+    rows = [f"{source}\t{target}" for source, target in zip(SOURCES, TARGETS, strict=True)]
+    found = tmp_path / "pairs.tsv"
+    found.write_text("\n".join([rows[0], "", *rows[1:3], " \t", *rows[3:]]) + "\n", encoding="utf-8")
+    return found
+
+
+@pytest.fixture
+def plan(checkpoint, checkpoint_folder, file, tmp_path):
+    def make(options=OPTIONS, *, path=file, most=None, given=checkpoint):
+        return shards.plan(given, checkpoint_folder, lines.pairs(path, most=most), options, out=tmp_path, most=most)
+
+    return make
+
+
+def measure(run):
+    with shards.claimed(run):
+        for shard in run.missing():
+            run.write(shard.number, run.job.files(shard))
+        run.close()
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_shard_is_so_many_lines_of_the_file_and_lines_without_text_are_none(file):
+    first, second = lines.shards(lines.pairs(file), 4)
+    assert [one.number for one in first.lines] == [1, 3, 4]
+    assert [one.number for one in second.lines] == [6, 7, 8]
+    assert first.lines[0] == Line(1, SOURCES[0], TARGETS[0])
+    file.write_text("a\n" + "\n" * 40 + "b \t\n", encoding="utf-8")
+    assert [(one.number, one.lines) for one in lines.shards(lines.pairs(file), 4)] == [
+        (0, (Line(1, "a"),)),
+        (10, (Line(42, "b"),)),
+    ]
+
+
+def test_the_first_lines_with_text_can_be_asked_for(file):
+    assert [one.number for one in lines.pairs(file, most=2).lines()] == [1, 3]
+    with pytest.raises(DataError, match="--max-pairs: found 0, expected 1 or more"):
+        lines.pairs(file, most=0)
+
+
+def test_a_line_with_more_columns_is_refused(file):
+    file.write_text("a\tb\na\tb\tc\n", encoding="utf-8")
+    with pytest.raises(
+        DataError, match=r"pairs.tsv, line 2: expected a text, or `source TAB reference`, found 3 col"
+    ):
+        list(lines.pairs(file).lines())
+
+
+def test_sentences_with_gold_alignments_become_text(tmp_path):
+    files = [tmp_path / name for name in ("src", "tgt", "gold")]
+    for path, text in zip(files, ("我 爱\n\n书 。\n", "I love\n\na book .\n", "0-0 1-1\n\n0-1 1p2\n"), strict=True):
+        path.write_text(text, encoding="utf-8")
+    corpus = lines.aligned(files, source_text="joined", target_text="attached")
+    assert list(corpus.lines()) == [Line(1, "我爱", "I love"), Line(3, "书。", "a book.")]
+    (shard,) = lines.shards(corpus, 10)
+    assert set(shard.gold) == {1, 3}
+    assert shard.gold[3].links.sure == {(0, 1)}
+    others = {lines.aligned(files, source_text="joined", target_text=name).sha256 for name in SPACINGS}
+    assert len(others) == len(SPACINGS)
+
+
+def test_a_run_is_read_back_and_its_tables_have_the_declared_columns(plan, checkpoint):
+    run = plan()
+    measure(run)
+    found = open_run(run.folder)
+    assert found.about.complete
+    assert (found.done, found.with_vectors, found.lines_done) == ((0, 1), (0,), 6)
+    assert (found.about.checkpoint, found.about.content_hash) == (checkpoint.name, checkpoint.content_hash)
+    for name in os.listdir(run.folder):
+        if name.endswith(".parquet"):
+            assert pq.read_schema(run.folder / name).equals(SCHEMAS[name.partition("-")[0]])
+
+
+def test_the_rows_of_a_head_lie_together_in_a_group_of_their_own(plan, checkpoint):
+    run = plan()
+    measure(run)
+    parquet = pq.ParquetFile(run.folder / "heads-000001.parquet")
+    groups = [parquet.read_row_group(i) for i in range(parquet.num_row_groups)]
+    whose = [{tuple(row.values()) for row in one.select(["kind", "layer", "head"]).to_pylist()} for one in groups]
+    assert all(len(one) == 1 for one in whose)
+    config = checkpoint.config
+    assert len(whose) == (config.n_encoder_layers + 2 * config.n_decoder_layers) * config.n_heads
+    assert [one for (one,) in whose] == sorted((one for (one,) in whose), key=lambda one: (_order(one[0]), *one[1:]))
+    assert all(one["line"].to_pylist() == [6, 7, 8] for one in groups)
+
+
+def _order(kind):
+    return ("encoder", "decoder", "cross").index(kind)
+
+
+def test_the_same_lines_have_the_same_bytes_in_whatever_order_rows_were_found(plan):
+    job, (shard, _) = plan().job, lines.shards(plan().corpus, 4)
+    files = job.files(shard)
+    assert files == job.files(shard)
+    heads = pq.read_table(io.BytesIO(files["heads"]), schema=HEADS)
+    shuffled = heads.take(list(reversed(range(len(heads)))))
+    assert shards._bytes("heads", shards._ordered(shuffled)) == files["heads"]
+
+
+def test_only_what_is_missing_is_measured_again(plan):
+    run = plan()
+    measure(run)
+    before = contents(run.folder)
+    (run.folder / "rollup-000001.parquet").unlink()
+    (run.folder / "heads-000001.parquet").write_bytes(b"half")
+    (run.folder / ".heads-000001.parquet.part").write_bytes(b"half")
+    again = plan()
+    assert [shard.number for shard in again.missing()] == [1]
+    measure(again)
+    assert contents(run.folder) == before
+
+
+def test_another_question_has_another_folder(plan, file, checkpoint, monkeypatch):
+    keys = {plan().folder, plan(replace(OPTIONS, shard=5)).folder, plan(replace(OPTIONS, decode=True)).folder}
+    keys |= {plan(most=3).folder, plan(given=replace(checkpoint, content_hash="f" * 64)).folder}
+    file.write_text(file.read_text() + "ba\tthe\n")
+    keys.add(plan().folder)
+    monkeypatch.setattr(shards, "code_version", lambda: "another")
+    keys.add(plan().folder)
+    assert len(keys) == 7
+    assert plan().folder == plan().folder
+
+
+def test_the_code_version_is_of_all_that_decides_the_numbers(tmp_path, monkeypatch):
+    before = shards.code_version()
+    shutil.copytree(Path(shards.__file__).parents[1], tmp_path / "transformer")
+    monkeypatch.setattr(shards, "__file__", str(tmp_path / "transformer" / "corpus" / "shards.py"))
+
+    def changed(name):
+        path = tmp_path / "transformer" / name
+        path.write_text(path.read_text() + "\n")
+        shards.code_version.cache_clear()
+        return shards.code_version()
+
+    try:
+        assert changed("corpus/queries.py") == changed("lessons/case.py") == before
+        found = [changed(name) for name in ("corpus/layer.py", "model/attention.py", "text/cells.py")]
+        assert len({before, *found}) == 4
+    finally:
+        shards.code_version.cache_clear()
+
+
+def test_two_runs_do_not_write_one_folder(plan, tmp_path):
+    run = plan()
+    with shards.claimed(run):
+        pid = os.fork()  # a process may take its own lock twice, so another one has to try
+        if not pid:
+            try:
+                with shards.claimed(run):
+                    os._exit(1)
+            except DataError as error:
+                os._exit(0 if "another run is writing there; wait for its end" in str(error) else 2)
+            except BaseException:
+                os._exit(3)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    with shards.claimed(run):
+        pass
+
+
+def test_a_full_disk_costs_nothing_that_is_there(plan, monkeypatch):
+    run = plan()
+
+    def write_both():
+        first, second = run.missing()
+        with shards.claimed(run):
+            run.write(first.number, run.job.files(first))
+            monkeypatch.setattr(os, "fsync", full)
+            run.write(second.number, run.job.files(second))
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(
+        DataError, match=r"cannot be written \(No space left on device\)\. 1 of 2 shards are complete"
+    ):
+        write_both()
+    assert sorted(path.name for path in run.folder.iterdir()) == [
+        "about.json",
+        *(f"{table}-000000.parquet" for table in ("heads", "rollup", "sentences")),
+        "sums-000000.json",
+        "vectors-000000.parquet",
+    ]
+    assert not json.loads((run.folder / "about.json").read_text())["complete"]
+    assert run.done() == {0}
+
+
+def test_a_place_that_cannot_be_written_is_refused(plan, tmp_path):
+    run = plan()
+    run.folder.write_text("a file")
+    with pytest.raises(DataError, match=r"cannot be written \(File exists\)"), shards.claimed(run):
+        pass
+
+
+def test_a_file_that_changes_meanwhile_is_noticed(plan, file):
+    run = plan()
+    file.write_text(file.read_text().replace("fox", "hen"), encoding="utf-8")
+    with pytest.raises(DataError, match="was changed during the run; run it again"):
+        list(run.missing())
+
+
+def test_a_file_without_text_is_refused(plan, file):
+    file.write_text("\n \t \n", encoding="utf-8")
+    with pytest.raises(DataError, match="has no sentences"):
+        plan()
+
+
+def test_a_checkpoint_that_changed_meanwhile_is_noticed(plan):
+    (shard, *_) = plan().missing()
+    job = replace(plan().job, content_hash="0" * 64)
+    with pytest.raises(CheckpointError, match="was changed during the run"):
+        job.files(shard)
+    with pytest.raises(DataError, match="the program was changed during the run"):
+        replace(job, code="another").files(shard)
+
+
+def flipped(path, place):
+    content = bytearray(path.read_bytes())
+    content[place % len(content)] ^= 1 << place % 8
+    path.write_bytes(content)
+
+
+DAMAGE = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "empty": lambda path: path.write_bytes(b""),
+    **{f"bit {place}": partial(flipped, place=place) for place in (0, 5, 97, 400, 1111, -1, -9, -50)},
+}
+
+
+def test_damage_is_named_refused_and_measured_again(plan):
+    run = plan()
+    measure(run)
+    before = contents(run.folder)
+    for table in ("sentences", "heads", "rollup", "vectors"):
+        path = run.folder / f"{table}-000000.parquet"
+        for name, damage in DAMAGE.items():
+            damage(path)
+            with pytest.raises(DataError, match=rf"{path.name}.* Run the same command again"):
+                check(open_run(run.folder), table)
+            assert run.damaged() == [path.name], name
+            assert [shard.number for shard in run.missing()] == [0]
+            path.write_bytes(before[path.name])
+            assert run.damaged() == []
+    for path in run.folder.glob("*-000000.parquet"):
+        DAMAGE["bit 400"](path)
+    assert len(run.damaged()) == 4
+    measure(run)
+    assert contents(run.folder) == before
+    check(open_run(run.folder), "heads")
+
+
+def test_a_table_that_was_exchanged_for_that_of_another_shard_is_noticed(plan):
+    run = plan()
+    measure(run)
+    shutil.copy(run.folder / "sentences-000001.parquet", run.folder / "sentences-000000.parquet")
+    assert run.damaged() == ["sentences-000000.parquet"]
+
+
+def test_without_its_checksums_a_shard_is_measured_again_and_can_be_read_if_there_are_none(plan):
+    run = plan()
+    measure(run)
+    before, path = contents(run.folder), run.folder / "sums-000001.json"
+    path.unlink()
+    check(open_run(run.folder), "heads")  # as those of earlier versions
+    assert run.damaged() == [path.name]
+    for content in (b"", b"[]", b"{", b"{}"):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match="Run the same command again"):
+            check(open_run(run.folder), "heads")
+        assert run.damaged()
+    measure(run)
+    assert contents(run.folder) == before

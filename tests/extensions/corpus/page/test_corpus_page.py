@@ -1,0 +1,317 @@
+"""The page Over a corpus: its numbers are those of the tables, and a line leads to the map that was measured."""
+
+import json
+import shutil
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from glassformer.charts.theme import figure_in
+from glassformer.extensions.corpus import corpora, over_corpus
+from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.corpus.library import database, folder, queries
+from glassformer.extensions.corpus.library.rollups import Key
+from glassformer.extensions.corpus.library.tables import Options
+from glassformer.extensions.corpus.page import corpus_pictures, hits, opened, search
+from glassformer.runs import loading
+from glassformer.state.view import View
+from tests.measured_corpus import measure
+from tests.pages.conftest import ATTENTION, PAGES, check
+from tests.pages.conftest import open_page as open_page
+from tests.pages.conftest import shipped_checkpoints_alone as shipped_checkpoints_alone
+from tests.pages.reading import address, charts_of, sentences, told, view
+from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models, words_of
+from transformer.model.anatomy import anatomy
+from transformer.runs.running import run as run_query
+
+CORPUS = PAGES["corpus"]
+HEAD = {"kind": "cross", "layer": 2, "head": 1}
+LETTERS = "abcdefghij"
+N = 60
+
+
+@pytest.fixture(scope="session")
+def measured(tmp_path_factory):
+    """Two runs on the model that reverses letters: with the reference forced and with its own output, by that."""
+    draws = np.random.default_rng(3)
+    words = ["".join(draws.choice(list(LETTERS), draws.integers(2, 12))) for _ in range(N)]
+    texts = "".join(f"{word}\t{word[::-1] if i % 3 else word}\n" for i, word in enumerate(words))
+    out = tmp_path_factory.mktemp("corpora")
+    shards = {"shard": 25, "vectors": 4}
+    forced = measure(texts, out / "forced", Options(effect=True, **shards))
+    return {"forced": forced, "decoded": measure(texts, out / "decoded", Options(decode=True, **shards))}
+
+
+@pytest.fixture
+def page(measured, open_page, monkeypatch):
+    """A function that opens the page on one of them: `page(corpus="head", layer=2)`."""
+
+    def open_one(which="forced", **parameters):
+        monkeypatch.setenv(corpora.ENVIRONMENT, str(measured[which].folder.parent))
+        return open_page(CORPUS, **{"model": "reverse"} | parameters)
+
+    return open_one
+
+
+def table(run, name):
+    """A table of a run, read without DuckDB."""
+    return pd.concat([pq.read_table(path).to_pandas() for path in folder.check(run, name)], ignore_index=True)
+
+
+def of_head(run):
+    """The rows of the head that is looked at, in the order of lines."""
+    rows = table(run, "heads")
+    chosen = (rows["kind"] == "cross") & (rows["layer"] == HEAD["layer"]) & (rows["head"] == HEAD["head"])
+    return rows[chosen].set_index("line")
+
+
+def opens(test):
+    return [int(str(number).removeprefix("● ")) for number in test["open"]]
+
+
+# ------------------------------------------------------------------------------------------------ which run
+
+
+def test_without_a_run_the_page_says_how_to_make_one(open_page, tmp_path, monkeypatch):
+    test = open_page(CORPUS, model="reverse")
+    code = "\n".join(one.value for one in test.code)
+    assert "python -m transformer corpus" in code
+    assert "checkpoints/reverse --pairs FILE --out DIR" in code
+    assert {corpora.ENVIRONMENT, corpora.OPTION} <= set(code.replace("=", " ").split())
+    monkeypatch.setattr("sys.argv", ["app.py", corpora.OPTION, str(tmp_path)])
+    assert str(tmp_path) in told(open_page(CORPUS, model="reverse")).replace("\\", "").replace("\u2060", "")
+
+
+def test_a_folder_that_cannot_be_read_is_said_and_the_others_are_there(
+    page, measured, tmp_path, monkeypatch, open_page
+):
+    good, bad = measured["forced"], tmp_path / "0123456789abcdef"
+    bad.mkdir()
+    (bad / "about.json").write_text("{}", encoding="utf-8")
+    shutil.copytree(good.folder, tmp_path / good.key)
+    monkeypatch.setenv(corpora.ENVIRONMENT, str(tmp_path))
+    test = open_page(CORPUS, model="reverse", run="nonsense")
+    assert "format" in test.warning[0].value
+    assert "There is no corpus run “nonsense”" in sentences(test)
+    assert test.selectbox(key="corpus_run").options == [f"reverse: letters.tsv · {N} lines"]
+
+
+def test_a_run_that_is_not_complete_says_how_far_it_is(measured, tmp_path, monkeypatch, open_page):
+    there = shutil.copytree(measured["forced"].folder, tmp_path / "out" / measured["forced"].key)
+    for file in there.glob("*-000002.parquet"):
+        file.unlink()
+    about = json.loads((there / "about.json").read_text("utf-8")) | {"complete": False}
+    (there / "about.json").write_text(json.dumps(about), encoding="utf-8")
+    monkeypatch.setenv(corpora.ENVIRONMENT, str(there.parent))
+    test = open_page(CORPUS, model="reverse")
+    assert test.selectbox(key="corpus_run").options == [f"reverse: letters.tsv · 50 of {N} lines so far"]
+    assert set(test.dataframe[0].value["n"]) == {50}
+
+
+# ------------------------------------------------------------------------------------------------ numbers
+
+
+@pytest.mark.parametrize("which", ["forced", "decoded"])
+def test_the_table_of_heads_has_what_pandas_finds(page, measured, which):
+    test = page(which, over="entropy")
+    found, rows = test.dataframe[0].value, table(measured[which], "heads")
+    rows["kind"] = pd.Categorical(rows["kind"], ["encoder", "decoder", "cross"])
+    groups = rows.groupby(["kind", "layer", "head"], observed=True, sort=True)
+    assert found["entropy"].to_numpy() == pytest.approx(groups["entropy"].mean().to_numpy(), rel=1e-6)
+    half = 1.96 * groups["entropy"].std() / np.sqrt(groups["entropy"].count())
+    assert found["half"].to_numpy() == pytest.approx(half.to_numpy(), rel=1e-3)
+    assert found["largest"].to_numpy() == pytest.approx(groups["largest"].mean().to_numpy(), rel=1e-6)
+    assert charts_of(test) == {corpus_pictures.all_heads.key}
+    labels = {one.label: one.value for one in test.metric}
+    assert labels["Exact"] == f"{table(measured[which], 'sentences')['exact'].mean():.1%}"
+    assert ("BLEU" in labels) == (which == "decoded")
+
+
+@pytest.mark.parametrize("name", ["entropy", "distance", "effect"])
+def test_pictures_are_figures_of_the_measure(measured, name):
+    run = measured["forced"]
+    parts = anatomy(reverse().config)
+    looked = View().but(kind="cross", layer=1, head=0, corpus_measure=name)
+    scene = corpus_pictures.Scene(folder.summaries(run), parts, looked, here=0.3)
+    for picture in (corpus_pictures.all_heads, corpus_pictures.spread):
+        plot = picture.plot(scene)
+        figure_in(plot.spec, "en")  # Plotly checks every attribute
+        assert plot.spec["data"]
+    values = of_head(run)[name]
+    bars = corpus_pictures.spread.plot(scene).spec["data"][0]
+    assert np.sum(bars["y"]) == values.notna().sum()
+    summary = scene.summaries[Key("cross", 2, 1, name)]
+    assert summary.mean == pytest.approx(values.mean(), rel=1e-6)
+    blocks = 1 if name == "distance" else 3  # in tokens there, here a share of the length
+    assert len(corpus_pictures.all_heads.plot(scene).spec["layout"]["annotations"]) >= blocks
+    where = SimpleNamespace(index=(0, 1), customdata=None)
+    first = "cross" if name == "distance" else "encoder"
+    meant = corpus_pictures.all_heads.plot(scene).clicked(where)
+    assert (meant["kind"], meant["layer"], meant["head"]) == (first, 0, 1)
+
+
+def reverse():
+    return loading.open_checkpoint(loading.usable()["reverse"])
+
+
+def test_the_lines_at_both_ends_are_those_that_pandas_finds(page, measured):
+    test = page(corpus="head", over="largest", **HEAD)
+    values = of_head(measured["forced"])["largest"]
+    most, least = (one.value for one in test.dataframe)
+    assert most["value 1"].to_numpy() == pytest.approx(values.sort_values().to_numpy()[::-1][:20])
+    assert least["value 1"].to_numpy() == pytest.approx(values.sort_values().to_numpy()[:20])
+    assert values[opens(most)].to_numpy() == pytest.approx(most["value 1"].to_numpy())
+
+
+# ------------------------------------------------------------------------------------------------ one line
+
+
+@pytest.mark.parametrize("which", ["forced", "decoded"])
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_a_line_leads_to_the_weight_that_was_measured(measured, which, kind):
+    """The link's run has, in the cell that it looks at, the largest weight that the tables say."""
+    run, checkpoint = measured[which], reverse()
+    for number in (1, 2, 30, N):
+        found = queries.line(run, number)
+        for one in [one for one in found.heads if one.place.kind == kind][::5]:
+            link = opened.link_to("reverse", checkpoint, found.hit, one.place, decoded=which == "decoded")
+            trace = run_query(checkpoint, link.query(checkpoint.content_hash))
+            at = link.view
+            weight = trace.maps(kind)[at.layer, at.head, at.query, at.key]
+            assert weight == pytest.approx(one.place.weight, abs=1e-5)
+            assert kind == "encoder" or trace.first_row + at.step == at.query
+            assert which == "decoded" or trace.output_text == found.hit.target
+
+
+def test_a_line_that_is_opened_says_what_it_is_and_leads_on(page, measured):
+    test = page(corpus="head", over="peak", line=7, **HEAD)
+    row = of_head(measured["forced"]).loc[7]
+    assert "**Line 7**" in told(test)
+    assert f"largest weight of the map (weight) {row['peak']:.3f}" in told(test)
+    links = [one.proto.label for one in test.get("page_link")] or told(test)
+    assert "Open this head's map on Attention" in str(links)
+    assert address(test) == {"model": "reverse", "corpus": "head", "over": "peak", "line": "7"} | {
+        name: str(value) for name, value in HEAD.items()
+    }
+
+
+def test_a_line_is_opened_by_its_number_too(page):
+    test = page(corpus="head", **HEAD)
+    test.number_input(key="corpus_line_number").set_value(9)
+    test = check(test.run())
+    assert "**Line 9**" in told(test)
+    assert address(test)["line"] == "9"
+    assert f"no line {N + 1}" in sentences(page(corpus="head", line=N + 1))
+
+
+def test_a_run_of_another_checkpoint_says_so_and_leads_to_its_own(page, measured, tmp_path, monkeypatch, open_page):
+    test = page(corpus="head", line=7, model="zh-en")
+    assert "This run is of the checkpoint reverse" in told(test).replace("\\", "")
+    assert "Open this head" in told(test)
+    gone = shutil.copytree(measured["forced"].folder, tmp_path / "out" / measured["forced"].key)
+    about = json.loads((gone / "about.json").read_text("utf-8")) | {"content_hash": "0" * 64}
+    (gone / "about.json").write_text(json.dumps(about), encoding="utf-8")
+    monkeypatch.setenv(corpora.ENVIRONMENT, str(gone.parent))
+    test = open_page(CORPUS, corpus="head", line=7, model="reverse")
+    assert "is not among the checkpoints of this app" in sentences(test)
+    assert "Open this" not in told(test)
+
+
+# ------------------------------------------------------------------------------------------------ search
+
+
+def found_in(test):
+    return int(told(test).split("**")[1].split()[0].replace(",", ""))
+
+
+def test_a_search_finds_what_pandas_finds(page, measured):
+    run = measured["forced"]
+    texts, head = table(run, "sentences").set_index("line"), of_head(run)
+    test = page(corpus="search", rank=3, loss=0.5)
+    fits = (texts["worst_rank"] >= 3) & (texts["loss"] >= 0.5)
+    assert found_in(test) == fits.sum() > 0
+    test = page(corpus="search", holding="AB", rank=1)
+    assert found_in(test) == texts["source"].str.contains("ab").sum() > 0
+    test = page(corpus="search", sought="measure", over="entropy", below=1, bound=0.8, **HEAD)
+    assert found_in(test) == (head["entropy"] <= 0.8).sum() > 0
+    test = page(corpus="search", sought="piece", looked_at="a", bound=0.2, **HEAD)
+    assert found_in(test) == ((head["peak_key_piece"] == "a") & (head["peak"] >= 0.2)).sum() > 0
+    test = page(corpus="search", sought="owes", bound=0.1, **HEAD)
+    assert found_in(test) > 0
+
+
+def test_what_is_found_comes_by_pages_and_the_address_says_which(page):
+    test = page(corpus="search", sought="measure", over="entropy", bound=0)
+    assert found_in(test) == N
+    first = opens(test.dataframe[0].value)
+    test.number_input(key="leaf").set_value(3)
+    test = check(test.run())
+    rest = opens(test.dataframe[0].value)
+    assert (len(first), len(rest)) == (search.A_PAGE, N - 2 * search.A_PAGE)
+    assert not set(first) & set(rest)
+    assert address(test)["leaf"] == "3"
+    test.number_input(key="corpus_least_rank").set_value(1)
+    assert view(check(test.run())).of(CorpusLook).leaf == 0
+
+
+def test_a_search_without_conditions_or_without_lines_says_so(page):
+    assert "Choose at least one condition" in sentences(page(corpus="search"))
+    assert "No line fits" in sentences(page(corpus="search", holding="nowhere"))
+    test = page(corpus="search", sought="measure", bound=0, leaf=40)
+    assert found_in(test) == N
+    assert not len(test.dataframe[0].value)
+    assert {one.proto.max for one in test.number_input if "bound" in one.key or "least" in one.key} == {1e6}
+    assert "owes" not in page("decoded", corpus="search").selectbox(key="sought").options
+
+
+def test_the_file_of_a_search_has_all_lines(measured):
+    run = measured["forced"]
+    saved = search._saved(run, (search.OfSentence("worst_rank", at_least=1.0),))
+    assert len(saved["line"]) == N
+    assert set(hits.columns((), 1)) < set(saved)
+
+
+def test_without_duckdb_the_means_are_there_and_a_sentence_says_what_is_missing(page, monkeypatch):
+    monkeypatch.setattr(database, "is_installed", lambda: False)
+    assert page().dataframe
+    for part in ("head", "search"):
+        test = page(corpus=part, line=3)
+        assert "needs DuckDB" in sentences(test)
+        assert not test.dataframe
+    assert charts_of(page(corpus="head")) == {corpus_pictures.spread.key}
+
+
+# ------------------------------------------------------------------------------------------------ Attention
+
+
+def test_attention_says_what_the_head_does_over_the_corpus(page, measured, open_page):
+    page()
+    test = open_page(ATTENTION, model="reverse", src="abcdef", panel="table", measure="entropy", **HEAD)
+    values = of_head(measured["forced"])["entropy"]
+    said = told(test).replace("\\", "")
+    assert f"Layer 2, head 1 over a corpus (letters.tsv, {N} lines)" in said
+    assert f"{values.mean():.3f}, 95 % interval" in said
+    assert "over a corpus" not in told(open_page(ATTENTION, model="zh-en", panel="table"))
+
+
+def test_the_place_of_a_value_among_lines(measured):
+    values = of_head(measured["forced"])["entropy"].to_numpy()
+    summary = folder.summaries(measured["forced"])[Key("cross", 2, 1, "entropy")]
+    for value in np.quantile(values, [0.1, 0.5, 0.9]):
+        nearby = (np.abs(values - value) < summary.bins.width).mean()
+        assert over_corpus.share_below(summary, value) == pytest.approx((values < value).mean(), abs=nearby)
+    assert over_corpus.share_below(summary, 1e9) == 1
+    assert over_corpus.share_below(summary, -1.0) == 0
+
+
+@pytest.mark.parametrize(
+    "part", [{}, {"corpus": "head", "line": 7}, {"corpus": "search", "sought": "attends", "rank": 1, "line": 2}]
+)
+def test_the_page_is_spoken_whole(page, measured, part):
+    test = page(lang="qps", **part)
+    data = words_of("reverse", "letters tsv", *table(measured["forced"], "sentences")["source"])
+    data |= words_of(*table(measured["forced"], "sentences")["target"])
+    assert complaints(test, data | data_of_models(), set(told_by_models())) == []

@@ -1,0 +1,281 @@
+"""The parts Queries and keys and Two runs of the page Over a corpus."""
+
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from glassformer.charts.theme import figure_in
+from glassformer.extensions.corpus import corpora
+from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.corpus.library import paired, queries
+from glassformer.extensions.corpus.library.folder import summaries
+from glassformer.extensions.corpus.library.tables import Options
+from glassformer.extensions.corpus.page import asking, beside_pictures, joined_pictures
+from glassformer.extensions.corpus.page.beside_pictures import Beside, by_chance
+from glassformer.extensions.corpus.page.corpus_pictures import Scene
+from glassformer.extensions.corpus.page.joined_panels import _place
+from glassformer.extensions.corpus.page.joined_pictures import Layer, bare, clicked_on, group_of, spot_of
+from glassformer.extensions.corpus.page.opened import OpenCorpus, link_to
+from glassformer.extensions.sentences.sentences_look import SentencesLook
+from glassformer.runs.loading import SHIPPED
+from glassformer.state.click import Click
+from glassformer.state.view import View
+from tests.measured_corpus import measure
+from tests.pages.conftest import PAGES
+from tests.pages.conftest import open_page as open_page
+from tests.pages.conftest import shipped_checkpoints_alone as shipped_checkpoints_alone
+from tests.pages.reading import charts_of, sentences, told, view
+from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models, words_of
+from transformer.checkpoint.load import load
+from transformer.checkpoint.snapshots import steps
+from transformer.errors import DataError, GlassformerError
+from transformer.runs.running import run as run_query
+
+CORPUS = PAGES["corpus"]
+WORDS = ["abc", "glass", "letters", "banana", "queue", "zz", "strength", "abba", "oxygen", "it"]
+HEAD = {"kind": "cross", "layer": 2, "head": 3}
+OPTIONS = Options(vectors=6, shard=5)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """One file on the reversing model, on a snapshot of its training, and on a model that is an encoder alone."""
+    texts = "".join(f"{word}\t{word[::-1]}\n" for word in WORDS)
+    out = tmp_path_factory.mktemp("corpora")
+    return [measure(texts, out, OPTIONS, model=name) for name in ("reverse", "reverse@1022", "palindrome")]
+
+
+@pytest.fixture
+def page(runs, open_page, monkeypatch):
+    def open_one(**parameters):
+        monkeypatch.setenv(corpora.ENVIRONMENT, str(runs[0].folder.parent))
+        return open_page(CORPUS, **{"model": "reverse", "run": runs[0].key} | HEAD | parameters)
+
+    return open_one
+
+
+def layer(runs, **view):
+    heads = asking.joined_heads(runs[0], "cross", 2, 4)
+    return Layer("cross", 1, 2, heads, frozenset({"<s>", "</s>"}), CorpusLook(**view))
+
+
+# ------------------------------------------------------------------------------------------------ queries and keys
+
+
+def test_vectors_of_a_run_give_the_scores_that_its_model_computes(runs):
+    """Within a line, scaled vectors differ from the model's scores by one number for each query and key alone."""
+    scene = layer(runs)
+    tokens, joined = scene.tokens, scene.own
+    assert len(set(tokens.line.tolist())) == OPTIONS.vectors
+    checkpoint = load("checkpoints/reverse")
+    whole = queries.line(runs[0], 2)
+    link = link_to("reverse", checkpoint, whole.hit, None, decoded=False)
+    weights = run_query(checkpoint, link.query(checkpoint.content_hash)).maps("cross")[1, 2]
+    mine = tokens.line == 2
+    q, k = (joined.tokens.vectors[mine & side] for side in (tokens.is_query, ~tokens.is_query))
+    scores, logs = q @ k.T / np.sqrt(q.shape[1]), np.log(weights[: len(q), : len(k)])
+    gap = scores - logs
+    gap = gap - gap.mean(axis=0) - gap.mean(axis=1, keepdims=True) + gap.mean()
+    assert np.abs(gap).max() < 0.02
+    assert tokens.pieces[mine & ~tokens.is_query].tolist() == [*"glass", "</s>"]
+
+
+@pytest.mark.parametrize(
+    ("view", "lit"),
+    [
+        ({}, None),
+        ({"spot": "2.key.4", "lit": "piece"}, {"s"}),
+        ({"spot": "2.key.4", "lit": "line"}, {*"glass", "<s>", "</s>"}),
+        ({"spot": "2.key.4", "lit": "token"}, {"s"}),
+        ({"lit_piece": " S "}, {"s"}),
+        ({"spot": "999.key.4"}, None),
+    ],
+)
+def test_what_is_selected_is_the_same_in_all_heads(runs, view, lit):
+    scene = layer(runs, **view)
+    found = scene.selected
+    assert {scene.tokens.pieces[token] for token in found} == (lit or set())
+    assert (scene.lit is None) == (lit is None)
+    if scene.spot is not None:
+        assert (found[0], scene.tokens.place[scene.spot], scene.tokens.is_query[scene.spot]) == (scene.spot, 3, False)
+        assert view["lit"] != "token" or len(found) == 1
+    for head in scene.heads:
+        cloud = scene.cloud(head)
+        assert cloud.lit is None if lit is None else cloud.lit.sum() == len(found)
+        assert list(cloud.pieces) == scene.tokens.pieces.tolist()
+
+
+def test_the_nearest_are_those_that_the_query_would_look_at(runs):
+    scene = layer(runs, spot="2.query.2", lit="near")
+    clicked, *near = scene.selected
+    assert clicked == scene.spot
+    assert len(near) == joined_pictures.N_NEAR
+    assert not scene.tokens.is_query[near].any()
+
+
+@pytest.mark.parametrize("points", ["side", "place", "group"])
+def test_pictures_are_figures_and_a_click_selects_a_token(runs, points):
+    scene = layer(runs, spot="1.query.2", points_by=points)
+    for picture in (joined_pictures.points, joined_pictures.heads):
+        figure_in(picture.plot(scene).spec, "en")  # Plotly checks every attribute
+    token = 5
+    name = joined_pictures.spot_text(scene.tokens, token)
+    meant = joined_pictures.points.plot(scene).clicked(Click(0, (0,), token))
+    assert meant == clicked_on(name) == {"spot": name, "lit_piece": "", "line": int(scene.tokens.line[token]) - 1}
+    assert spot_of(name)[0] == scene.tokens.line[token]
+    other = joined_pictures.heads.plot(scene).clicked
+    assert other(Click(0, (0,), [1, token])) == {"head": 1, **meant}
+    assert other(Click(0, (0,), [7, token])) is other(Click(0, (0,), None)) is None
+    assert joined_pictures.points.plot(scene).clicked(Click(0, (0,), 10**6)) is None
+
+
+def test_a_token_of_a_decoder_alone_leads_to_the_step_whose_row_it_is(tmp_path):
+    """Whether a line has a reference, or is read as a prompt and no more."""
+    run = measure("47+385=\t432\n12+3=\n", tmp_path, OPTIONS, model="addition")
+    checkpoint = load("checkpoints/addition")
+    heads = asking.joined_heads(run, "decoder", 1, 1)
+    for line in (1, 2):
+        view = View().but(kind="decoder", layer=0, head=0, line=line - 1)
+        scene = Layer("decoder", 0, 0, heads, frozenset(), view)
+        corpus = OpenCorpus(run, Scene(summaries(run), None, view), checkpoint)
+        hit = corpus.line.hit
+        rows = np.flatnonzero((scene.tokens.line == line) & scene.tokens.is_query)
+        links = [link_to("addition", checkpoint, hit, _place(corpus, scene, n), decoded=False) for n in rows]
+        first = run_query(checkpoint, links[0].query(checkpoint.content_hash)).first_row
+        assert [link.view.step for link in links] == [max(link.view.query - first, 0) for link in links]
+        assert {link.view.step for link in links} == ({0, 1, 2} if line == 1 else {0})
+        worst = link_to("addition", checkpoint, hit, None, decoded=False).view.step
+        assert worst == (hit.worst_step if line == 1 else 0)
+
+
+def test_pieces_are_told_apart_by_what_they_are():
+    special = frozenset({"</s>"})
+    assert [group_of(one, special) for one in ("</s>", "▁“", "▁", "▁the", "。", "a.")] == [
+        "special",
+        "punctuation",
+        "other",
+        "other",
+        "punctuation",
+        "other",
+    ]
+    assert bare("▁The") == "the"
+    assert spot_of("3.query.x") is spot_of("3.side.1") is spot_of("") is spot_of("-3.key.1") is None
+    assert spot_of(".query.5") is spot_of("5.query.") is None
+
+
+def test_a_token_that_was_clicked_leads_to_its_row(page):
+    test = page(corpus="joined", spot="2.query.3", line=2)
+    assert charts_of(test) == {joined_pictures.points.key, joined_pictures.heads.key}
+    assert "**Line 2**" in told(test)
+    assert "Open this head's map on Attention" in told(test)
+    rows = test.dataframe[0].value
+    assert set(rows["piece"]) == {rows["piece"][0]}
+    assert rows["open"][0] == "● 2"
+    assert f"[{rows['piece'][0]}]" in rows["around"][0]
+    test.button(key="corpus_tokens_clear").click()
+    test = test.run()
+    assert (view(test).of(CorpusLook).spot, view(test).of(SentencesLook).line) == ("", None)
+    assert not test.dataframe
+
+
+def test_what_is_not_there_is_said(page, runs, monkeypatch):
+    assert "is not among those drawn" in told(page(corpus="joined", spot="999.key.1"))
+    assert "No token here is" in told(page(corpus="joined", lit_piece="nowhere"))
+    without = replace(runs[0], with_vectors=())
+    monkeypatch.setattr(corpora, "listed", lambda: ((without,), ()))
+    assert "kept no queries and keys" in sentences(page(corpus="joined"))
+    said = sentences(page(corpus="beside")).replace("\u2060", "")
+    assert "no other corpus run over the same file" in said
+    (step,) = re.findall(r"such as reverse@(\d+)", said)
+    assert int(step) in steps(SHIPPED / "reverse")
+    about = replace(runs[0].about, checkpoint="en-fr")  # whose training kept none
+    monkeypatch.setattr(corpora, "listed", lambda: ((replace(without, about=about),), ()))
+    assert "@" not in sentences(page(corpus="beside"))
+
+
+# ------------------------------------------------------------------------------------------------ two runs
+
+
+def test_the_differences_of_two_runs_are_drawn_and_listed(page, runs):
+    test = page(corpus="beside", run2=runs[1].key, over="entropy", line=3)
+    found = paired.by_head(runs[0], runs[1], "entropy")
+    rows = test.dataframe[0].value
+    order = [(kind, n, head) for kind in ("encoder", "decoder", "cross") for n in (1, 2) for head in (1, 2, 3, 4)]
+    assert rows["mean"].to_numpy() == pytest.approx([found[head].mean for head in order])
+    assert charts_of(test) == {beside_pictures.differences.key}
+    most = paired.most_different(runs[0], runs[1], "entropy", ("cross", 2, 3), 20)
+    lines = test.dataframe[1].value
+    assert [str(line).removeprefix("● ") for line in lines["open"]] == [str(one.line) for one in most]
+    assert told(test).count("**Line 3**") == 2
+    assert "Compare both runs of this line" in told(test)
+    assert {"Loss per piece", "Exact", "Log-probability per line"} <= {one.label for one in test.metric}
+    assert "Heads are paired by their number" not in sentences(test)
+
+
+def test_outputs_of_two_runs_are_compared_by_what_does_not_hang_on_their_lengths(tmp_path, monkeypatch, open_page):
+    texts = "".join(f"{word}\t{word[::-1]}\n" for word in WORDS)
+    runs = [measure(texts, tmp_path, replace(OPTIONS, decode=True), model=one) for one in ("reverse", "reverse@1022")]
+    monkeypatch.setenv(corpora.ENVIRONMENT, str(tmp_path))
+    test = open_page(CORPUS, model="reverse", run=runs[0].key, corpus="beside", run2=runs[1].key)
+    assert [one.label for one in test.metric] == ["Exact", "BLEU", "chrF"]
+    assert "different pieces" not in told(test)
+    assert "reverse (own output): letters.tsv · 10 lines" in test.selectbox(key="corpus_run").options
+
+
+def test_what_is_gone_or_damaged_since_is_said(tmp_path):
+    run = measure("abc\tcba\nzz\tzz\n", tmp_path, OPTIONS)
+    for table, ask in (
+        ("vectors", lambda: asking.joined_heads(run, "cross", 1, 4)),
+        ("sentences", lambda: asking.scores_of(run)),
+        ("sentences", lambda: asking.score_differences(run, run)),
+    ):
+        for file in run.folder.glob(f"{table}-*"):
+            file.write_bytes(b"PAR1 no more")
+        with pytest.raises(DataError):
+            ask()
+    shutil.rmtree(run.folder)
+    for ask in (asking.scores_of, lambda run: asking.score_differences(run, run)):
+        with pytest.raises(GlassformerError):
+            ask(run)
+
+
+def test_runs_of_different_models_are_compared_where_both_have_a_head(page, runs):
+    test = page(corpus="beside", run2=runs[2].key)
+    said = sentences(test)
+    assert "Heads are paired by their number" in said
+    assert "The first run has 24 heads and the second 8" in said
+    assert len(test.dataframe[0].value) == 8
+    assert "Only one of the two runs has this head." in said
+
+
+def test_how_many_differences_are_marked_by_chance_is_said():
+    one = paired.difference(100, 0.0, 1.0, 1.0, 0.1)
+    none = paired.difference(100, 0.0, 0.0, 0.0, 0.1)
+    found = {("cross", 1, head): one if head < 4 else none for head in range(1, 61)}
+    assert by_chance(found) == (
+        "60 heads are compared; the interval excludes 0 for 3. If no head differed, about 3 would be marked by "
+        "chance, 1 in 20."
+    )
+    assert by_chance({("cross", 1, 1): one}).startswith("1 head is compared")
+
+
+def test_the_picture_of_differences_is_a_figure_and_a_click_looks_at_a_head(runs):
+    scene = Scene(summaries(runs[0]), None, View().but(kind="cross", layer=1, head=2, corpus_measure="entropy"))
+    of = Beside(scene, paired.by_head(runs[0], runs[1], "entropy"), ("reverse", "reverse@1022"))
+    plot = beside_pictures.differences.plot(of)
+    figure_in(plot.spec, "en")
+    meant = plot.clicked(Click(0, (1, 3), None))
+    assert meant["corpus_panel"] == "beside"
+    assert (meant["kind"], meant["layer"], meant["head"]) == ("encoder", 1, 3)
+
+
+@pytest.mark.parametrize(
+    "part", [{"corpus": "joined", "spot": "2.query.3", "line": 2}, {"corpus": "beside", "line": 3}]
+)
+def test_the_parts_are_spoken_whole(page, part):
+    test = page(lang="qps", **part)
+    data = words_of("reverse", "letters tsv", "palindrome", *WORDS, *(word[::-1] for word in WORDS))
+    assert complaints(test, data | data_of_models(), set(told_by_models())) == []

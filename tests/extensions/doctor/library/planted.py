@@ -1,0 +1,320 @@
+"""Faults, each a small change of a healthy checkpoint, as programs that are written by hand come to have them.
+
+A fault is planted into a copy. What a program would compute wrongly is changed where it is computed, in a class that
+takes the place of the model's own; what a file would hold wrongly is changed in the parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tests.extensions.doctor.library.changed import changed
+from tests.extensions.doctor.library.healthy import healthy
+from transformer.checkpoint.load import Checkpoint
+from transformer.model.attention import MultiHeadAttention
+from transformer.model.config import ModelConfig
+from transformer.model.masks import causal_mask, combine_masks, padding_mask
+from transformer.model.positions import FixedPositions, Moves
+from transformer.model.taps import NO_TAP, Tap
+from transformer.model.transformer import Embedding, Transformer
+from transformer.trying.variants import Variants
+
+Plant = Callable[[Checkpoint], Checkpoint]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault; tests of the doctor say by its key that they find it."""
+
+    name: str  # what is wrong
+    plant: Plant  # puts it into a checkpoint
+    bases: tuple[str, ...]  # the healthy ones that it is planted into: tests take the first two, a benchmark all
+    wrecks: bool = True  # whether the model may write badly with it
+
+    @property
+    def key(self) -> str:
+        """What tests of the doctor call it."""
+        return self.name.replace(" ", "-")
+
+    def planted(self, base: str) -> Checkpoint:
+        """One of the healthy checkpoints with the fault."""
+        made = self.plant(healthy(base))
+        name = f"{base}: {self.name}"
+        return replace(made, name=name, content_hash=sha256(name.encode()).hexdigest())
+
+
+def of_class(kind: type[Transformer]) -> Plant:
+    """The model computes as another class does."""
+    return lambda checkpoint: changed(checkpoint, lambda model: setattr(model, "__class__", kind))
+
+
+def told(**changes: object) -> Plant:
+    """The same weights with another config."""
+
+    def plant(checkpoint: Checkpoint) -> Checkpoint:
+        variant = Variants(checkpoint).get(changes)
+        assert variant is not None
+        return replace(checkpoint, model=variant.model, config=variant.model.config)
+
+    return plant
+
+
+# Masks.
+
+
+class NoCausalMask(Transformer):
+    """Each target piece sees all others."""
+
+    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
+        """Padding alone."""
+        padding = padding_mask(tgt_ids, pad_id=self.config.pad_id)
+        return padding.new_ones(1, 1, tgt_ids.size(1), n_past + tgt_ids.size(1)) & (padding if not n_past else True)
+
+
+def moved(by: int) -> type[Transformer]:
+    """A causal mask whose diagonal has moved."""
+
+    class Moved(Transformer):
+        def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
+            right = super().target_mask(tgt_ids, n_past=n_past)
+            causal = causal_mask(tgt_ids.size(1), offset=n_past + by)[..., : right.size(-1)]
+            causal = nn.functional.pad(causal, (0, right.size(-1) - causal.size(-1)), value=False)
+            return causal if n_past else combine_masks(causal, padding_mask(tgt_ids, pad_id=self.config.pad_id))
+
+    return Moved
+
+
+class SourcePadsSeen(Transformer):
+    """Padding of the source is read like any piece."""
+
+    def source_mask(self, src_ids: Tensor) -> Tensor:
+        """Everything is open."""
+        return padding_mask(src_ids, pad_id=None)
+
+
+class TargetPadsSeen(Transformer):
+    """Padding of the target is read like any piece."""
+
+    def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
+        """What comes later is closed, and nothing else."""
+        return causal_mask(tgt_ids.size(1), offset=n_past)
+
+
+# What the model reads.
+
+
+class BlindToSource(Transformer):
+    """What the encoder made is lost on its way."""
+
+    def encode(self, src_ids: Tensor, types: Tensor | None = None, *, tap: Tap = NO_TAP) -> Tensor:
+        """Zeros."""
+        return torch.zeros_like(super().encode(src_ids, types, tap=tap))
+
+
+def no_cross(model: Transformer) -> None:
+    """Cross-attention adds nothing, in any layer."""
+    for attention in model.attentions("cross"):
+        attention.out_proj.weight.zero_()
+        if attention.out_proj.bias is not None:
+            attention.out_proj.bias.zero_()
+
+
+def swapped_tokenizers(checkpoint: Checkpoint) -> Checkpoint:
+    """Each side is split by the tokenizer of the other."""
+    return replace(checkpoint, src_tokenizer=checkpoint.tgt_tokenizer, tgt_tokenizer=checkpoint.src_tokenizer)
+
+
+# Parameters.
+
+
+def _layer(model: Transformer, n: int) -> Any:
+    """A layer of what writes, or else of what reads."""
+    return (model.decoder if model.anatomy.writes else model.encoder).layers[n]
+
+
+def not_a_number(model: Transformer) -> None:
+    """One value of one matrix."""
+    _layer(model, -1).ffn.up_proj.weight[3, 5] = torch.nan
+
+
+def infinite(model: Transformer) -> None:
+    """One value of one norm."""
+    _layer(model, 0).ffn_residual.norm.weight[2] = torch.inf
+
+
+def _first(model: Transformer) -> MultiHeadAttention:
+    """The self-attention of the last layer of what writes, or else of what reads."""
+    return model.attentions("decoder" if model.anatomy.writes else "encoder")[-1]
+
+
+def values_dead(model: Transformer) -> None:
+    """A head whose values are 0."""
+    attention = _first(model)
+    rows = slice(attention.d_head, 2 * attention.d_head)
+    attention.v_proj.weight[rows] = 0
+    if attention.v_proj.bias is not None:
+        attention.v_proj.bias[rows] = 0
+
+
+def output_dead(model: Transformer) -> None:
+    """A head that W_O does not read."""
+    attention = _first(model)
+    attention.out_proj.weight[:, : attention.d_head] = 0
+
+
+def heads_equal(model: Transformer) -> None:
+    """The second head is a copy of the first."""
+    attention, d = _first(model), _first(model).d_head
+    for projection in (attention.q_proj, attention.k_proj, attention.v_proj):
+        projection.weight[d : 2 * d] = projection.weight[:d]
+        if projection.bias is not None:
+            projection.bias[d : 2 * d] = projection.bias[:d]
+
+
+def untied(checkpoint: Checkpoint) -> Checkpoint:
+    """The output has a copy of the embeddings, which went on learning by itself."""
+    config = replace(checkpoint.config, tie_output=False)
+    return _with_tables(checkpoint, config, "output_table", checkpoint.model.output_weight)
+
+
+def sides_untied(checkpoint: Checkpoint) -> Checkpoint:
+    """The target has a copy of the source's embeddings, which went on learning by itself."""
+    config = replace(checkpoint.config, shared_vocab=False)
+    return _with_tables(checkpoint, config, "tgt_table", checkpoint.model.target_table)
+
+
+def _with_tables(checkpoint: Checkpoint, config: ModelConfig, name: str, table: Tensor) -> Checkpoint:
+    """A model of this config, with a table that has drifted by a twentieth."""
+    noise = torch.randn(table.shape, generator=torch.Generator().manual_seed(0))
+    model = Transformer(config)
+    state = {**checkpoint.model.state_dict(), name: table + 0.05 * table.std() * noise}
+    model.load_state_dict(state)
+    return replace(checkpoint, model=model.requires_grad_(False).eval(), config=config)
+
+
+def collapsed_table(model: Transformer) -> None:
+    """All rows are nearly one."""
+    mean = model.src_table.mean(dim=0)
+    model.src_table.copy_(mean / mean.norm() * model.src_table.norm(dim=1).mean() + 0.02 * model.src_table)
+
+
+def dead_neurons(model: Transformer) -> None:
+    """Three of four neurons of a layer never fire."""
+    up = _layer(model, 0).ffn.up_proj
+    up.bias[: 3 * up.bias.numel() // 4] = -1000.0
+
+
+def noisy_keys(model: Transformer) -> None:
+    """Every matrix of keys has noise of twice its deviation."""
+    draw = torch.Generator().manual_seed(0)
+    for kind in model.anatomy.kinds:
+        for attention in model.attentions(kind):
+            weight = attention.k_proj.weight
+            weight.add_(2 * weight.std() * torch.randn(weight.shape, generator=draw))
+
+
+def drawn_layer(model: Transformer) -> None:
+    """The matrices of one encoder layer are as some programs draw them before a training."""
+    draw = torch.Generator().manual_seed(0)
+    for parameter in model.encoder.layers[0].parameters():
+        if parameter.dim() == 2:
+            parameter.copy_(0.02 * torch.randn(parameter.shape, generator=draw))
+
+
+# Positions.
+
+
+def _embeddings(model: Transformer) -> list[Embedding]:
+    """Those of the stacks that the model has."""
+    return [module for module in model.modules() if isinstance(module, Embedding)]
+
+
+def shifted(model: Transformer) -> None:
+    """The positions of the last stack begin with the second one."""
+    positions = _embeddings(model)[-1].positions
+    assert positions is not None
+    table = positions.table
+    moved = torch.roll(table, -1, dims=0)
+    if isinstance(positions, FixedPositions):
+        positions.table = moved
+    else:
+        table.copy_(moved)
+
+
+class CacheShifted(nn.Module):
+    """Positions that are counted wrongly where there is a cache."""
+
+    def __init__(self, positions: nn.Module) -> None:
+        super().__init__()
+        self.positions = positions
+
+    def forward(self, length: int, *, offset: int = 0, moves: Moves | None = None) -> Tensor:
+        """One too few."""
+        return self.positions(length, offset=max(0, offset - 1), moves=moves)
+
+
+def shifted_in_cache(model: Transformer) -> None:
+    """Each step of decoding takes its place for the one before."""
+    embedding: Any = _embeddings(model)[-1]
+    embedding.positions = CacheShifted(embedding.positions)
+
+
+def no_positions(model: Transformer) -> None:
+    """Nothing is added to the embeddings."""
+    for embedding in _embeddings(model):
+        embedding.positions = None
+
+
+def other_norm(checkpoint: Checkpoint) -> Checkpoint:
+    """Norms behind instead of in front, or in front instead of behind."""
+    return told(norm="post" if checkpoint.config.norm == "pre" else "pre")(checkpoint)
+
+
+def parameters(change: Callable[[Transformer], object]) -> Plant:
+    """A change of the model's values."""
+    return lambda checkpoint: changed(checkpoint, change)
+
+
+def as_it_is(checkpoint: Checkpoint) -> Checkpoint:
+    """The fault is in how it was trained."""
+    return checkpoint
+
+
+FAULTS = (
+    Fault("no causal mask", of_class(NoCausalMask), ("marian", "llama", "reverse", "gpt2")),
+    Fault("mask shows one too many", of_class(moved(1)), ("reverse", "gpt2")),
+    Fault("mask shows one too few", of_class(moved(-1)), ("torch", "gpt2", "reverse")),
+    Fault("source padding leaks", of_class(SourcePadsSeen), ("s4", "bert", "reverse"), wrecks=False),
+    Fault("target padding leaks", of_class(TargetPadsSeen), ("s4", "marian", "reverse"), wrecks=False),
+    Fault("NaN in one tensor", parameters(not_a_number), ("gpt2", "bert", "reverse"), wrecks=False),
+    Fault("infinite norm", parameters(infinite), ("s4", "llama"), wrecks=False),
+    Fault("too few heads", told(n_heads=2), ("s4", "gpt2", "bert")),
+    Fault("too many heads", told(n_heads=8), ("reverse", "bert", "marian")),
+    Fault("head without values", parameters(values_dead), ("reverse", "gpt2"), wrecks=False),
+    Fault("head that is not read", parameters(output_dead), ("s4", "bert"), wrecks=False),
+    Fault("two equal heads", parameters(heads_equal), ("gpt2", "bert", "reverse"), wrecks=False),
+    Fault("source is lost", of_class(BlindToSource), ("marian", "reverse")),
+    Fault("no cross-attention", parameters(no_cross), ("s4", "torch")),
+    Fault("swapped tokenizers", swapped_tokenizers, ("marian", "zh-en")),
+    Fault("untied output", untied, ("reverse", "gpt2"), wrecks=False),
+    Fault("untied sides", sides_untied, ("reverse",), wrecks=False),
+    Fault("positions shifted", parameters(shifted), ("s4", "bert", "reverse")),
+    Fault("positions shifted in the cache", parameters(shifted_in_cache), ("marian", "gpt2", "reverse")),
+    Fault("positions missing", parameters(no_positions), ("gpt2", "bert", "reverse", "s4")),
+    Fault("collapsed embeddings", parameters(collapsed_table), ("s4", "gpt2", "reverse")),
+    Fault("dead neurons", parameters(dead_neurons), ("reverse", "bert", "gpt2")),
+    Fault("norms swapped", other_norm, ("s4", "gpt2", "reverse")),
+    Fault("one head", told(n_heads=1), ("reverse", "s4", "zh-en")),
+    Fault("scores not scaled", told(score_scale=1.0), ("s4", "reverse", "gpt2")),
+    Fault("scores scaled by width", told(score_scale=32**-0.5), ("s4",), wrecks=False),
+    Fault("keys drowned in noise", parameters(noisy_keys), ("reverse", "s4", "zh-en")),
+    Fault("layer as it was drawn", parameters(drawn_layer), ("reverse", "s4", "zh-en")),
+    Fault("trained on a leak", as_it_is, ("leak",)),
+    Fault("leaks as it was trained", of_class(NoCausalMask), ("leak",)),
+)

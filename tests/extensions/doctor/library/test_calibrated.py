@@ -1,0 +1,123 @@
+"""Numbers in sentences about the shipped checkpoints are those that an examination of today measures."""
+
+import math
+import re
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+import transformer
+from glassformer.extensions.doctor.library import calibrated
+from glassformer.extensions.doctor.library.calibrated import at_least, at_most, record
+from glassformer.extensions.doctor.library.checklist import TESTS
+from glassformer.extensions.doctor.library.examination import examine
+from tests.extensions.doctor.library.healthy import FOREIGN, NAMES
+from tests.extensions.doctor.library.planted import FAULTS
+from tests.test_plain_words import english
+from tools.calibrate import QUOTED, SHIPPED, numbers_of, shipped
+
+RUN = "run `python -m tools.calibrate`"
+LEAK = "reverse-leak"  # trained on a leak on purpose
+
+
+@cache
+def report_of(name):
+    return examine(transformer.load(SHIPPED / name))
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_the_file_has_the_numbers_of_this_very_checkpoint(name):
+    assert record()["checkpoints"][name] == transformer.load(SHIPPED / name).content_hash, RUN
+    kept = {test: numbers[name] for test, numbers in record()["numbers"].items() if name in numbers}
+    # By less than what sentences leave to rounding; of small numbers more, as a single row of a share may flip.
+    found = pytest.approx(numbers_of(report_of(name).findings), rel=calibrated.ROOM, abs=2e-3)
+    assert kept == found, RUN
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_no_sentence_is_contradicted_by_the_number_beside_it(name):
+    """As a reader compares them: the bound in the sentence with the number that the test shows."""
+    for one in report_of(name).findings:
+        why = str(one.measured.why)
+        if one.test not in QUOTED or one.verdict != "well" or one.measured.number is None:
+            continue
+        if one.test in ("dead_neurons", "copies"):  # their sentences speak of another number
+            continue
+        claim = next(part for part in re.split(r"(?<=[.:]) ", why) if re.search(r"shipped checkpoints", part))
+        bounds = [float(n) / (100 if sign else 1) for n, sign in re.findall(r"(\d+(?:\.\d+)?(?:e-?\d+)?)(%?)", claim)]
+        low, high = ("at least" in claim or "closer" in claim), ("at most" in claim or "more than" in claim)
+        assert bounds, why
+        if low and not high:
+            assert one.measured.number >= bounds[0], (one.test, claim)
+        else:
+            assert one.measured.number <= bounds[0], (one.test, claim)
+
+
+@pytest.mark.parametrize("name", sorted({*shipped()} - {LEAK}))
+def test_a_shipped_checkpoint_is_healthy(name):
+    found = report_of(name)
+    assert not [(one.test, one.measured.said) for one in (*found.only("broken"), *found.only("look"))]
+    assert (
+        "100% of all values have 16 bits"
+        in next(one for one in found.findings if one.test == "precision").measured.said
+    )
+
+
+@pytest.mark.parametrize("name", sorted({*shipped()} - {LEAK}))
+def test_losses_that_differ_say_why(name):
+    """Of what is left out, or of how many texts they are."""
+    said = {one.test: str(one.measured.said) for one in report_of(name).findings if "loss" in str(one.measured.said)}
+    assert said["leak"].count("leave out the last piece") == 1 if "leak" in said else name == "palindrome"
+    own = {re.search(r"own value, it is ([\d.e-]*\d)", text)[1] for text in said.values() if "own value" in text}
+    assert all(re.search(r" on \d+ texts", text) for text in said.values() if "own value" in text)
+    assert len(own) == 1
+    assert re.search(r"On the pairs, the loss is ([\d.e-]*\d)", said.get("reported", ""))[1] in own
+
+
+@pytest.mark.parametrize("test", ["batch", "cache"])
+@pytest.mark.parametrize("name", shipped())
+def test_rounding_stays_far_below_what_is_allowed(name, test):
+    measured = next(one for one in report_of(name).findings if one.test == test).measured
+    assert measured.number is None or measured.number < measured.threshold / 10
+
+
+def test_the_file_names_every_shipped_checkpoint_and_test():
+    assert set(record()["checkpoints"]) == set(shipped())
+    assert {test.partition(".")[0] for test in record()["numbers"]} == set(QUOTED) <= {test.name for test in TESTS}
+    texts = [str(getattr(test, text)) for test in TESTS for text in ("why", "meaning", "causes")]
+    assert not [text for text in texts if re.search(r"\bnan\b", text)]
+
+
+def test_the_report_in_the_documentation_is_printed_today():
+    fault = next(one for one in FAULTS if one.name == "norms swapped")
+    report = str(examine(replace(fault.planted("reverse"), name="reverse"))).splitlines()
+    page = (SHIPPED.parent / "docs" / "opening.md").read_text(encoding="utf-8")
+    lines = re.search(r"```\n(reverse is broken.*?)\n```", page, flags=re.DOTALL).group(1).splitlines()
+    assert report[: len(lines)] == lines
+    assert f"nine healthy models, {COUNTED[len(FOREIGN)]} of them from other programs" in page
+    assert len(NAMES) == 9
+
+
+COUNTED = {6: "six"}
+ABOUT = re.compile(r"\bshipped\b|\bhealthy\b|models tested|\b[Tt]rained (models?|matri|checkpoint)")
+
+
+def test_no_sentence_about_shipped_or_healthy_models_has_a_number_that_was_typed():
+    """But for what does not depend on a model: numbers of a formula, in the same sentence."""
+    formula = {"It is about 1 in a newly initialised layer and at least {least:g} in the shipped checkpoints."}
+    sentences = [part for _, text in english() for part in re.split(r"(?<=[.;:!?]) ", text)]
+    bare = {one: re.sub(r"\{[^{}]*\}|\d+-bit", "", one) for one in sentences if one not in formula}
+    assert not [one for one, text in bare.items() if ABOUT.search(text) and re.search(r"\d", text)]
+
+
+@pytest.mark.parametrize(
+    "number", [0.0, 0.21, 0.0798, 1.0716, 57.456, 2016.3, 5.2e-3, -0.015, -3.5, 0.2, 0.09995, 1e-9]
+)
+def test_a_bound_is_rounded_outwards_with_room_for_another_processor(number, monkeypatch):
+    monkeypatch.setattr(calibrated, "record", lambda: {"numbers": {"one": {"a": number}}})
+    low, high, room = at_least("one"), at_most("one"), calibrated.ROOM * abs(number)
+    assert low <= number - room <= number + room <= high
+    assert high - low <= 0.25 * abs(number)
+    assert all(float(f"{bound:.2g}") == bound for bound in (low, high))
+    assert math.isnan(at_most("none"))

@@ -1,0 +1,94 @@
+"""The page on the doctor in CI: its training and the commands of its workflow are run as they are written."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from html import escape
+from pathlib import Path
+
+import yaml
+
+from glassformer.extensions.doctor.library.checklist import TESTS
+from glassformer.extensions.doctor.library.huggingface_callback import DoctorCallback
+from glassformer.extensions.doctor.library.watching import Watching, watch
+
+ROOT = Path(__file__).parents[4]
+PAGE = (ROOT / "docs" / "doctor-in-ci.md").read_text(encoding="utf-8")
+MASK = "tgt_mask=torch.ones(tgt.size(1), tgt.size(1)).triu(1).bool()"
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
+
+
+def script():
+    (found,) = (code for code in blocks("py") if "class Model" in code)
+    return found
+
+
+def workflow():
+    (found,) = blocks("yaml")
+    return yaml.load(found, yaml.BaseLoader)  # for which `on` is no Boolean
+
+
+def ends_with(code, folder):
+    """The status of the workflow's own commands, after those that install, for a train.py."""
+    (folder / "train.py").write_text(code, encoding="utf-8")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    commands = [step["run"] for step in workflow()["jobs"]["train"]["steps"] if "run" in step]
+    assert "pip install" in commands.pop(0)
+    for command in commands:
+        done = subprocess.run(["bash", "-ec", command], cwd=folder, env=environment, capture_output=True, timeout=300)
+        if done.returncode:
+            return done.returncode, done.stdout.decode()
+    return 0, done.stdout.decode()
+
+
+def test_the_workflow_is_one():
+    found = workflow()
+    assert found["on"] == ["push", "pull_request"]
+    (job,) = found["jobs"].values()
+    assert all(set(step) & {"uses", "run"} for step in job["steps"])
+    (kept,) = (step for step in job["steps"] if "upload-artifact" in step.get("uses", ""))
+    assert kept["if"] == "always()"
+    assert kept["with"]["path"] == "doctor"
+
+
+def test_the_build_passes_and_leaves_lines_and_a_page(tmp_path):
+    ended, printed = ends_with(script(), tmp_path)
+    assert ended == 0, printed
+    assert printed.startswith("model@300 is healthy")
+    lines = [json.loads(line) for line in (tmp_path / "doctor" / "verdicts.jsonl").read_text("utf-8").splitlines()]
+    assert [one["step"] for one in lines] == [0, 150, 300]
+    assert lines[0]["loss"] is None
+    assert lines[2]["loss"] < lines[1]["loss"] < 3
+    assert not any(one["skipped"] for one in lines)
+    assert {one["verdict"] for line in lines for one in line["tests"].values()} <= {"well", "look", "not_applicable"}
+    assert set(lines[2]["tests"]) > {test.name for test in TESTS}
+    page = (tmp_path / "doctor" / "report.html").read_text("utf-8")
+    assert len(page) < 60_000
+    assert "http" not in page
+    assert "<script" not in page
+    assert "<th>0<th>150<th>300" in page
+    assert "model@300 is healthy" in page
+    assert all(escape(str(test.title)) in page for test in TESTS)
+
+
+def test_the_build_fails_if_the_mask_is_forgotten(tmp_path):
+    assert script().count(MASK) == 1
+    ended, printed = ends_with(script().replace(MASK, "tgt_mask=None"), tmp_path)
+    assert ended == 1
+    assert "[own_leak]" in printed
+    assert "no token sees a later one" in (tmp_path / "doctor" / "report.html").read_text("utf-8")
+
+
+def test_the_short_examples_name_what_there_is():
+    short = "".join(code for code in blocks("py") if "class Model" not in code)
+    names = {"watch": watch, "DoctorCallback": DoctorCallback, "step": Watching.step, "close": Watching.close}
+    for name, there in names.items():
+        assert name in short
+        assert callable(there)
+    compile(short, "short", "exec")

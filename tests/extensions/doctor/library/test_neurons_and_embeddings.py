@@ -1,0 +1,98 @@
+"""Dead neurons, and embeddings that say nothing, are found; a healthy model has none. Each test changes one thing."""
+
+import numpy as np
+import pytest
+import torch
+
+from glassformer.extensions.doctor.library import embeddings, feed_forward_tests
+from glassformer.extensions.doctor.library.patient import Patient
+from tests.extensions.doctor.library.changed import changed, look, verdicts
+from tests.transformer.one_stack import alone
+from transformer.trying.samples import Samples
+
+
+def test_a_healthy_model_has_no_fault(reverse):
+    found = verdicts((*feed_forward_tests.TESTS, *embeddings.TESTS), Patient(reverse))
+    assert set(found.values()) == {"well"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda ffn: ffn.up_proj.bias[:40].fill_(-50),
+        lambda ffn: (ffn.up_proj.weight[:40].zero_(), ffn.up_proj.bias[:40].fill_(3)),  # a constant
+        lambda ffn: ffn.down_proj.weight[:, :40].zero_(),
+    ],
+    ids=["never fires", "reads nothing", "writes nothing"],
+)
+def test_dead_neurons_are_found(reverse, change):
+    found = look("dead_neurons", changed(reverse, lambda model: change(model.decoder.layers[1].ffn)), Samples(()))
+    assert (found.verdict, found.number) == ("look", 40 / 256)
+    assert found.places[0] == "decoder.2.1"
+
+
+def test_a_layer_without_living_neurons_is_broken(reverse):
+    sick = changed(reverse, lambda model: model.encoder.layers[0].ffn.up_proj.bias.fill_(-50))
+    assert look("dead_neurons", sick).verdict == "broken"
+
+
+def test_a_neuron_that_fires_rarely_is_not_dead(reverse):
+    """Its bias is lowered so far that it fires at one token in a thousand."""
+    sick = changed(reverse, lambda model: model.encoder.layers[0].ffn.up_proj.bias.sub_(2))
+    assert look("dead_neurons", sick).verdict == "well"
+
+
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+@pytest.mark.parametrize("changes", [{"activation": "gelu"}, {"activation": "silu", "gated": True, "ffn_bias": True}])
+def test_other_activations_and_gates(tmp_path, stack, changes):
+    checkpoint = alone(stack, tmp_path, **changes)
+    assert look("dead_neurons", checkpoint).verdict == "well"
+
+    def change(model):
+        ffn = model.stack(stack).layers[0].ffn
+        gate = ffn.gate_proj if changes.get("gated") else ffn.up_proj
+        gate.bias[:5] = -1000
+
+    found = look("dead_neurons", changed(checkpoint, change))
+    assert (found.verdict, found.number) == ("look", 5 / 20)
+
+
+def test_collapsed_embeddings_are_found(reverse):
+    def one_direction(model):
+        model.src_table.mul_(0.05).add_(model.src_table[5] * 20)
+
+    def one_line(model):
+        model.src_table.copy_(torch.outer(torch.randn(30, generator=torch.manual_seed(0)), model.src_table[5]))
+
+    assert look("collapsed_embeddings", reverse).number < 0.3
+    for change in (one_direction, one_line):
+        found = look("collapsed_embeddings", changed(reverse, change))
+        assert (found.verdict, found.places) == ("broken", ("src_table",))
+
+
+def test_the_mean_cosine_is_that_of_all_pairs():
+    rows = torch.randn(40, 8, generator=torch.manual_seed(0)) + 1
+    rows[3] = 0
+    unit = np.delete(rows.numpy(), 3, axis=0).astype(np.float64)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    expected = cosines[np.triu_indices(39, 1)].mean()
+    assert embeddings.mean_cosine(rows) == pytest.approx(expected, abs=1e-6)
+
+
+def test_directions_of_a_table():
+    turned = torch.linalg.qr(torch.randn(6, 6, generator=torch.manual_seed(0)))[0]
+    three = torch.cat((torch.eye(3), -torch.eye(3))) @ turned[:3]  # around a mean of 0, three directions of one size
+    assert embeddings.directions(three) == pytest.approx(3 / 5, abs=1e-4)  # six rows around their mean: five at most
+    assert embeddings.directions(torch.ones(6, 6)) == 0
+
+
+def test_equal_rows_are_named_by_their_pieces(reverse):
+    found = look("equal_embeddings", changed(reverse, lambda model: model.src_table[9].copy_(model.src_table[8])))
+    assert (found.verdict, found.number) == ("look", 2)
+    assert set(found.places) == {reverse.src_tokenizer.piece(8), reverse.src_tokenizer.piece(9)}
+
+
+def test_rows_of_special_pieces_may_be_equal(reverse):
+    sick = changed(reverse, lambda model: model.src_table[:2].zero_())
+    assert look("equal_embeddings", sick).verdict == "well"

@@ -1,0 +1,206 @@
+"""What is wrong with parameters by themselves."""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from glassformer.extensions.doctor.library import parameter_tests
+from glassformer.extensions.doctor.library.noise import UNIFORM, is_unstructured, largest_of
+from tests.extensions.doctor.library.changed import changed, found
+from tests.extensions.doctor.library.healthy import healthy
+from transformer.checkpoint.load import load
+from transformer.model.positions import fairseq_table, halves_table, sinusoidal_table
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_value_that_is_no_number_is_found_and_where_it_first_shows(value, reverse):
+    def spoil(model):
+        model.decoder.layers[1].ffn.down_proj.weight[0, 0] = value
+
+    finding = found(changed(reverse, spoil), "finite")
+    assert finding.verdict == "broken"
+    assert finding.measured.number == 1
+    assert finding.measured.places[0] == "decoder.layers.1.ffn.down_proj.weight"
+    assert finding.measured.places[-1].startswith("decoder.1.")
+    assert found(reverse, "finite").verdict == "well"
+
+
+def test_a_row_that_no_sentence_reads_is_found_too(reverse):
+    def spoil(model):
+        model.encoder.embedding.positions.table[-1] = float("nan")
+
+    measured = found(changed(reverse, spoil), "finite").measured
+    assert measured.verdict == "broken"
+    assert measured.places == ("encoder.embedding.positions.table",)
+
+
+def test_numbers_that_grow_too_large_are_found(reverse):
+    def spoil(model):
+        with torch.no_grad():
+            model.src_table.mul_(1e38)
+
+    measured = found(changed(reverse, spoil), "finite").measured
+    assert measured.verdict == "broken"
+    assert measured.number == 0
+    assert len(measured.places) == 1
+
+
+def spoilt(reverse, change):
+    def spoil(model):
+        with torch.no_grad():
+            change(model)
+
+    return changed(reverse, spoil)
+
+
+def uniform(model):
+    torch.nn.init.xavier_uniform_(model.encoder.layers[0].self_attn.q_proj.weight)
+
+
+def one_direction(model):
+    weight = model.decoder.layers[1].ffn.up_proj.weight
+    weight.copy_(weight[:, :1] @ weight[:1] + 1e-4 * weight)
+
+
+@pytest.mark.parametrize(
+    ("test", "change", "verdict", "place"),
+    [
+        ("constant", lambda m: m.encoder.layers[1].ffn.up_proj.weight.fill_(0.5), "broken", "encoder.layers.1.ffn"),
+        ("positions", lambda m: m.decoder.embedding.positions.table.zero_(), "broken", "decoder"),
+        ("initial", uniform, "broken", "encoder.layers.0.self_attn.q_proj.weight"),
+        ("rank", one_direction, "look", "decoder.layers.1.ffn.up_proj.weight"),
+        ("norm_gains", lambda m: m.decoder.final_norm.weight[:40].zero_(), "broken", "decoder.final_norm.weight"),
+        ("zero_rows", lambda m: m.src_table[7].zero_(), "look", "src_table[7]"),
+        ("precision", lambda m: m.src_table[5, 5].fill_(1e6), "look", "src_table"),
+    ],
+)
+def test_a_tensor_that_holds_nothing_is_found(test, change, verdict, place, reverse):
+    measured = found(spoilt(reverse, change), test).measured
+    assert measured.verdict == verdict
+    assert measured.places[0].startswith(place)
+    assert found(reverse, test).verdict == "well"
+
+
+def test_rows_that_are_all_alike_were_not_drawn_whatever_their_largest_value(reverse):
+    def alike(model):
+        signs = model.src_table[:1].sign() * 0.1
+        model.src_table.copy_(signs + 1e-3 * model.src_table)
+
+    spoiled = spoilt(reverse, alike)
+    assert float(spoiled.model.src_table.abs().max() / spoiled.model.src_table.pow(2).mean().sqrt()) < 1.8
+    assert found(spoiled, "initial").verdict == "well"
+    assert found(spoiled, "collapsed_embeddings").verdict == "broken"
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+@pytest.mark.parametrize(("deviation", "verdict"), [(0.02, "look"), (64**-0.5, "look"), (0.134, "well")])
+def test_a_layer_is_as_drawn_where_its_one_deviation_is_one_that_programs_draw_with(
+    reverse, deviation, verdict, drawn
+):
+    """What has structure was trained, whatever its deviation."""
+    draw = torch.Generator().manual_seed(0)
+
+    def alike(model):
+        for one in model.encoder.layers[1].parameters():
+            if one.dim() == 2:
+                one.copy_(torch.randn(one.shape, generator=draw) if drawn else one)
+                one.mul_(deviation / one.pow(2).mean().sqrt())
+
+    assert reverse.config.d_model == 64
+    assert found(spoilt(reverse, alike), "drawn_layers").verdict == (verdict if drawn else "well")
+
+
+ROWS, WIDTH = 13, 64
+PLACES, STEPS = torch.arange(ROWS)[:, None], torch.arange(WIDTH)[None]
+FIXED = {
+    "sinusoids": sinusoidal_table(ROWS, WIDTH),
+    "in halves": halves_table(ROWS, WIDTH),
+    "from the third": fairseq_table(ROWS, WIDTH, first=2),
+    "backwards": sinusoidal_table(ROWS, WIDTH).flip(0, 1),
+    "eight times": 8 * halves_table(ROWS, WIDTH),
+    "cosines": torch.cos(torch.pi * (PLACES + 0.5) * STEPS / ROWS),
+    "whole waves": torch.cat(
+        [f(2 * torch.pi * PLACES / ROWS * STEPS[:, :32]) for f in (torch.sin, torch.cos)], dim=1
+    ),
+    "one-hot": torch.eye(ROWS, WIDTH),
+    "a ramp": torch.linspace(-1, 1, ROWS * WIDTH).view(ROWS, WIDTH),
+    "binary digits": ((PLACES >> (STEPS % 4)) & 1).float(),
+    "a triangle": torch.ones(ROWS, WIDTH).tril(),
+    "slopes": -0.5 * (PLACES - STEPS).abs(),
+    "zeros": torch.zeros(ROWS, WIDTH),
+    "ones": torch.ones(ROWS, WIDTH),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_fixed_table_is_no_matrix_that_was_not_trained(name, reverse):
+    def put(model):
+        for stack in (model.encoder, model.decoder):
+            stack.embedding.positions.table.copy_(FIXED[name])
+        model.encoder.layers[0].ffn.down_proj.weight[:, :WIDTH].copy_(FIXED[name].repeat(5, 1)[:WIDTH])
+
+    assert largest_of(FIXED[name]) is None or largest_of(FIXED[name]) >= UNIFORM
+    verdicts = {test: found(spoilt(reverse, put), test).verdict for test in ("initial", "constant")}
+    assert set(verdicts.values()) == {"well"}
+
+
+@pytest.mark.parametrize("shape", [(30, 64), (64, 64), (64, 256), (512, 64)])
+@pytest.mark.parametrize("bound", [0.02, 1.0, 40.0])
+def test_what_was_drawn_evenly_is_known(shape, bound):
+    draw = torch.Generator().manual_seed(1)
+    for _ in range(10):
+        drawn = (2 * torch.rand(shape, generator=draw) - 1) * bound
+        assert largest_of(drawn.half()) < UNIFORM
+        assert is_unstructured(torch.randn(shape, generator=draw) * bound)
+
+
+def test_padding_may_be_zero(reverse):
+    zeroed = spoilt(reverse, lambda model: model.src_table[reverse.config.pad_id].zero_())
+    assert found(zeroed, "zero_rows").verdict == "well"
+
+
+def test_a_damaged_tensor_is_the_business_of_one_test(reverse):
+    damaged = spoilt(reverse, lambda model: model.decoder.layers[1].ffn.up_proj.weight[3].fill_(torch.nan))
+    tests = ("precision", "constant", "initial", "rank", "norm_gains", "copies", "zero_rows")
+    assert {found(damaged, test).verdict for test in tests} == {"well"}
+
+
+def test_the_effective_rank_is_roy_and_vetterlis_of_whole_matrices():
+    """As the page of parameters has it: the entropy of the shares of the singular values, by NumPy."""
+    checkpoint = load("checkpoints/zh-en")  # its widest matrices have 1,024 rows
+    least = np.inf
+    for name, one in checkpoint.model.named_parameters():
+        if one.dim() == 2 and not name.endswith("table"):
+            sizes = np.linalg.svd(one.detach().double().numpy(), compute_uv=False)
+            shares = sizes / sizes.sum()
+            least = min(least, np.exp(-(shares * np.log(shares)).sum()))
+    measured = found(checkpoint, "rank").measured
+    assert measured.number == pytest.approx(least, rel=1e-6)
+    assert "Roy and Vetterli" in measured.why
+
+
+def test_matrices_that_take_too_long_are_left_out_and_counted(reverse, monkeypatch):
+    whole = int(re.search(r"(\d+) of \1 matrices", found(reverse, "rank").measured.said).group(1))
+    for most, said in (
+        (1.5e6, rf"(?!{whole} )\d+ of {whole} matrices were decomposed"),
+        (1, "are too large for this test"),
+    ):
+        monkeypatch.setattr(parameter_tests, "WORK", most)
+        assert re.search(said, found(reverse, "rank").measured.said)
+
+
+@pytest.mark.parametrize("name", ["reverse", "zh-en", "s4", "torch", "gpt2"])
+def test_the_share_of_16_bits_is_that_of_the_file(name):
+    """The model itself is computed with in 32 bits, whatever its file has."""
+    checkpoint = healthy(name)
+    content = (checkpoint.folder / "model.safetensors").read_bytes()
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    kinds = {one["dtype"] for key, one in header.items() if key != "__metadata__"}
+    share = {"F16": "100%", "F32": "0%"}[kinds.pop()]
+    assert {one.dtype for one in checkpoint.model.parameters()} == {torch.float32}
+    assert f"in the file, {share} of all values have 16 bits" in found(checkpoint, "precision").measured.said
+    assert "16 bits" not in found(replace(checkpoint, narrow=None), "precision").measured.said

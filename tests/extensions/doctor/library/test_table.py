@@ -1,0 +1,129 @@
+"""Findings x faults: which tests of the doctor say so when a fault is planted, and which do not.
+
+The tests of the doctor name the faults themselves. Whatever a fault is planted into, those with it in `finds` must
+find it; those with it in `sees` may, as they see what it does elsewhere, and where it wrecks what the model writes
+so may all that look at that. No other test may say anything. A healthy checkpoint is a row without any.
+"""
+
+from functools import cache
+
+import pytest
+
+from glassformer.extensions.doctor.library.checklist import TESTS
+from glassformer.extensions.doctor.library.examination import examine
+from tests.extensions.doctor.library.healthy import TINY, healthy, texts
+from tests.extensions.doctor.library.planted import FAULTS
+
+WRECK = {test.name for test in TESTS if test.of_outputs}
+BY_NAME = {fault.name: fault for fault in FAULTS}
+
+
+def row(fault):
+    """The tests that must find a fault, and those that may."""
+    must = {test.name for test in TESTS if fault.key in test.finds}
+    return must, {test.name for test in TESTS if fault.key in test.sees} | (WRECK if fault.wrecks else set())
+
+
+ROWS = {fault.name: row(fault) for fault in FAULTS}
+
+
+@cache
+def report_of(fault, base):
+    """The report on a base with a fault, or on the healthy one."""
+    return examine(BY_NAME[fault].planted(base) if fault else healthy(base), pairs=texts(base))
+
+
+def findings(fault, base):
+    """What is found in it: the verdicts, by the tests."""
+    found = report_of(fault, base).findings
+    assert fault or not [one.test for one in found if "torch reported" in one.measured.said]
+    assert [one.test for one in found] == [test.name for test in TESTS]
+    return {one.test: one.verdict for one in found}
+
+
+def said(fault, base):
+    return {test for test, verdict in findings(fault, base).items() if verdict in ("broken", "look")}
+
+
+@pytest.mark.parametrize("base", TINY)
+def test_a_healthy_checkpoint_is_an_empty_row(base):
+    assert said("", base) == set()
+
+
+def planted(faults):
+    """Each fault in the first base that can have it; in the second where there is time for it."""
+    return [pytest.param(name, base, marks=[pytest.mark.deep] * second)
+            for name in faults for second, base in enumerate(BY_NAME[name].bases[:2])]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fault", "base"), planted(ROWS))
+def test_a_fault_is_found_by_the_tests_of_its_row(fault, base):
+    must, may = ROWS[fault]
+    found = said(fault, base)
+    assert must <= found, f"missed by {must - found}"
+    assert found <= must | may, f"not the business of {found - must - may}"
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (2, 3))])
+@pytest.mark.parametrize(
+    ("fault", "base"),
+    [
+        ("", "bert"),
+        ("too few heads", "gpt2"),
+        *(pytest.param(*one, marks=pytest.mark.deep) for one in (("", "gpt2"), ("positions shifted", "bert"))),
+    ],
+)
+def test_verdicts_do_not_change_with_the_seed(fault, base, seed):
+    """Nor with the texts that it takes; `benchmarks.doctor` tries twenty seeds on all of them."""
+    checkpoint = BY_NAME[fault].planted(base) if fault else healthy(base)
+    found = examine(checkpoint, pairs=texts(base), seed=seed).findings
+    must, may = ROWS[fault] if fault else (set(), set())
+    assert must <= {one.test for one in found if one.verdict in ("broken", "look")} <= must | may
+
+
+WITHOUT_PAIRS = ("one head", "scores not scaled", "trained on a leak")
+WITHOUT_PAIRS_DEEP = ("keys drowned in noise", "layer as it was drawn")
+
+
+@pytest.mark.parametrize(
+    ("fault", "base"),
+    [
+        *planted(WITHOUT_PAIRS),
+        *(pytest.param(*one.values, marks=pytest.mark.deep) for one in planted(WITHOUT_PAIRS_DEEP)),
+    ],
+)
+def test_without_pairs_a_fault_is_found_or_the_task_is_said_not_to_be_tested(fault, base):
+    report = examine(BY_NAME[fault].planted(base))
+    assert report.health != "well"
+    if report.health == "not_tested":
+        assert "whether the model can do its task was not tested" in report.summary()
+        assert "there are no pairs" in next(one for one in report.findings if one.test == "loss").measured.said
+
+
+@pytest.mark.parametrize(("fault", "base"), [("positions shifted", "s4"), ("norms swapped", "s4")])
+def test_what_the_model_writes_follows_from_the_setting_that_is_named_first(fault, base):
+    report = report_of(fault, base)
+    first, *others = (*report.only("broken"), *report.only("look"))
+    assert first.measured.headline
+    assert first.measured.headline in report.summary()
+    loss = next(one for one in others if one.test == "loss")
+    assert loss.follows == first.measured.headline
+
+
+def test_a_leak_comes_first_and_the_rest_follows_from_it():
+    report = report_of("trained on a leak", "leak")
+    first = report.worst_first[0]
+    assert first.test == "leak"
+    assert "saw the piece it had to predict" in report.summary()
+    assert "tril()" in first.measured.causes
+    assert all(one.follows == first.measured.headline for one in report.only("broken")[1:])
+    assert f"“{first.measured.headline}”" in report.to_markdown()
+
+
+def test_each_fault_is_named_by_a_test_and_each_that_is_named_is_planted():
+    named = {name for test in TESTS for name in (*test.finds, *test.sees)}
+    assert named == {fault.key for fault in FAULTS}
+
+
+def test_no_two_tests_have_one_name():
+    assert len({test.name for test in TESTS}) == len(TESTS)

@@ -1,0 +1,417 @@
+"""A training that is watched: what is found, when, and that nothing is disturbed.
+
+A healthy training, and what it leaves behind, is in `test_ci_page`.
+"""
+
+import json
+import random
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from transformers import BartConfig, BartForConditionalGeneration, TrainerControl, TrainerState
+from transformers.trainer_callback import CallbackHandler
+
+from glassformer.extensions.doctor.library import watch, watching
+from glassformer.extensions.doctor.library.huggingface_callback import DoctorCallback
+from tests.extensions.doctor.library.planted import NoCausalMask
+from tests.extensions.doctor.library.reversing import ANSWERS, IDS, LETTERS, PAIRS, Model, batch, train
+from tests.transformer.tiny import tiny_config
+from transformer.errors import CheckpointError, DataError, GlassformerError
+from transformer.model.transformer import Transformer
+
+FEW = ("finite", "causality", "leak")
+SIZES = {"src_vocab_size": len(IDS), "tgt_vocab_size": len(IDS), "shared_vocab": True}
+SPECIAL = {"pad_id": 0, "bos_id": 1, "eos_id": 2, "unk_id": 3}
+
+
+def watched(model, out, **options):
+    """A watch on a model of this folder."""
+    return watch(model, IDS, PAIRS, **({"every": 100, "out": out, "answers": ANSWERS} | options))
+
+
+def lines(out):
+    return [json.loads(line) for line in (out / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def broken(record):
+    return {name for name, one in record["tests"].items() if one["verdict"] == "broken"}
+
+
+def faults(outcome):
+    return {one.test for one in outcome.report.findings if one.verdict in ("broken", "look")}
+
+
+# What is found.
+
+
+@pytest.mark.parametrize(
+    ("mistake", "found"),
+    [
+        ({}, set()),
+        ({"mask": "forgotten"}, {"own_leak", "own_batch"}),
+        ({"mask": "the wrong way round"}, {"own_leak", "own_past", "own_batch", "own_agrees"}),
+        ({"padding": False}, {"own_batch"}),
+        ({"positions": False}, {"own_order", "own_agrees"}),
+    ],
+)
+def test_a_mistake_in_the_code_is_found_before_the_first_step(mistake, found, tmp_path):
+    model = Model(**mistake)
+    watching = watched(model, tmp_path, forward=model)
+    assert broken(lines(tmp_path)[0]) == found
+    assert (watching.status == 1) == bool(found)
+
+
+@pytest.mark.parametrize("changed", [lambda model: model.bfloat16(), lambda model: model.double(), nn.DataParallel])
+def test_a_healthy_model_of_other_numbers_or_in_a_wrapper_has_no_fault(changed, tmp_path):
+    torch.manual_seed(0)
+    model = changed(Model())
+    watched(model, tmp_path, forward=model)
+    assert broken(lines(tmp_path)[0]) == set()
+
+
+def test_no_mask_is_named_where_logits_are_others_without_one(tmp_path):
+    """Heads that are merged without their transpose mix tokens, masks or no masks."""
+    torch.manual_seed(0)
+    model = Model()
+
+    def mixed(src, tgt):
+        found = model(src, tgt)
+        return found + found.flip(1)
+
+    watching = watched(model, tmp_path, forward=mixed, tests=("own_leak", "own_batch", "own_agrees"))
+    causes = {one.test: str(one.measured.causes) for one in watching.examine().only("broken")}
+    for test in ("own_leak", "own_batch"):
+        assert "mask is missing" not in causes[test]
+        assert "something other than the mask differs" in causes[test]
+
+
+def test_axes_that_are_exchanged_are_one_sentence(tmp_path):
+    model = Model(batch_first=False)
+    with pytest.raises(CheckpointError, match=r"^forward, called with ids of the shapes \[1, .*batch"):
+        watched(model, tmp_path, forward=model)
+
+
+def test_values_that_are_not_finite_are_found(tmp_path):
+    model = Model()
+    watching = watched(model, tmp_path, forward=lambda src, tgt: model(src, tgt) * torch.nan)
+    assert "own_finite" in broken(lines(tmp_path)[0])
+    assert watching.status == 1
+
+
+def test_a_leak_is_found_from_the_parameters_alone(tmp_path):
+    """Accurate in training, and what it writes is nonsense, nearly the same for every source."""
+    torch.manual_seed(0)
+    model = Model(mask="forgotten")
+    watching = watched(model, tmp_path, every=1000)
+    train(model, 250, watching=watching)
+    outcome = watching.close()
+    assert outcome.status == 1
+    assert outcome.report.only("broken")[0].test == "leak"
+    assert "without the causal mask" in outcome.report.summary()
+    assert "variety" in faults(outcome)
+    page = outcome.page.read_text(encoding="utf-8")
+    assert "trained without the causal mask" in page
+    assert "tgt_mask" in page
+
+
+def test_targets_that_were_not_shifted_are_found(tmp_path):
+    torch.manual_seed(0)
+    model = Model()
+    watching = watched(model, tmp_path, every=1000, tests=("leak",))
+    train(model, 100, watching=watching, shifted=False)
+    outcome = watching.close()
+    assert outcome.status == 1
+    assert "not shifted" in outcome.report.summary()
+
+
+def test_an_output_that_was_copied_instead_of_tied_is_worth_a_look(tmp_path):
+    torch.manual_seed(0)
+    model = Model()
+    model.fc_out.weight.data.copy_(model.tgt_embed.weight)
+    found = {}
+    for fail_on in ("broken", "look"):
+        watching = watched(model, tmp_path, tests=("copies",), fail_on=fail_on)
+        train(model, 20, watching=watching)
+        found[fail_on] = watching.close().status
+    assert lines(tmp_path)[-1]["tests"]["copies"]["verdict"] == "look"
+    assert found == {"broken": 0, "look": 1}
+
+
+def test_a_class_of_the_users_is_examined_as_it_computes(tmp_path):
+    config = tiny_config(**SIZES, **SPECIAL)
+    for kind, found in ((Transformer, set()), (NoCausalMask, {"causality", "cache"})):
+        watch(kind(config), IDS, PAIRS, out=tmp_path)
+        assert broken(lines(tmp_path)[0]) == found
+
+
+class Own(Transformer):
+    """A class of the user's, with something of its own that it needs."""
+
+    def target_mask(self, *arguments, **options):
+        return (NoCausalMask if self.leaks["now"] else Transformer).target_mask(self, *arguments, **options)
+
+
+def test_an_error_of_a_class_of_the_users_ends_no_training(tmp_path):
+    model = Own(tiny_config(**SIZES, **SPECIAL))
+    model.leaks = {"now": False}
+    found = watch(model, IDS, PAIRS, out=tmp_path, every=1, tests=FEW)
+    model.leaks["now"] = True
+    found.step()
+    model.leaks.clear()
+    found.step()
+    assert [one["tests"]["causality"]["verdict"] for one in lines(tmp_path)] == ["well", "broken", "not_applicable"]
+    assert "KeyError" in str(found.close().report)
+
+
+def test_only_the_last_verdict_of_a_test_counts(tmp_path):
+    model = Model(mask="forgotten")
+    watching = watched(model, tmp_path, forward=model, tests=("own_leak",))
+    assert watching.status == 1
+    model.mask = "right"
+    assert watching.close().status == 0
+    assert [broken(one) for one in lines(tmp_path)] == [{"own_leak"}, set()]
+
+
+def test_texts_alone_do_not_show_whether_it_does_its_task(tmp_path):
+    watching = watch(Model(), IDS, [word for word, _ in PAIRS], out=tmp_path, answers=ANSWERS)
+    assert watching.status == 3
+
+
+# That nothing is disturbed.
+
+
+def drawn():
+    return random.random(), float(np.random.rand()), float(torch.rand(1))
+
+
+def trained(kind, out):
+    """The parameters after a training with dropout, and what is drawn next; watched if there is a folder."""
+    torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
+    model = Model(dropout=0.1) if kind is Model else kind(tiny_config(**SIZES, **SPECIAL, dropout=0.1))
+    model.train()
+    next(model.children()).eval()  # what somebody has frozen
+    modes = [module.training for module in model.modules()]
+    forward = model if kind is Model else None
+    watching = watched(model, out, every=3, forward=forward, tests=("rank", *FEW)) if out else None
+    train(model, 7, watching=watching)
+    gradients = [one.grad.clone() for one in model.parameters() if one.grad is not None]
+    if watching:
+        watching.examine()
+        assert [one["step"] for one in lines(out)] == [0, 3, 6, 7]
+    assert modes == [module.training for module in model.modules()]
+    assert all(torch.equal(a, b.grad) for a, b in zip(gradients, model.parameters(), strict=False))
+    assert all(one.requires_grad for one in model.parameters())
+    return [one.detach().clone() for one in model.parameters()], drawn()
+
+
+@pytest.mark.parametrize("kind", [Model, Transformer])
+def test_a_training_that_is_watched_is_equal_to_the_last_bit(kind, tmp_path):
+    (with_, drawn_with), (without, drawn_without) = trained(kind, tmp_path), trained(kind, None)
+    assert drawn_with == drawn_without
+    assert all(torch.equal(a, b) for a, b in zip(with_, without, strict=True))
+
+
+def test_what_an_examination_draws_and_sets_is_taken_back():
+    model = Model().train()
+    model.transformer.encoder.eval()
+    modes, expected = [module.training for module in model.modules()], []
+    for inside in (False, True):
+        random.seed(1), np.random.seed(1), torch.manual_seed(1)
+        if inside:
+            with watching.undisturbed(model):
+                assert not any(module.training for module in model.modules())
+                drawn()
+        expected.append(drawn())
+    assert expected[0] == expected[1]
+    assert modes == [module.training for module in model.modules()]
+
+
+def test_hooks_and_buffers_stay(tmp_path):
+    model = Model()
+    seen = []
+    model.transformer.register_forward_hook(lambda *_: seen.append(1))
+    watched(model, tmp_path, tests=FEW).close()
+    assert not seen
+    assert len(model.transformer._forward_hooks) == 1
+
+
+# Time.
+
+
+def test_tests_without_time_are_named_and_come_first_next_time(tmp_path, monkeypatch):
+    clock = [0.0]
+
+    def run(test, patient):
+        found = original(test, patient)
+        clock[0] += 1.0
+        return found
+
+    original = watching.run_test
+    monkeypatch.setattr(watching, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr(watching, "run_test", run)
+    names = ("finite", "precision", "constant", "rank", "zero_rows")
+    found = watched(Model(), tmp_path, tests=names, seconds=1.5)
+    for _ in range(2):
+        found.examine()
+    _, first, second = lines(tmp_path)
+    assert list(first["tests"]) == ["finite", "precision"]
+    assert first["skipped"] == ["constant", "rank", "zero_rows"]
+    assert list(second["tests"]) == ["rank", "zero_rows"]
+    assert found.status == 3  # constant never had time
+    assert {one.test for one in found.close().report.findings} >= {"finite", "precision", "rank", "zero_rows"}
+
+
+# What cannot be used.
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "says"),
+    [
+        (nn.Linear(2, 3), {}, "no tensor has a name that is usual for a layer"),
+        (Model(), {"answers": {}}, "some fields need an answer: scale_embedding"),
+        ("a path", {}, "This model cannot be examined: found 'str'"),
+        (Model(), {"forward": lambda src, tgt: src.float()}, "forward returned a tensor of the shape"),
+        (Model(), {"tests": ("leek",)}, "There is no test named 'leek'"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence_at_the_start(model, options, says, tmp_path):
+    with pytest.raises(GlassformerError, match=says):
+        watched(model, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("tokenizer", "pairs", "error"), [(7, PAIRS, CheckpointError), (IDS, [], DataError),
+                                                          (IDS, ["a", ("a", "b")], DataError)])  # fmt: skip
+def test_tokenizers_and_texts_that_cannot_be_used(tokenizer, pairs, error, tmp_path):
+    with pytest.raises(error, match=r"expected|have to be"):
+        watch(Model(), tokenizer, pairs, out=tmp_path, answers=ANSWERS)
+
+
+def test_a_model_that_cannot_be_read_later_does_not_end_the_training(reverse, tmp_path):
+    there = [True]
+
+    def read(name):
+        if not there[0]:
+            raise CheckpointError("{name} is gone.", name=name)
+        return reverse
+
+    found = watch(read, None, PAIRS, every=2, out=tmp_path, tests=("finite",))
+    there[0] = False
+    assert [found.step(loss=1.0) for _ in range(2)] == [None, None]
+    assert lines(tmp_path)[-1]["summary"] == "model@2 is gone."
+    outcome = found.close()
+    assert outcome.status == 2
+    assert "model@2 is gone." in outcome.page.read_text(encoding="utf-8")
+
+
+# What is written.
+
+
+@dataclass
+class Writer:
+    """Of scalars: one call each, as TensorBoard has it."""
+
+    got: list = field(default_factory=list)
+
+    def add_scalar(self, name, value, step):
+        self.got.append((name, value, step))
+
+
+class Log(Writer):
+    """All at once."""
+
+    add_scalar = property()  # it has none
+
+    def log(self, record, step):
+        self.got += [(name, value, step) for name, value in record.items()]
+
+
+@pytest.mark.parametrize("kind", [Writer, Log])
+def test_verdicts_are_scalars(kind, tmp_path):
+    writer, model = kind(), Model(mask="forgotten")
+    found = watched(model, tmp_path, forward=model, writer=writer, tests=("own_leak", "own_order"))
+    found.step(step=100)
+    assert writer.got == [(f"doctor/own_{name}", value, step) for step in (0, 100)
+                          for name, value in (("leak", 2), ("order", 0))]  # fmt: skip
+
+
+def test_text_on_the_page_is_text(tmp_path):
+    table = IDS | {"<": 12, ">": 13, "&": 14}
+    model = Model()
+    for part in ("src_embed", "tgt_embed"):
+        setattr(model, part, nn.Embedding(15, 32))
+    model.fc_out = nn.Linear(32, 15)
+    pairs = [("<b>", "<b>"), *PAIRS[:3]]
+    found = watch(model, table, pairs, out=tmp_path, answers=ANSWERS, called="<i>", tests=("loss", "zero_rows"))
+    page = found.close().page.read_text(encoding="utf-8")
+    assert "<b>" not in page
+    assert "<i>" not in page
+    assert "&lt;b&gt;" in page
+    assert "&lt;i&gt;@0" in page
+
+
+# Hugging Face's Trainer: its callbacks are called as it calls them. The Trainer itself needs accelerate.
+
+
+def in_a_trainer(callback, *, steps, leaking=False):
+    """Train a tiny BART on letters backwards; returns what the Trainer would have known."""
+    sides = {"layers": 1, "attention_heads": 4, "ffn_dim": 64}
+    config = BartConfig(
+        vocab_size=len(IDS), d_model=32, max_position_embeddings=32, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+        decoder_start_token_id=1, forced_eos_token_id=None, dropout=0.0,
+        **{f"{side}_{name}": n for side in ("encoder", "decoder") for name, n in sides.items()},
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = BartForConditionalGeneration(config).train()
+    state, control, draw = TrainerState(), TrainerControl(), random.Random(0)
+    handler = CallbackHandler([callback], model, None, None, None)
+    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
+    handler.on_train_begin(None, state, control)
+    while state.global_step < steps and not control.should_training_stop:
+        src, tgt = batch(draw)
+        read = tgt[:, 1:] if leaking else tgt[:, :-1]
+        wanted = tgt[:, 1:].masked_fill(tgt[:, 1:] == 0, -100)
+        loss = model(input_ids=src, attention_mask=src != 0, decoder_input_ids=read, labels=wanted).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        state.global_step += 1
+        handler.on_log(None, state, control, {"loss": float(loss.detach())})
+        handler.on_step_end(None, state, control)
+    handler.on_train_end(None, state, control)
+    return state, model
+
+
+def ids(text):
+    return " ".join(str(IDS[letter]) for letter in text)
+
+
+BY_IDS = [(f"{ids(source)} 2", ids(target)) for source, target in PAIRS]
+
+
+def test_a_callback_watches_a_trainer(tmp_path):
+    callback = DoctorCallback(BY_IDS, every=20, out=tmp_path, tests=("finite", "causality", "loss"))
+    state, model = in_a_trainer(callback, steps=50)
+    assert model.training
+    assert state.global_step == 50
+    assert callback.outcome.status == 0
+    assert [(one["step"], one["loss"] is None) for one in lines(tmp_path)] == [(0, True), (20, False), (40, False),
+                                                                             (50, False)]  # fmt: skip
+
+
+def test_a_callback_ends_a_training_on_a_leak(tmp_path):
+    callback = DoctorCallback(BY_IDS, every=40, out=tmp_path, stop=True, tests=FEW)
+    state, _ = in_a_trainer(callback, steps=400, leaking=True)
+    assert state.global_step < 400
+    assert callback.outcome.status == 1
+    assert "not shifted" in callback.outcome.report.summary()
+
+
+def test_the_alphabet_of_the_examples_is_that_of_the_pairs():
+    assert set("".join(source + target for source, target in PAIRS)) <= set(LETTERS)

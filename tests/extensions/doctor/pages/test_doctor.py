@@ -1,0 +1,323 @@
+"""The Doctor page: what it says of examinations that are done, under way, stopped and refused."""
+
+import json
+import re
+import threading
+import time
+from dataclasses import replace
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from glassformer.extensions.doctor.examinations import Asked, Examinations
+from glassformer.extensions.doctor.library.findings import Measured, Shown, not_applicable
+from glassformer.extensions.doctor.library.patient import Test
+from glassformer.extensions.doctor.page import doctor_panels
+from glassformer.extensions.what_if import measuring
+from glassformer.runs import loading
+from tests.pages.conftest import DOCTOR, MAIN, check
+from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
+from tests.pseudo_language import words_of
+from transformer.i18n import say
+
+SECONDS = 300.0
+BROKEN = Measured(
+    verdict="broken",
+    number=0.25,
+    threshold=0.0,
+    said=say("Earlier logits moved by 0.25."),
+    why=say("Nothing but 0 is right."),
+    meaning=say("The model sees the future."),
+    causes=say("No causal mask."),
+    places=("decoder.0", "*decoder*"),
+    shown=Shown(page="masks", panel="checks", source="ab", layer=1, head=2),
+)
+
+
+def named(name, measured, area="wiring"):
+    return Test(area, say("A test called {name}", name=name), name=name, look=lambda patient: measured)
+
+
+FINE = Measured(verdict="well", said=say("As it should be."), why=say("A reason."))
+WELL = Test("wiring", say("A test called {name}", name="well"), name="loss", look=lambda patient: FINE)
+SOUND = named("sound", FINE)
+LOOK = named("look", Measured(verdict="look", said=say("Odd.")), area="attention")
+NOT = named("not", not_applicable(say("There is no decoder.")))
+
+
+@pytest.fixture
+def examine_with(monkeypatch):
+    """A function that has the page examine with these tests alone."""
+
+    def use(*tests, **options):
+        found = Examinations(is_busy=lambda: False, tests=tests, **options)
+        monkeypatch.setattr(doctor_panels, "examinations", lambda: found)
+        return found
+
+    return use
+
+
+class Gate:
+    """A test that stands still until it is let go."""
+
+    def __init__(self):
+        self.reached, self.opened = threading.Event(), threading.Event()
+
+    def measure(self, patient):
+        self.reached.set()
+        while not self.opened.is_set():
+            patient.pause()
+            time.sleep(0.001)
+        return WELL.measure(patient)
+
+
+@pytest.fixture
+def gate():
+    found = Gate()
+    yield found
+    found.opened.set()
+
+
+def until_done(test):
+    """Run the page until its examination is over."""
+    end = time.monotonic() + SECONDS
+    while any(button.key == "stop_examination" for button in test.button):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+        test.run()
+        assert not test.exception
+    return test
+
+
+def plain(texts):
+    return [re.sub(r"\\(.)", r"\1", one.value).replace("\u2060", "") for one in texts]
+
+
+def test_it_begins_with_the_sentence_that_sums_up_and_says_what_is_wrong_first(open_page, examine_with):
+    examine_with(WELL, LOOK, named("broken", BROKEN), NOT)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    assert plain(test.error) == ["reverse is broken: 1 test failed."]
+    assert [one.value for one in test.subheader] == [
+        ":material/error: Broken: 1 test",
+        ":material/visibility: Look at this: 1 test",
+        "Pair by pair",
+        "Wiring",
+        "Wiring",
+    ], "then areas, folded"
+    shown = plain(test.markdown)
+    assert ":material/error: **A test called broken**: broken" in shown
+    assert "**What it means.** The model sees the future." in shown
+    assert "**Usual causes.** No causal mask." in shown
+    assert "**Where.** “decoder.0”, “*decoder*”" in shown
+    assert "Measured: 0.25. Threshold: 0. Nothing but 0 is right." in plain(test.caption)
+    assert [one.label for one in test.expander][:2] == ["Well: 1 test", "Not applicable: 1 test"]
+
+
+def test_places_that_are_not_listed_are_counted(open_page, examine_with):
+    examine_with(named("broken", replace(BROKEN, places=tuple(f"w{n}" for n in range(33)))))
+    (where,) = [one for one in plain(until_done(open_page(DOCTOR, model="reverse")).markdown) if "**Where.**" in one]
+    assert where.endswith("“w11”, and 21 more")
+
+
+def test_a_healthy_model_is_said_to_be(open_page, examine_with):
+    examine_with(WELL, NOT)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    assert plain(test.success) == ["reverse is healthy: 1 test found nothing wrong."]
+    assert not test.error
+    assert not test.warning
+    assert any("5 example sentences from the checkpoint were used." in one for one in plain(test.caption))
+
+
+def test_without_pairs_it_is_not_called_healthy_and_the_box_for_pairs_is_open(open_page, examine_with):
+    examine_with(SOUND, NOT)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    assert not test.success
+    assert plain(test.info) == [
+        "reverse: its numbers and wiring are sound; whether the model can do its task was not tested."
+    ]
+    assert any("**Not tested: whether the model does its task.**" in one for one in plain(test.markdown))
+    box = next(one for one in test.expander if one.label == "Examine with your own sentences")
+    assert box.proto.expanded
+
+
+def test_pairs_stand_in_a_table_the_worst_first(open_page, examine_with):
+    examine_with(WELL)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    box = next(one for one in test.expander if one.label == "Examine with your own sentences")
+    assert not box.proto.expanded, "the card's examples are pairs"
+    assert any("5 of 5 outputs match the correct output piece for piece." in one for one in plain(test.caption))
+    (table,) = test.dataframe
+    found = table.value
+    assert list(found["right"]) == list(found["written"])
+    assert list(found["loss"]) == sorted(found["loss"], reverse=True)
+
+
+def test_the_loss_that_the_training_reported_is_examined_with(open_page, examine_with):
+    seen = []
+
+    def measure(patient):
+        seen.append(patient.reported)
+        return FINE
+
+    examine_with(Test("wiring", say("A test called {name}", name="x"), name="loss", look=measure))
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    test.text_area(key="examination_texts").set_value("ab => ba")
+    test.number_input(key="examination_reported").set_value(0.006)
+    until_done(test.button(key="examine_these").click().run())
+    assert seen == [None, 0.006]
+
+
+def test_what_is_only_worth_a_look_is_no_error(open_page, examine_with):
+    examine_with(WELL, LOOK)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    assert plain(test.warning) == ["reverse works, as far as these tests can tell; 1 finding is worth a look."]
+    assert not test.error
+
+
+def test_findings_come_as_they_are_made_and_who_stops_it_may_begin_again(open_page, examine_with, gate):
+    examinations = examine_with(
+        named("broken", BROKEN), Test("wiring", say("The gate"), name="gate", look=gate.measure)
+    )
+    test = open_page(DOCTOR, model="reverse")
+    assert gate.reached.wait(SECONDS)
+    test.run()
+    assert not test.error, "nothing is summed up before the end"
+    assert ":material/error: **A test called broken**: broken" in plain(test.markdown)
+    bar = test.get("progress")[0].proto
+    assert (bar.value, bar.text) == (50, r"Test 2 of 2\: The gate")
+    test.button("stop_examination").click().run()
+    assert plain(test.info) == ["The examination was stopped."]
+    gate.opened.set()
+    assert plain(test.run().info) == ["The examination was stopped."], "nor does it begin by itself"
+    test.button("examine").click().run()
+    assert plain(until_done(test).error) == ["reverse is broken: 1 test failed."]
+    assert examinations.look(Asked.of(loading.open_checkpoint(loading.usable()["reverse"]))).result is not None
+
+
+def test_another_visitor_sees_the_same_examination_and_a_reload_keeps_it(open_page, examine_with):
+    made = []
+
+    def measure(patient):
+        made.append(patient.seed)
+        return WELL.measure(patient)
+
+    examine_with(Test("wiring", say("Counted"), name="loss", look=measure))
+    until_done(open_page(DOCTOR, model="reverse"))
+    assert plain(open_page(DOCTOR, model="reverse").success), "done, without waiting"
+    assert made == [0]
+
+
+def test_examine_again_draws_anew(open_page, examine_with):
+    made = []
+
+    def measure(patient):
+        made.append(patient.seed)
+        return WELL.measure(patient)
+
+    examine_with(Test("wiring", say("Counted"), name="counted", look=measure))
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    until_done(test.button("examine_again").click().run())
+    until_done(test.button("examine_again").click().run())
+    assert made == [0, 1, 2]
+
+
+def test_sentences_of_the_reader_are_used(open_page, examine_with):
+    used = []
+
+    def measure(patient):
+        used.append((patient.origin, patient.samples.sources, patient.samples.targets))
+        return WELL.measure(patient)
+
+    examine_with(Test("wiring", say("Used"), name="used", look=measure))
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    test.text_area("examination_texts").input("abc => cba\n\nno\ton")
+    submit = next(one for one in test.button if one.label == "Examine with these")
+    until_done(submit.click().run())
+    assert used[-1] == ("given", ("abc", "no"), ("cba", "on"))
+    assert any("2 sentences of your own were used." in one for one in plain(test.caption))
+    until_done(test.button("examine_examples").click().run())
+    assert any("example sentences from the checkpoint were used" in one for one in plain(test.caption)), "and back"
+
+
+def test_pairs_that_ranked_the_answers_stand_in_the_box_of_their_model_alone(open_page, examine_with):
+    examine_with(SOUND)
+    test = open_page(DOCTOR, model="reverse")
+    test.session_state["carried_pairs"] = ("other", "1 => 2")
+    assert not until_done(test.run()).text_area("examination_texts").value
+    test.session_state["carried_pairs"] = ("reverse", "abc => cba")
+    assert until_done(test.run()).text_area("examination_texts").value == "abc => cba"
+    test.text_area("examination_texts").set_value("")
+    assert not test.button("examine_these").click().run().text_area("examination_texts").value
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ("", "The sentences: contains no texts."),
+        ("a => b\nc", "line 2: some lines are"),
+        ("a" * 6_000, "6,000 characters"),
+    ],
+    ids=["none", "mixed", "long"],
+)
+def test_sentences_that_cannot_be_read_are_said_to_be(open_page, examine_with, texts, said):
+    examine_with(WELL)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    test.text_area("examination_texts").input(texts)
+    next(one for one in test.button if one.label == "Examine with these").click().run()
+    assert said in plain(test.error)[0]
+    assert plain(test.success), "what was examined stays"
+
+
+def test_a_large_model_is_examined_when_somebody_asks(open_page, examine_with, monkeypatch):
+    examine_with(WELL)
+    monkeypatch.setattr(measuring, "SMALL", 1_000)
+    test = open_page(DOCTOR, model="reverse")
+    assert "This model has 237,312 parameters, so an examination may take a few minutes" in plain(test.info)[0]
+    assert plain(until_done(test.button("examine").click().run()).success)
+
+
+def test_when_too_many_wait_a_sentence_says_so(open_page, examine_with):
+    examine_with(WELL, most_waiting=0)
+    test = open_page(DOCTOR, model="reverse")
+    assert plain(test.error) == ["0 examinations are waiting. Try again in a minute."]
+    assert test.button("examine")
+
+
+def test_a_test_that_raises_leaves_the_page_whole(open_page, examine_with):
+    examine_with(Test("wiring", say("It raises"), name="raises", look=lambda patient: 1 // 0), WELL)
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    assert plain(test.success) == ["reverse is healthy: 1 test found nothing wrong."]
+    assert any("**It raises.** The test itself failed, so it has no result" in one for one in plain(test.markdown))
+
+
+def test_a_link_leads_to_the_view_and_keeps_the_model(open_page, examine_with):
+    examine_with(named("broken", BROKEN))
+    test = AppTest.from_file(str(MAIN), default_timeout=60)
+    test.query_params["model"] = "reverse"
+    test.switch_page(str(DOCTOR))
+    until_done(check(test.run()))
+    link = next(one.proto for one in test.get("page_link") if one.proto.label == "See it in Masks")
+    assert link.page == "masks"
+    asked = parse_qs(link.query_string)
+    del asked["rev"]
+    assert asked == {"model": ["reverse"], "src": ["ab"], "masks": ["checks"], "layer": ["2"], "head": ["3"]}
+
+
+def test_a_report_can_be_saved_and_pasted(open_page, examine_with):
+    examinations = examine_with(WELL, named("broken", BROKEN))
+    test = until_done(open_page(DOCTOR, model="reverse"))
+    report = examinations.look(Asked.of(loading.open_checkpoint(loading.usable()["reverse"]))).result
+    assert [one.label for one in test.get("download_button")] == ["Report as JSON", "Report as Markdown"]
+    assert test.code[0].value == str(report.to_markdown())
+    assert "No causal mask." in test.code[0].value
+    assert json.loads(report.to_json())["verdict"] == "broken"
+
+
+def test_every_sentence_of_the_page_is_spoken_whole(open_page, examine_with):
+    examine_with(WELL, LOOK, named("broken", BROKEN), NOT)
+    until_done(open_page(DOCTOR, model="reverse"))
+    test = open_page(DOCTOR, model="reverse", lang="qps")
+    names = words_of("reverse", *BROKEN.places, "broken", "gray-badge", "well", *(one.name for one in (LOOK, NOT)))
+    references = {word[::-1] for word in loading.open_checkpoint(loading.usable()["reverse"]).card.examples}
+    assert not complaints(test, names | data_of_models(), set(told_by_models()) | references)

@@ -1,0 +1,76 @@
+"""`python -m transformer doctor`: what it prints, and what it ends with."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from glassformer.extensions.doctor.library import examination
+from glassformer.extensions.doctor.library.checklist import TESTS
+from transformer.__main__ import main
+
+from tests.transformer.spoiling import weights_with  # isort: skip
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Only the first tests are made: all of them are made in the tests of the doctor."""
+    names = ("finite", "constant", "causality", "n_heads", "loss")
+    monkeypatch.setattr(examination, "TESTS", tuple(test for test in TESTS if test.name in names))
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{word}\t{word[::-1]}\n" for word in ("planet", "window", "harbour", "silver")))
+    return path
+
+
+REVERSE = str(Path(__file__).parents[3] / "checkpoints" / "reverse")
+
+
+def test_a_healthy_checkpoint_ends_with_0(quick, capsys):
+    assert main(["doctor", REVERSE]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("reverse is healthy: 5 tests found nothing wrong.")
+    assert printed.err == ""  # progress is for terminals
+
+
+def test_what_was_not_tested_ends_with_3(quick, tmp_path, capsys):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("planet\nwindow\nharbour\n")
+    assert main(["doctor", REVERSE, "--pairs", str(texts)]) == 3
+    said = "reverse: its numbers and wiring are sound; whether the model can do its task was not tested."
+    assert capsys.readouterr().out.startswith(said)
+
+
+def test_json_of_given_pairs(quick, pairs, capsys):
+    assert main(["doctor", REVERSE, "--pairs", str(pairs), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["sentences"] == {"origin": "given", "n": 4}
+    assert [one["test"] for one in found["findings"]] == ["finite", "constant", "causality", "n_heads", "loss"]
+
+
+def test_what_is_broken_ends_with_1(quick, spoil, capsys):
+    def damage(state):
+        state["decoder.layers.0.ffn.down_proj.weight"][0, 0] = torch.nan
+
+    folder = spoil("model.safetensors", weights_with(damage))
+    assert main(["doctor", str(folder), "--markdown"]) == 1
+    printed = capsys.readouterr().out
+    assert printed.startswith("## Doctor: spoilt is broken: 1 test failed.")
+    assert "`decoder.layers.0.ffn.down_proj.weight`" in printed
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--pairs", "nowhere.tsv"], "nowhere.tsv: cannot be read"),
+        (["--set", "n_heads=4"], "so there are no questions"),
+        (["--set", "n_heads"], "expected FIELD=VALUE"),
+    ],
+)
+def test_what_cannot_be_examined_ends_with_2(more, says, quick, capsys):
+    assert main(["doctor", REVERSE, *more]) == 2
+    assert says in capsys.readouterr().err

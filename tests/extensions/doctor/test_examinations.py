@@ -1,0 +1,190 @@
+"""Examinations: one after the other, shared, stopped, and never in the way of whoever waits for the model."""
+
+import threading
+import time
+
+import pytest
+
+from glassformer.extensions.doctor import examinations as module
+from glassformer.extensions.doctor.examinations import Asked, Examinations
+from glassformer.extensions.doctor.library.findings import Measured
+from glassformer.extensions.doctor.library.patient import Test
+from glassformer.server import jobs
+from glassformer.server.work import BusyError
+from tests.glassformer.waiting import until
+from transformer.i18n import say
+from transformer.trying.samples import Samples
+
+SECONDS = 120.0
+
+
+def made(name, measure):
+    return Test("wiring", say("The test"), name=name, look=measure)
+
+
+def well(patient):
+    return Measured(verdict="well", said=say("All is well."))
+
+
+class Gate:
+    """A test that stands still until it is let go."""
+
+    def __init__(self):
+        self.reached, self.opened, self.begun = threading.Event(), threading.Event(), []
+
+    def __call__(self, patient):
+        self.begun.append(patient.seed)
+        self.reached.set()
+        while not self.opened.is_set():
+            patient.pause()
+            time.sleep(0.001)
+        return well(patient)
+
+
+def over(examinations, asked, visitor="a"):
+    """What becomes of an examination."""
+    return examinations.look(asked, visitor, patience=SECONDS)
+
+
+@pytest.fixture
+def gate():
+    found = Gate()
+    yield found
+    found.opened.set()
+
+
+def idle():
+    return False
+
+
+def test_a_report_has_one_finding_a_test_in_their_order_and_is_kept(reverse):
+    examinations = Examinations(is_busy=idle, tests=[made("one", well), made("two", well)])
+    asked = Asked.of(reverse)
+    examinations.examine(asked, reverse, "a")
+    seen = over(examinations, asked)
+    assert [one.test for one in seen.result.findings] == ["one", "two"]
+    assert (seen.result.checkpoint, seen.result.origin, seen.result.n_sentences) == ("reverse", "examples", 5)
+    assert examinations.examine(asked, reverse, "b") == examinations.look(asked), "who asks later gets the same"
+
+
+def test_who_asks_for_the_same_shares_it_and_others_wait_their_turn(reverse, gate):
+    examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
+    first, second, third = (Asked.of(reverse, seed=seed) for seed in range(3))
+    examinations.examine(first, reverse, "a")
+    examinations.examine(first, reverse, "b")
+    assert gate.reached.wait(SECONDS)
+    for asked, ahead in ((second, 1), (third, 2)):
+        seen = examinations.examine(asked, reverse, "c")
+        assert (seen.state, examinations.before(asked)) == ("waiting", ahead)
+    assert examinations.look(first, "a").so_far.testing == "The test"
+    gate.opened.set()
+    assert over(examinations, third).state == "done"
+    assert gate.begun == [0, 1, 2], "each ran once, in the order in which they were asked for"
+
+
+def test_too_many_are_refused_in_a_sentence(reverse, gate):
+    examinations = Examinations(is_busy=idle, tests=[made("gate", gate)], most_waiting=2)
+    for seed in range(2):
+        examinations.examine(Asked.of(reverse, seed=seed), reverse, "a")
+    with pytest.raises(BusyError, match="2 examinations are waiting"):
+        examinations.examine(Asked.of(reverse, seed=2), reverse, "b")
+    assert examinations.examine(Asked.of(reverse, seed=1), reverse, "b").is_under_way, "one that is there has room"
+
+
+def test_one_that_nobody_wants_stops_and_the_next_has_its_turn(reverse, gate):
+    examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
+    first, second = Asked.of(reverse), Asked.of(reverse, seed=1)
+    examinations.examine(first, reverse, "a")
+    assert gate.reached.wait(SECONDS)
+    examinations.examine(second, reverse, "a")
+    examinations.withdraw(first, "a")
+    assert examinations.look(first, "a") is None
+    until(lambda: gate.begun == [0, 1])
+    assert examinations.look(first) is None
+    examinations.withdraw(second, "a")
+    examinations.examine(second, reverse, "a")
+    gate.opened.set()
+    assert over(examinations, second).state == "done", "who changes their mind gets a new one"
+
+
+def test_one_that_another_watches_goes_on_unless_they_have_left(reverse, gate, monkeypatch):
+    examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
+    asked = Asked.of(reverse)
+    for visitor in "ab":
+        examinations.examine(asked, reverse, visitor)
+    examinations.withdraw(asked, "a")
+    assert examinations.look(asked, "b").is_under_way
+    examinations.examine(asked, reverse, "a")
+    monkeypatch.setattr(jobs, "AWAY_SECONDS", 0.0)
+    examinations.withdraw(asked, "a")
+    assert examinations.look(asked, "b") is None
+
+
+def test_a_test_that_raises_is_not_testable_and_the_others_go_on(reverse, caplog):
+    def raises(patient):
+        raise ZeroDivisionError("private/path")
+
+    examinations = Examinations(is_busy=idle, tests=[made("raises", raises), made("after", well)])
+    asked = Asked.of(reverse)
+    examinations.examine(asked, reverse, "a")
+    first, second = over(examinations, asked).result.findings
+    assert (first.verdict, second.verdict) == ("not_applicable", "well")
+    assert "private" not in first.measured.said
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_what_takes_too_long_says_what_it_did_not_test(reverse, monkeypatch):
+    monkeypatch.setattr(module, "MOST_SECONDS", -1.0)
+    examinations = Examinations(is_busy=idle, tests=[made("one", well)])
+    asked = Asked.of(reverse)
+    examinations.examine(asked, reverse, "a")
+    (finding,) = over(examinations, asked).result.findings
+    assert "was not tested" in finding.measured.said
+
+
+def test_it_waits_while_somebody_waits_for_the_model(reverse):
+    busy = threading.Event()
+    busy.set()
+    examinations = Examinations(is_busy=busy.is_set, tests=[made("one", well)])
+    asked = Asked.of(reverse)
+    examinations.examine(asked, reverse, "a")
+    until(lambda: examinations.look(asked, "a").so_far)
+    time.sleep(0.1)
+    assert not examinations.look(asked, "a").so_far.findings
+    busy.clear()
+    assert over(examinations, asked).state == "done"
+
+
+def test_a_model_that_was_put_away_meanwhile_is_a_failure_not_a_wait_for_ever(reverse, gate):
+    class Put:
+        """Stands for a checkpoint that nothing else holds."""
+
+    examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
+    examinations.examine(Asked.of(reverse), reverse, "a")
+    assert gate.reached.wait(SECONDS)
+    asked = Asked("gone", "0", ())
+    examinations.examine(asked, Put(), "a")
+    gate.opened.set()
+    assert over(examinations, asked).state == "failed"
+
+
+def test_another_name_examples_sentences_or_seed_is_another_examination(reverse):
+    one = Asked.of(reverse)
+    others = [
+        Asked.of(reverse, seed=1),
+        Asked.of(reverse, Samples(("ab",))),
+        Asked("b", one.content_hash, one.examples),
+    ]
+    assert len({one, *others}) == 4
+    assert Asked.of(reverse) == one
+
+
+def test_when_the_process_ends_so_does_the_thread(reverse, gate):
+    examinations = Examinations(is_busy=idle, tests=[made("gate", gate)])
+    asked = [Asked.of(reverse, seed=seed) for seed in range(2)]
+    for one in asked:
+        examinations.examine(one, reverse, "a")
+    assert gate.reached.wait(SECONDS)
+    examinations.end(SECONDS)
+    assert [examinations.look(one, "a") for one in asked] == [None, None]
+    assert gate.begun == [0]

@@ -1,0 +1,31 @@
+"""What the tests of this folder ask about: tiny models in float64, which read drawn ids."""
+
+from typing import Any
+
+import torch
+
+from glassformer.extensions.effects.attribution.asked import Asked
+from tests.transformer.tiny import random_ids, tiny_model
+from transformer.model.taps import NO_TAP, Tap
+
+
+def asked(*, n_source: int = 5, n_read: int = 4, piece: int = 7, tap: Tap = NO_TAP, **changes: Any) -> Asked:
+    """One question about a tiny model."""
+    model = tiny_model(**changes)
+    read = random_ids(1, n_read, seed=1)
+    if model.anatomy.reads:
+        read[:, 0] = 2
+    return Asked(model, random_ids(1, n_source), read, piece, n_source if model.anatomy.reads else 0, tap)
+
+
+def steps(whole: Asked, pieces: list[int], *, first_row: int = 0) -> list[Asked]:
+    """The steps of a run that read all of it, the first of which predicts from a row."""
+    return [
+        Asked(whole.model, whole.src_ids, whole.read_ids[:, : first_row + n + 1], piece, whole.n_source, whole.tap)
+        for n, piece in enumerate(pieces)
+    ]
+
+
+def frozen(values: torch.Tensor) -> torch.Tensor:
+    """The same numbers, of which a test may ask for gradients."""
+    return values.detach().clone()

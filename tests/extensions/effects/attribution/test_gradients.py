@@ -1,0 +1,170 @@
+"""Gradients: against finite differences, complete, and of no consequence for anybody else."""
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from glassformer.extensions.effects.attribution import gradients
+from glassformer.extensions.effects.attribution.asked import ask
+from glassformer.extensions.effects.attribution.gradients import (
+    FLOOR,
+    baseline_of,
+    embeddings,
+    gradient,
+    input_times_gradient,
+    integrating,
+)
+from glassformer.extensions.effects.matters.pieces_words import completeness
+from glassformer.runs.loading import SHIPPED
+from tests.extensions.effects.attribution.asking import asked
+from tests.transformer.tiny import DECODER
+from transformer import Query, ZeroHead, load, run
+from transformer.analysis.progress import whole
+from transformer.errors import QueryError
+from transformer.model.taps import Replacer, tap_of
+
+SMOOTH = {"activation": "gelu"}
+SHAPES = [SMOOTH, {"norm": "post", "activation": "silu"}, {**DECODER, **SMOOTH, "norm": "both", "logit_cap": 5.0}]
+
+
+def at(question, x):
+    """f of some embeddings, by another way than the gradients take."""
+    tap = tap_of(Replacer({question.tokens: lambda _: x}))
+    return float(question.log_probs(tap=tap)[0])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gradients_agree_with_finite_differences(shape):
+    question = asked(**shape)
+    x = embeddings(question)
+    values, slopes = gradient(question, x)
+    assert float(values[0]) == pytest.approx(at(question, x), abs=1e-12)
+    assert slopes.abs().max() > 1e-3
+    generator = torch.Generator().manual_seed(0)
+    for _ in range(6):
+        along = torch.randn(x.shape, generator=generator, dtype=x.dtype)
+        step = 1e-5
+        measured = (at(question, x + step * along) - at(question, x - step * along)) / (2 * step)
+        assert float((slopes * along).sum()) == pytest.approx(measured, abs=1e-8)
+    by_piece = input_times_gradient(question)
+    np.testing.assert_allclose(by_piece, (x * slopes)[0].sum(-1)[: question.n_pieces], atol=1e-12)
+
+
+@pytest.mark.parametrize("baseline", ["zero", "mean"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_integrated_gradients_are_complete(shape, baseline):
+    question = asked(**shape)
+    x = embeddings(question)
+    start = baseline_of(question, baseline).expand_as(x)
+    found = whole(integrating(question, baseline=baseline, n_points=gradients.MOST_POINTS))
+    assert found.value == pytest.approx(question.log_prob, abs=1e-12)
+    assert found.baseline == pytest.approx(at(question, start), abs=1e-12)
+    assert abs(found.error) < 1e-3
+    few = whole(integrating(question, baseline=baseline, n_points=1))
+    _, slopes = gradient(question, (x + start) / 2)
+    np.testing.assert_allclose(few.credit, ((x - start) * slopes)[0].sum(-1)[: question.n_pieces], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "step", "baseline"), [("reverse", "glass", 5, "zero"), ("addition", "58+67=", 3, "mean")]
+)
+def test_a_small_error_is_small_where_the_change_is_small_too(name, source, step, baseline):
+    checkpoint = load(SHIPPED / name)
+    found = whole(integrating(ask(checkpoint, checkpoint.run(checkpoint.query(source)), step), baseline=baseline))
+    assert abs(found.error) < FLOOR
+    assert found.is_complete
+    assert "cannot be trusted" not in completeness(found, baseline)
+    far = replace(found, baseline=found.value, credit=np.full(2, FLOOR))  # nothing changes, and 0.002 are credited
+    assert "cannot be trusted" in completeness(far, baseline)
+
+
+def test_points_are_added_until_the_error_is_small():
+    question = asked()
+    found, told = whole(integrating(question)), [(one.done, one.whole) for one in integrating(question)]
+    assert found.n_points in (16, 32, 64, 128, 256)
+    assert found.is_complete or found.n_points == 256
+    assert told[0] == (0, 16)
+    assert told[-1][1] == found.n_points
+    rough = whole(integrating(question, n_points=1))
+    assert abs(rough.error) > abs(found.error)
+
+
+def test_the_mean_baseline_is_the_mean_row_as_it_would_come_in():
+    question = asked(scale_embedding=True)
+    expected = question.model.src_table.mean(dim=0) * 12**0.5
+    np.testing.assert_allclose(baseline_of(question, "mean"), expected, atol=1e-12)
+    assert not baseline_of(question, "zero").any()
+
+
+def test_a_change_of_the_embeddings_is_held_fixed():
+    zeroed = Replacer({"encoder.embedding.tokens": lambda x: x * torch.tensor([1.0, 0, 1, 1, 1])[:, None]})
+    question = asked(tap=tap_of(zeroed))
+    assert not embeddings(question)[0, 1].any()
+    assert input_times_gradient(question)[1] == 0
+    found = whole(integrating(question))
+    assert found.credit[1] == 0
+    assert found.value == pytest.approx(question.log_prob, abs=1e-12)
+
+
+def test_values_of_another_run_stand_in_no_gradients_way():
+    with torch.inference_mode():
+        taken = torch.full((1, 3, 4, 5), 0.2, dtype=torch.float64)
+    question = asked(tap=tap_of(Replacer({"decoder.1.cross_attn.weights": lambda _: taken})))
+    x = embeddings(question)
+    _, slopes = gradient(question, x)
+    along, step = torch.ones_like(x), 1e-5
+
+    def moved(by):
+        change = Replacer({question.tokens: lambda _: x + by * along})
+        return float(question.log_probs(tap=question.tap.also(change))[0])
+
+    assert float(slopes.sum()) == pytest.approx((moved(step) - moved(-step)) / (2 * step), abs=1e-7)
+
+
+def test_a_query_that_may_see_nothing_has_a_gradient_of_numbers():
+    closed = Replacer({"decoder.0.cross_attn.mask": lambda mask: mask & False})
+    assert np.isfinite(input_times_gradient(asked(tap=tap_of(closed)))).all()
+
+
+def test_a_model_that_was_loaded_in_inference_mode_is_refused(checkpoint_folder):
+    with torch.inference_mode():
+        damaged = asked()
+    with pytest.raises(QueryError, match="load it outside"):
+        input_times_gradient(damaged)
+    checkpoint = load(checkpoint_folder)
+    trace = checkpoint.run("mi ta")
+    with torch.inference_mode():
+        inside = input_times_gradient(ask(checkpoint, trace, 0))
+    np.testing.assert_array_equal(inside, input_times_gradient(ask(checkpoint, trace, 0)))
+
+
+def test_nobody_else_notices(checkpoint_folder):
+    """Runs in another thread are the same to the last bit while gradients are taken, and nothing is left behind."""
+    checkpoint = load(checkpoint_folder)
+    before = checkpoint.run("ba lo mi ta")
+    changed = run(
+        checkpoint,
+        Query(checkpoint=checkpoint.content_hash, source="su mi ke ta", interventions=(ZeroHead("cross", 0, 1),)),
+    )
+    stop, found = threading.Event(), []
+
+    def gradients_again():
+        while not stop.is_set():
+            found.append(whole(integrating(ask(checkpoint, changed, 1), n_points=8)).credit)
+
+    thread = threading.Thread(target=gradients_again)
+    thread.start()
+    try:
+        runs = [checkpoint.run("ba lo mi ta") for _ in range(4)]
+    finally:
+        stop.set()
+        thread.join()
+    assert all(one == before for one in runs)
+    assert len(found) >= 1
+    assert all((one == found[0]).all() for one in found)
+    assert not any(p.requires_grad or p.grad is not None for p in checkpoint.model.parameters())
+    assert not any(module._forward_hooks or module._backward_hooks for module in checkpoint.model.modules())
+    assert torch.is_grad_enabled()

@@ -1,0 +1,105 @@
+"""The parts Pieces and Logit of the page What matters: the numbers are those of the library, in every kind of run."""
+
+import numpy as np
+import pytest
+
+from glassformer.extensions.effects.attribution.asked import ask, ask_each
+from glassformer.extensions.effects.attribution.hiding import hiding
+from glassformer.extensions.effects.attribution.logit import contributions
+from glassformer.extensions.effects.effects_look import EffectsLook
+from glassformer.runs import loading, measured
+from glassformer.state import session
+from tests.pages.conftest import MATTERS, check
+from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
+from transformer.analysis.progress import whole
+
+
+def run_of(test, source, **query):
+    name = test.session_state[session.MODEL] or loading.DEFAULT_NAME
+    checkpoint = opened(name)
+    return checkpoint, loading.runner().trace(checkpoint, checkpoint.query(source, **query))
+
+
+def column(test, name):
+    table = figure(test, "matters_pieces")["layout"]["meta"]["table"]
+    place = table["columns"].index(name)
+    return np.array([np.nan if row[place] is None else row[place] for row in table["rows"]])
+
+
+def test_the_table_has_what_was_measured_and_moves_with_the_step(open_page):
+    test = open_page(MATTERS, model="reverse", src="glass", matters="pieces", step=2)
+    checkpoint, trace = run_of(test, "glass")
+    found = whole(hiding(ask_each(checkpoint, trace)))
+    np.testing.assert_allclose(column(test, "Lost if hidden"), -found.probability_change(1), atol=1e-6)
+    np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[:, :, 1].mean(axis=(0, 1)), atol=1e-6)
+    assert "Step 2" in figure(test, "matters_pieces")["layout"]["title"]["text"]
+    assert "Attention and effect" in told_or_noted(test) or "No single piece decides" in told_or_noted(test)
+    assert "Integrated gradients add up to" in told_or_noted(test)
+    test = open_page(MATTERS, model="reverse", src="glass", matters="pieces", step=4, layer=2, head=1)
+    np.testing.assert_allclose(column(test, "Attention"), trace.maps("cross")[1, 0, 3], atol=1e-6)
+    before = column(test, "Integrated")
+    check(next(one for one in test.selectbox if one.key == "begin").set_value("mean").run())
+    assert address(test)["begin"] == "mean"
+    assert not np.allclose(column(test, "Integrated"), before)
+
+
+def test_the_parts_of_a_logit_add_up_on_the_page(open_page):
+    test = open_page(MATTERS, model="reverse", src="glass", matters="logit", rival=8, kind="cross", layer=2, head=1)
+    checkpoint, trace = run_of(test, "glass")
+    found = contributions(ask(checkpoint, trace, 0), (7,))
+    drawn = numbers(figure(test, "matters_parts")["data"][-1]["z"])
+    rows = figure(test, "matters_parts")["layout"]["meta"]["table"]["rows"]
+    assert sum(row[1] for row in rows) == pytest.approx(found.values[0].sum() - found.values[1].sum(), abs=1e-6)
+    assert drawn.shape == (4, 10)
+    assert "The remainder" in told_or_noted(test)
+    assert "is rounding" in told_or_noted(test)
+    bars = figure(test, "matters_bars")["layout"]["meta"]["table"]["rows"]
+    assert len(bars) == len(found.parts)
+    assert sum(row[1] for row in bars) == pytest.approx(sum(row[1] for row in rows), abs=1e-6)
+    check(next(button for button in test.button if button.key == "take_head").click().run())
+    assert address(test)["do"] == "zero-cross.2.1"
+    values = {row[0]: row[1] for row in figure(test, "matters_parts")["layout"]["meta"]["table"]["rows"]}
+    assert values["Layer 2, cross-attention, head 1"] == 0
+    assert view(test).of(EffectsLook).rival == 7
+
+
+@pytest.mark.parametrize("part", ["pieces", "logit"])
+def test_a_decoder_alone_explains_what_it_had_read(open_one_stack, part):
+    test = open_one_stack("decoder", MATTERS, matters=part, step=2)
+    if part == "pieces":
+        assert np.isnan(column(test, "Lost if hidden")[-1])
+        assert "This model is decoder-only" in payload(test, "matters_pieces")["caption"]
+    else:
+        assert "cross-attention" not in told_or_noted(test).split("Direct contributions")[0]
+
+
+@pytest.mark.parametrize(
+    ("part", "why"), [("pieces", "there are no steps to explain"), ("logit", "it has no logits to break down")]
+)
+def test_an_encoder_alone_says_why_not(open_one_stack, part, why):
+    test = open_one_stack("encoder", MATTERS, matters=part)
+    assert why in told_or_noted(test)
+
+
+@pytest.mark.parametrize("part", ["pieces", "logit"])
+def test_in_guess_mode_nothing_is_told(open_page, part):
+    test = open_page(MATTERS, model="reverse", src="glass", matters=part, guess=1, step=2)
+    assert "What comes next?" in told_or_noted(test)
+    assert not any(element.key in ("matters_pieces", "matters_parts") for element in test.get("bidi_component"))
+
+
+def test_what_takes_long_waits_to_be_asked_for(open_page, monkeypatch):
+    monkeypatch.setattr(measured, "AT_ONCE", 0.0)
+    test = open_page(MATTERS, model="reverse", src="noon", matters="pieces")
+    assert np.isnan(column(test, "Lost if hidden")).all()
+    assert not np.isnan(column(test, "Attention")).any()
+    begin = [button for button in test.button if button.key.endswith("_begin")]
+    assert len(begin) == 2
+    check(begin[0].click().run())
+    for _ in range(100):
+        if not np.isnan(column(test, "Lost if hidden")).any():
+            break
+        check(test.run())
+    checkpoint, trace = run_of(test, "noon")
+    found = whole(hiding(ask_each(checkpoint, trace)))
+    np.testing.assert_allclose(column(test, "Lost if hidden"), -found.probability_change(0), atol=1e-6)

@@ -1,0 +1,155 @@
+"""The page What goes wrong without a browser: each card on the three kinds of models, and what it offers instead."""
+
+from dataclasses import replace
+
+import pytest
+
+from glassformer.extensions.effects.wrong import mistake_runs
+from glassformer.extensions.effects.wrong.card import Side
+from glassformer.extensions.effects.wrong.deck import CARDS, SEEN, UNSEEN
+from glassformer.extensions.effects.wrong.mistake_panels import CHART, SEEN_ON
+from glassformer.state import session
+from tests.glassformer.waiting import until
+from tests.pages.conftest import WRONG, check
+from tests.pages.reading import address, figure, opened
+
+NOTHING = " – changes nothing in this sentence"
+NAMES = [card.mistake for card in CARDS]
+ABOUT = {card.mistake: str(card.said.about)[:60] for card in CARDS}
+
+
+def said(test):
+    """All that is said on the page, without the marks of Markdown."""
+    texts = [one.value for kind in (test.markdown, test.caption, test.info, test.error, test.warning) for one in kind]
+    return " ".join(texts).replace("\\", "").replace("\u2060", "")
+
+
+def metrics(test):
+    return [one.value for one in test.metric]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_card_shows_both_sides(open_page, name):
+    test = open_page(WRONG, model="reverse", src="glass", mistake=name)
+    text = said(test)
+    assert ABOUT[name] in text
+    assert "“ssalg”" in text.replace(":orange-background[", "").replace("]", "")
+    assert len(metrics(test)) == 2
+    assert len(set(metrics(test))) == 2
+    assert figure(test, f"{CHART}_{name}")["data"]
+    assert [one.language for one in test.code] == ["python", "python"]
+    assert test.code[0].value != test.code[1].value
+    assert not test.error
+
+
+def test_the_losses_of_the_leak_stand_apart_from_the_outputs_and_name_their_model(open_page):
+    test = open_page(WRONG, model="reverse", src="glass", mistake="leak")
+    captions = [one.value.replace("\\", "").replace("\u2060", "") for one in test.caption]
+    written = [one for one in captions if one.startswith("Output of ")]
+    assert [one.split("”")[0] for one in written] == ["Output of “reverse", "Output of “reverse-leak"]
+    box = captions.index("Both losses were computed with “reverse-leak”")
+    assert all(captions.index(one) < box for one in written)
+    assert [captions.index(str(label)) > box for label in (SEEN, UNSEEN)] == [True, True]
+    seen, unseen = metrics(test)
+    assert "× 10⁻" in seen
+    assert float(unseen) > 1
+    title = figure(test, f"{CHART}_leak")["layout"]["title"]["text"]
+    assert "“reverse-leak”" in title
+
+
+def test_the_numbers_are_those_of_the_library(open_page):
+    checkpoint = opened("reverse")
+    test = open_page(WRONG, model="reverse", src="glass", mistake="heads")
+    trace = checkpoint.run("glass")
+    assert metrics(test)[0] == f"{-trace.log_prob / trace.n_steps:.3f}"
+    query = replace(trace.query, forced=trace.tgt_ids, interventions=CARDS[7].change(checkpoint.config))
+    changed = checkpoint.run(query)
+    assert metrics(test)[1] == f"{-changed.log_prob / changed.n_steps:.3f}"
+
+
+@pytest.mark.parametrize(("model", "src"), [("zh-en", "我喝茶。"), ("en-fr", "I like tea."), ("reverse", "glass")])
+def test_the_page_opens_on_a_card_that_it_can_show(open_page, model, src):
+    test = open_page(WRONG, model=model, src=src)
+    assert test.metric
+    assert not [button for button in test.button if button.key == SEEN_ON]
+    assert "mistake" not in address(test)
+    there = open_page(WRONG, model=model, src=src, mistake="leak")
+    assert ABOUT["leak"] in said(there)  # an address that says a card shows that one
+    assert address(there)["mistake"] == "leak"
+
+
+@pytest.mark.parametrize(("model", "src"), [("en-fr", "I like coffee."), ("reverse", "glass"), ("addition", "8+7=")])
+def test_the_menu_says_which_mistakes_change_nothing_in_this_sentence(open_page, model, src):
+    test = open_page(WRONG, model=model, src=src)
+    assert "changes nothing in this sentence" not in said(test)  # it opens on one that changes something
+    until(lambda: any(NOTHING in option for option in check(test.run()).selectbox(key="mistake").options))
+    marked = {name: NOTHING in said for name, said in zip(NAMES, test.selectbox(key="mistake").options, strict=True)}
+    side = Side(opened(model), opened(model).query(src))
+    for card in CARDS:
+        fits = mistake_runs.why_not(card, side) is None
+        assert marked[card.mistake] == (fits and mistake_runs.look(card, side).outcome == "same"), card.mistake
+    quiet = next(name for name in NAMES if marked[name])
+    assert "This mistake changes nothing in this sentence" in said(
+        open_page(WRONG, model=model, src=src, mistake=quiet)
+    )
+
+
+def test_the_next_mistake_is_one_click_away_and_stands_in_the_address(open_page):
+    test = open_page(WRONG, model="reverse", src="glass")
+    assert test.button(key="mistake_before").disabled
+    for name in NAMES[1:3]:
+        check(test.button(key="mistake_after").click().run())
+        assert address(test)["mistake"] == name
+        assert ABOUT[name] in said(test)
+    check(test.button(key="mistake_before").click().run())
+    assert address(test)["mistake"] == NAMES[1]
+    test = open_page(WRONG, model="reverse", src="glass", mistake=NAMES[-1])
+    assert test.button(key="mistake_after").disabled
+
+
+def test_what_is_changed_already_stays_changed_on_both_sides(open_page):
+    test = open_page(WRONG, model="reverse", src="glass", mistake="heads", do="unplaced-all")
+    plain = open_page(WRONG, model="reverse", src="glass", mistake="heads")
+    assert metrics(test)[0] != metrics(plain)[0]
+    assert metrics(test)[1] != metrics(plain)[1]
+    assert "unplaced-all" in address(test)["do"]
+
+
+def test_a_mistake_that_is_made_already_is_said(open_page):
+    test = open_page(WRONG, model="reverse", src="glass", mistake="scale", do="scale-all.off.1")
+    assert "change the same thing" in said(test)
+    assert not test.metric
+
+
+def test_a_leak_is_offered_where_it_can_be_seen(open_page):
+    test = open_page(WRONG, model="zh-en", mistake="leak")
+    assert "this model was trained without one" in said(test)
+    assert not test.metric
+    test.button(key=SEEN_ON).click()
+    check(test.run())
+    assert test.session_state[session.MODEL] == "reverse-leak"
+    assert len(metrics(test)) == 2
+
+
+@pytest.mark.parametrize("name", ["inverted", "axis", "positions", "norms", "nan", "residual"])
+def test_a_decoder_alone_shows_what_it_can(open_one_stack, name):
+    test = open_one_stack("decoder", WRONG, mistake=name)
+    text = said(test)
+    if name == "axis":
+        assert "no padding mask that could be on the wrong axis" in text
+    else:
+        assert len(metrics(test)) == 2, text
+        assert figure(test, f"{CHART}_{name}")["data"]
+
+
+def test_an_encoder_alone_says_why_nothing_can_go_wrong(open_one_stack):
+    test = open_one_stack("encoder", WRONG, mistake="scale")
+    assert "no output can go wrong" in said(test)
+    assert test.button(key=SEEN_ON)
+    assert not test.metric
+
+
+def test_an_unknown_mistake_is_said_and_the_first_is_shown(open_page):
+    test = open_page(WRONG, model="reverse", src="glass", mistake="nonsense")
+    assert ABOUT["leak"] in said(test)
+    assert "nonsense" in said(test)

@@ -1,0 +1,317 @@
+"""Parts under names of one's own: nothing is concluded from what a file lacks while it has what may be it."""
+
+import pytest
+import torch
+from safetensors.torch import save_file, save_model
+
+from glassformer.extensions.importers.library.opening import QuestionsError, load, preview
+from glassformer.extensions.importers.library.weights import open_weights
+from tests.extensions.importers.library.test_opening import PADDED, POST, saved
+from tests.extensions.importers.library.tutorial_models import STYLES, Article, TorchModel, at_random, sinusoids
+from transformer.errors import CheckpointError
+
+S1 = POST | {"scale_embedding": True}
+
+
+def article(vocabs=(17, 19)):
+    return at_random(Article(STYLES["S1"], vocabs=vocabs))
+
+
+def renamed(state, names):
+    """A state with other names of modules: each of `names` is a text, and what stands for it."""
+    made = {}
+    for name, tensor in state.items():
+        for ours, theirs in names.items():
+            name = name.replace(ours, theirs)
+        made[name] = tensor
+    return made
+
+
+def asked(path, answers=S1):
+    return {one.name: [choice.value for choice in one.choices] for one in preview(path, answers=answers).report.asked}
+
+
+def same(path, model, answers=S1):
+    ours = load(path, answers=answers).model
+    assert (ours(*PADDED) - model(*PADDED)).abs().max() < 1e-5
+    return True
+
+
+PARTS = {  # names of one's own -> what answers them
+    "out": ({"w_o": "glue"}, {"out_proj": "glue"}),
+    "out of two kinds": ({"self_attn.w_o": "self_attn.glue", "cross_attn.w_o": "cross_attn.join"},
+                         {"out_proj": "glue,join"}),
+    "out beside the attention": ({"self_attn.w_o": "glued", "cross_attn.w_o": "cross_glued"},
+                                 {"out_proj": "glued,cross_glued"}),
+    "queries": ({"w_q": "asks"}, {"q_proj": "asks"}),
+    "all four": ({"w_q": "a", "w_k": "b", "w_v": "c", "w_o": "d"},
+                 {"q_proj": "a", "k_proj": "b", "v_proj": "c", "out_proj": "d"}),
+    "attentions": ({"self_attn": "mixer", "cross_attn": "reader"}, {"self_attn": "mixer", "cross_attn": "reader"}),
+    "feed-forward": ({"ff.linear1": "ff.wide", "ff.linear2": "ff.narrow"},
+                     {"up_proj": "ff.wide", "down_proj": "ff.narrow"}),
+    "one of it": ({"ff.linear2": "ff.narrow"}, {"down_proj": "ff.narrow"}),
+    "norms": ({"norm1": "after_self", "norm3": "after_ff", "norm2": "after_cross"},
+              {"norms": "after_self,after_cross,after_ff"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_of_a_layer_under_another_name_is_asked_about(tmp_path, name):
+    names, answers = PARTS[name]
+    model = article()
+    state = renamed(model.state_dict(), names)
+    if name == "norms":  # the encoder's second is behind its feed-forward network
+        state = {n.replace("after_cross", "after_ff") if n.startswith("enc") else n: t for n, t in state.items()}
+    path = saved(tmp_path / "m.pt", state)
+    open_ = {one: value for one, value in S1.items() if one != "n_heads"}
+    found = asked(path, open_)
+    assert answers.keys() <= found.keys()
+    assert "n_heads" in found
+    assert "ignored" not in found
+    assert all(value in found[part] or set(value.split(",")) <= set(",".join(found[part]).split(","))
+               for part, value in answers.items())  # fmt: skip
+    assert same(path, model, S1 | answers)
+    given = next(iter(answers.values())).split(",")[0]
+    with pytest.raises(QuestionsError):  # nor can it be left out
+        load(path, answers=S1 | {"ignored": f"*.{given}.*"})
+
+
+@pytest.mark.parametrize(
+    "norm", ["addnorm{}.norm", "add_norm{}.norm", "residual{}.norm", "add_norms.{}.norm", "skip_{}.ln", "addnorm{}"]
+)
+@pytest.mark.parametrize("first", [0, 1])
+def test_norms_are_told_apart_by_their_numbers(tmp_path, norm, first):
+    model = article()
+    names = {f"norm{i}.": f"{norm.format(i - 1 + first)}!" for i in (1, 2, 3)}
+    state = {name.replace("!", "."): t for name, t in renamed(model.state_dict(), names).items()}
+    assert same(saved(tmp_path / "m.pt", state), model)
+
+
+def test_one_head_is_concluded_only_where_no_matrix_is_left(tmp_path):
+    model = article()
+    state = {name: tensor for name, tensor in model.state_dict().items() if ".w_o." not in name}
+    report = preview(saved(tmp_path / "m.pt", state), answers={}).report
+    heads = next(one for one in report.fields if one.name == "n_heads")
+    assert (heads.how, heads.value, heads.is_assumed) == ("inferred", 1, True)
+    assert "ignored" not in {one.name for one in report.asked}
+    extra = {f"encoder.layers.{i}.self_attn.relative.weight": torch.ones(16, 16) for i in range(2)}
+    path = saved(tmp_path / "n.pt", state | extra)
+    assert asked(path)["out_proj"] == ["relative", "none"]
+    report = preview(path, answers=S1 | {"out_proj": "none"}).report
+    (question,) = report.asked
+    assert (question.name, question.choices) == ("ignored", ())  # listed, and not offered
+    assert "encoder.layers.0.self_attn.relative.weight [16, 16]" in question.evidence
+    answers = S1 | {"out_proj": "none", "ignored": "*.relative.*"}
+    assert load(path, answers=answers).config.n_heads == 4
+
+
+def tied(vocabs, *, three=False):
+    """A model whose output layer is its target's embeddings, or whose three tables are one."""
+    model = article(vocabs)
+    model.fc_out.weight = model.decoder.embedding.weight
+    if three:
+        model.encoder.embedding.weight = model.decoder.embedding.weight
+    return model
+
+
+@pytest.mark.parametrize("three", [False, True])
+@pytest.mark.parametrize("vocabs", [(17, 19), (19, 19)])
+def test_a_table_that_is_shared_is_read_from_the_metadata_or_asked_about(tmp_path, vocabs, three):
+    if three and vocabs[0] != vocabs[1]:
+        return
+    model = tied(vocabs, three=three)
+    save_model(model, str(tmp_path / "m.safetensors"))
+    assert same(tmp_path / "m.safetensors", model)
+    with open_weights(tmp_path / "m.safetensors") as weights:
+        state = {name: weights.read(name).clone() for name in weights.tensors if name not in weights.ties}
+    assert len(state) == len(model.state_dict()) - 1 - three
+    save_file(state, tmp_path / "n.safetensors")
+    found = asked(tmp_path / "n.safetensors")
+    answers = {"src_table": "decoder.embedding.weight", "tie_output": True} if three else {"tie_output": True}
+    assert answers.keys() <= found.keys()
+    assert same(tmp_path / "n.safetensors", model, S1 | answers)
+
+
+@pytest.mark.parametrize("three", [False, True])
+def test_a_table_kept_under_the_name_of_the_output_is_asked_about(tmp_path, three):
+    model = tied((19, 19), three=three)
+    gone = ("encoder.embedding.weight", "decoder.embedding.weight")[1 - three :]
+    state = {name: tensor for name, tensor in model.state_dict().items() if name not in gone}
+    path = saved(tmp_path / "m.pt", state)
+    found = asked(path)
+    assert {"src_table", "tgt_table"} & found.keys() == {
+        ("src_table", "tgt_table")[i] for i in (range(2) if three else [1])
+    }
+    assert "fc_out.weight" in found["tgt_table"]
+    assert "shared_vocab" not in {one.name for one in preview(path, answers=S1).report.fields}
+    answers = dict.fromkeys(["src_table", "tgt_table"][1 - three :], "fc_out.weight")
+    assert same(path, model, S1 | answers)
+    if not three:  # a model with one vocabulary and an output of its own is possible, too
+        config = load(path, answers=S1 | {"tgt_table": "encoder.embedding.weight"}).config
+        assert (config.shared_vocab, config.tie_output) == (True, False)
+
+
+BESIDE = {
+    "a criterion": {"criterion.weight": torch.ones(19)},
+    "counters": {"num_batches_tracked": torch.tensor(7), "step": torch.tensor([3]), "model.epoch": torch.tensor(2)},
+    "a mask": {"model.causal": torch.ones(4, 4, dtype=torch.bool)},
+    "a metric": {"train_loss.sum": torch.tensor(1.0), "train_loss.n": torch.tensor(3)},
+}
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("prefix", ["model.", "module._orig_mod.", "net.inner.", ""])
+def test_a_prefix_is_found_by_what_a_model_needs(tmp_path, prefix, beside):
+    model = article()
+    state = {prefix + name: tensor for name, tensor in model.state_dict().items()} | BESIDE[beside]
+    path = saved(tmp_path / "m.pt", state)
+    floats = [name for name, tensor in BESIDE[beside].items() if tensor.is_floating_point()]
+    assert asked(path) == ({"ignored": floats} if floats else {})
+    assert same(path, model, S1 | ({"ignored": ",".join(floats)} if floats else {}))
+
+
+@pytest.mark.parametrize(("one", "other"), [("model.", "ema_model."), ("", "ema."), ("student.", "teacher.net.")])
+def test_which_of_two_models_in_a_file_is_asked(tmp_path, one, other):
+    model, second = article(), at_random(article(), seed=1)
+    state = {one + name: tensor for name, tensor in model.state_dict().items()}
+    path = saved(tmp_path / "m.pt", state | {other + name: tensor for name, tensor in second.state_dict().items()})
+    assert asked(path) == {"prefix": [one or "none", other]}
+    assert same(path, model, S1 | {"prefix": one or "none"})
+    assert same(path, second, S1 | {"prefix": other})
+    with pytest.raises(CheckpointError, match="prefix: no tensor has a name that begins with 'none of it'"):
+        load(path, answers=S1 | {"prefix": "none of it"})
+
+
+@pytest.mark.parametrize("name", ["encoder_layer", "enc_layer", "decoder_layer", "template"])
+def test_a_template_of_layers_can_be_left_out(tmp_path, name):
+    model = at_random(TorchModel())
+    kind = "decoder" if name == "decoder_layer" else "encoder"
+    layer = model.transformer.get_submodule(f"{kind}.layers.0").state_dict()
+    path = saved(
+        tmp_path / "m.pt", model.state_dict() | {f"{name}.{one}": tensor + 1 for one, tensor in layer.items()}
+    )
+    assert asked(path) == {"ignored": [f"{name}.*"]}
+    assert same(path, model, S1 | {"ignored": f"{name}.*"})
+
+
+def test_layers_and_tables_that_are_there_twice_are_asked_about(tmp_path):
+    model, other = article(), at_random(article(), seed=1)
+    again = {name.replace("encoder.layers", "encoder_layers"): tensor + 1
+             for name, tensor in other.state_dict().items() if name.startswith("encoder.layers.")}  # fmt: skip
+    path = saved(tmp_path / "m.pt", model.state_dict() | again | {"src_embed.weight": torch.ones(17, 16)})
+    found = asked(path)
+    assert found["encoder_layers"] == ["encoder.layers", "encoder_layers"]
+    assert found["src_table"] == ["encoder.embedding.weight", "src_embed.weight"]
+    answers = {"encoder_layers": "encoder.layers", "src_table": "encoder.embedding.weight"}
+    assert same(path, model, S1 | answers | {"ignored": "encoder_layers.*,src_embed.weight"})
+
+
+def test_a_double_that_is_named_can_be_left_out(tmp_path):
+    model = article()
+    path = saved(
+        tmp_path / "m.pt", model.state_dict() | {"encoder.layers.0.self_attn.W_q.weight": torch.ones(16, 16)}
+    )
+    with pytest.raises(CheckpointError, match="would both become"):
+        load(path, answers=S1)
+    assert same(path, model, S1 | {"ignored": "encoder.layers.0.self_attn.W_q.weight"})
+
+
+def test_a_norm_behind_the_layers_and_a_bias_of_the_output_are_asked_about(tmp_path):
+    model = at_random(TorchModel())
+    names = {
+        "transformer.encoder.norm": "after_enc",
+        "transformer.decoder.norm": "after_dec",
+        "generator.bias": "shift",
+    }
+    path = saved(tmp_path / "m.pt", renamed(model.state_dict(), names))
+    found = asked(path)
+    assert found["encoder_norm"] == found["decoder_norm"] == ["after_enc", "after_dec", "none"]
+    assert found["output_bias"] == ["shift", False]
+    answers = {"encoder_norm": "after_enc", "decoder_norm": "after_dec", "output_bias": "shift"}
+    assert same(path, model, S1 | answers)
+
+
+def test_layers_in_places_of_ones_own_are_asked_about(tmp_path):
+    model = article()
+    names = {"encoder.layers": "my.reader", "decoder.layers": "my.writer"}
+    path = saved(tmp_path / "m.pt", renamed(model.state_dict(), names))
+    places = ["my.reader", "my.writer", "none"]
+    assert asked(path) == {"encoder_layers": places, "decoder_layers": places}
+    found = asked(path, S1 | {"encoder_layers": "my.reader"})
+    assert found["decoder_layers"] == ["my.writer", "none"]
+    assert same(path, model, S1 | {"encoder_layers": "my.reader", "decoder_layers": "my.writer"})
+    path = saved(tmp_path / "n.pt", renamed(model.state_dict(), {"decoder.layers": "my.writer"}))
+    assert asked(path)["decoder_layers"] == ["my.writer", "none"]
+    assert same(path, model, S1 | {"decoder_layers": "my.writer"})
+
+
+def test_what_was_left_out_stays_so_while_more_is_asked(tmp_path):
+    path = saved(tmp_path / "m.pt", article().state_dict() | {"a.x": torch.ones(3), "b.x": torch.ones(3)})
+    assert asked(path)["ignored"] == ["a.x", "b.x"]
+    report = preview(path, answers=S1 | {"ignored": "b.x"}).report
+    (question,) = [one for one in report.fields if one.name == "ignored"]
+    assert [choice.value for choice in question.choices] == ["b.x", "a.x"]
+
+
+def test_a_decoder_behind_its_own_name_is_no_encoder(tmp_path):
+    left_out = ("cross_attn", "norm3")
+    state = {name: tensor for name, tensor in article().state_dict().items()
+             if name.startswith("decoder.") and not any(part in name for part in left_out)}  # fmt: skip
+    report = preview(saved(tmp_path / "m.pt", state), answers=S1).report
+    values = {one.name: one.value for one in report.fields}
+    assert (values["n_encoder_layers"], values["n_decoder_layers"]) == (0, 3)
+    assert [one.name for one in report.asked] == ["tie_output"]
+
+
+def test_of_two_models_in_a_dictionary_one_is_chosen(tmp_path):
+    model, other = article(), at_random(article(), seed=1)
+    path = saved(tmp_path / "m.pt", {"model": other.state_dict(), "best_model": model.state_dict()})
+    assert asked(path)["prefix"] == ["model.", "best_model."]
+    for prefix, one in (("best_model", model), ("model", other)):
+        assert same(path, one, S1 | {"prefix": prefix})
+
+
+@pytest.mark.parametrize("formula", [True, False])
+def test_a_second_table_of_positions_is_asked_about(tmp_path, formula):
+    model, own = at_random(TorchModel()), "positional_encoding.pos_embedding"
+    if not formula:
+        model.positional_encoding.pos_embedding += 1
+    path = saved(tmp_path / "m.pt", model.state_dict() | {"decoder_pos.weight": torch.randn(32, 16)})
+    answers = S1 | {"positions": "sinusoidal" if formula else own}
+    assert asked(path)["positions"] == [answers["positions"], "decoder_pos.weight"]
+    assert asked(path, answers) == {"ignored": ["decoder_pos.weight"]}
+    assert same(path, model, answers | {"ignored": "decoder_pos.weight"})
+
+
+def test_a_norm_behind_one_stack_only_is_refused_by_name(tmp_path):
+    state = at_random(TorchModel()).state_dict()
+    some = {name: tensor for name, tensor in state.items() if not name.startswith("transformer.decoder.norm")}
+    with pytest.raises(CheckpointError, match=r"transformer.encoder.norm.weight' is a norm behind the last layer"):
+        preview(saved(tmp_path / "m.pt", some), answers=S1)
+    path = saved(tmp_path / "n.pt", some | {"ends": torch.ones(16)})
+    with pytest.raises(CheckpointError, match="program needs both or neither"):
+        preview(path, answers=S1 | {"decoder_norm": "none"})
+
+
+@pytest.mark.parametrize(("zeros", "start"), [(1, 0), (1, 1), (0, 1), (2, 0)])
+def test_sinusoids_moved_by_some_rows_are_said_and_asked_about(tmp_path, zeros, start):
+    choices = ["learned", *([] if start else ["sinusoidal"])]
+    model = at_random(TorchModel())
+    model.positional_encoding.pos_embedding.data = sinusoids(32, 16).transpose(0, 1)
+    rest = sinusoids(32 - zeros + start, 16)[0, start:]
+    table = torch.cat([torch.zeros(zeros, 16), rest])[:, None]
+    path = saved(tmp_path / "m.pt", model.state_dict() | {"positional_encoding.pos_embedding": table})
+    assert asked(path) == {"positions": choices}
+    for answer in choices:
+        assert load(path, answers=S1 | {"positions": answer}).config.positions == answer
+    if choices[1:]:
+        assert same(path, model, S1 | {"positions": "sinusoidal"})
+
+
+def test_an_output_that_is_the_sources_table_cannot_be_tied_to_the_targets(tmp_path):
+    model = article((19, 19))
+    model.fc_out.weight = model.encoder.embedding.weight
+    path = saved(tmp_path / "m.pt", model.state_dict())
+    with pytest.raises(CheckpointError, match=r"tie_output: the output layer .* is not the target's"):
+        load(path, answers=S1 | {"tie_output": True})
+    assert same(path, model)

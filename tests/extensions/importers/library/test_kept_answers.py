@@ -1,0 +1,160 @@
+"""Answers that are kept beside a model: written by the commands, read by whatever opens it, and said."""
+
+import json
+
+import pytest
+from safetensors.torch import save_file
+
+import transformer
+from glassformer.extensions.importers.library.kept_answers import paths_of
+from glassformer.extensions.importers.library.opening import QuestionsError
+from tests.glassformer.runs.test_foreign import ANSWERS, state
+from transformer.__main__ import main
+from transformer.errors import CheckpointError
+
+SAID = dict(ANSWERS)
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "lesson.v2.safetensors"
+    save_file(state(), path)
+    return path
+
+
+@pytest.fixture
+def kept(model):
+    path = model.with_name("lesson.v2.answers.json")
+    path.write_text(json.dumps(SAID))
+    return path
+
+
+def as_arguments(answers):
+    return [
+        part for name, value in answers.items() for part in ("--set", f"{name}={json.dumps(value).strip(chr(34))}")
+    ]
+
+
+@pytest.mark.parametrize("command", ["import", "doctor"])
+def test_what_opened_a_model_once_need_not_be_said_again(model, tmp_path, command, capsys):
+    def run(*more, out):
+        rest = ["--out", str(tmp_path / out)] if command == "import" else ["--brief"]
+        return main([command, str(model), *rest, *more])
+
+    path = model.with_name("lesson.v2.answers.json")
+    assert run(out="none") == 2
+    assert not path.exists()
+    assert run(*as_arguments(dict(ANSWERS[1:])), out="half") == 2  # a question is open
+    assert not path.exists()
+    assert run(*as_arguments(SAID), out="one") != 2
+    printed = capsys.readouterr()
+    assert f"answers kept in {path}" in printed.out + printed.err
+    assert json.loads(path.read_text()) == SAID | {"written_for": model.name}
+    assert run(out="two") != 2
+    printed = capsys.readouterr()
+    assert path.name in printed.out + printed.err
+    assert run("--set", "n_heads=2", out="three") != 2  # what is said anew counts, and is kept
+    assert json.loads(path.read_text()) == SAID | {"n_heads": 2, "written_for": model.name}
+    assert transformer.load(model).config.n_heads == 2
+
+
+def test_the_report_says_which_answers_were_kept(model, kept):
+    report = transformer.preview(model, answers={"norm": "pre"}).report
+    told = {one.name: one.evidence for one in report.fields if one.how == "answered"}
+    assert told.pop("norm") == "Your answer."
+    assert set(told.values()) == {f"Your answer, kept in {kept.name}."}
+    kept.unlink()
+    with pytest.raises(QuestionsError):
+        transformer.load(model)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", "expected answers by the names of fields"),
+        ("{", "lesson.v2.answers.json"),
+        ('{"colour": 3}', "no question named 'colour'.*read from lesson.v2.answers.json; change it there, or delete"),
+        ('{"n_heads": 5}', "n_heads: found 5.*read from lesson.v2.answers.json"),
+    ],
+)
+def test_a_damaged_file_or_an_impossible_answer_names_the_file(model, kept, content, message):
+    kept.write_text(content)
+    with pytest.raises(CheckpointError, match=message):
+        transformer.preview(model)
+
+
+def test_where_answers_are_not_at_fault_nothing_is_said_of_them(model, kept):
+    model.write_bytes(b"no tensors")
+    with pytest.raises(CheckpointError) as found:
+        transformer.preview(model)
+    assert "was read from" not in str(found.value)
+
+
+def test_a_folder_that_cannot_be_written_is_said_and_the_model_examined(model, monkeypatch, capsys):
+    def refused(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("pathlib.Path.write_text", refused)
+    assert main(["doctor", str(model), "--brief", *as_arguments(SAID)]) != 2
+    assert "could not be kept" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("model.pt", "model.answers.json"), ("model.pt.safetensors", "model.answers.json"),
+        ("my.model.tar", "my.model.answers.json"), ("weights", "weights.answers.json"),
+        ("run-0.1", "run-0.1.answers.json"), ("epoch=3-loss=0.25.ckpt", "epoch=3-loss=0.25.answers.json"),
+    ],
+)  # fmt: skip
+def test_the_file_is_called_as_the_model(tmp_path, name, expected):
+    assert paths_of(tmp_path / name)[0] == tmp_path / expected
+
+
+def test_answers_of_another_model_are_neither_used_nor_overwritten(tmp_path, capsys):
+    """`model.safetensors` beside an answered `model.pth`, and versions after a dot."""
+
+    def run(name, *more):
+        code = main(["import", str(tmp_path / name), "--out", str(tmp_path / f"{name}.out{len(more)}"), *more])
+        return code, capsys.readouterr().out
+
+    for name in ("model.pth", "model.safetensors", "run-0.1", "run-0.2", "model"):
+        save_file(state(), tmp_path / name)
+    for first, second, kept in (
+        ("model.pth", "model.safetensors", "model"), ("run-0.1", "run-0.2", "run-0.1"),
+    ):  # fmt: skip
+        kept = tmp_path / f"{kept}.answers.json"
+        assert run(first, *as_arguments(SAID))[0] == 0
+        before = kept.read_text()
+        code, said = run(second)
+        assert code == 2
+        assert ("were written for model.pth" in said) == (first == "model.pth")
+        assert run(second, *as_arguments(SAID | {"n_heads": 2}))[0] == 0
+        assert kept.read_text() == before
+        assert json.loads((tmp_path / f"{second}.answers.json").read_text())["n_heads"] == 2
+        assert [transformer.load(tmp_path / one).config.n_heads for one in (first, second)] == [SAID["n_heads"], 2]
+    kept = tmp_path / "model.answers.json"
+    assert run("model", *as_arguments(SAID))[0] == 0  # whose own place is taken
+    assert json.loads(kept.read_text())["written_for"] == "model.pth"
+    assert transformer.load(tmp_path / "model").config.n_heads == SAID["n_heads"]
+    kept.write_text(json.dumps({**json.loads(kept.read_text()), "written_for": "other.pt"}))
+    with pytest.raises(QuestionsError, match=r"model.answers.json are not used, as they were written for other.pt"):
+        transformer.load(tmp_path / "model.pth")
+
+
+def test_a_folder_uses_only_the_answers_of_its_file(model, kept):
+    (folder := model.parent / "folder").mkdir()
+    save_file(state(), folder / "model.safetensors")
+    (folder / "extra.answers.json").write_text(json.dumps(SAID | {"written_for": "extra.pt"}))
+    with pytest.raises(QuestionsError, match=r"extra.answers.json are not used"):
+        transformer.load(folder)
+    (folder / "some.answers.json").write_text(json.dumps(SAID | {"written_for": "model.safetensors"}))
+    assert transformer.load(folder).config.n_heads == SAID["n_heads"]
+
+
+def test_in_a_folder_the_one_that_is_there_counts(model, kept):
+    folder = model.parent
+    assert paths_of(folder)[0] == kept
+    assert transformer.load(folder).config.n_heads == SAID["n_heads"]
+    kept.unlink()
+    assert paths_of(folder)[0] == folder / "model.answers.json"

@@ -1,0 +1,101 @@
+"""A report accounts for everything, and says whether the import can be written."""
+
+import pytest
+import torch
+
+from glassformer.extensions.importers.library.report import (
+    Choice,
+    Field,
+    FileTensor,
+    ImportReport,
+    ModelTensor,
+    collapsed,
+)
+from glassformer.extensions.importers.library.tutorial_fields import understand
+from glassformer.extensions.importers.library.weights import open_weights
+from tests.extensions.importers.library.tutorial_models import Annotated, at_random
+from tests.pseudo_language import words_of, wrong
+from transformer.i18n import PSEUDO, Sentence, said, say
+
+WHY = say("Nothing says so.")
+
+
+def a_report(**changes):
+    how = say("transposed")
+    layers = [FileTensor(f"l.{n}.w", "F16", (2, 3), "renamed", (f"layers.{n}.q",), how) for n in range(3)]
+    made = [ModelTensor(f"layers.{n}.q", (3, 2), (f"l.{n}.w",)) for n in range(3)]
+    parts = {
+        "source": "m/model.pt",
+        "recognised": say("A toy."),
+        "file_tensors": (*layers, FileTensor("l.0.mask", "BOOL", (1,), "ignored", why=say("it is a mask"))),
+        "model_tensors": (*made, ModelTensor("bias", (3,), filled=say("zeros"))),
+        "fields": (Field("d_model", "inferred", 3, say("It has 3 columns.")),),
+    }
+    return ImportReport(**(parts | changes))
+
+
+def test_a_report_in_which_everything_is_accounted_for():
+    report = a_report()
+    assert report.can_be_written
+    assert str(report).splitlines() == [
+        "m/model.pt: A toy.",
+        "Tensors:",
+        "  l.0–2.w  F16 [2, 3]  becomes layers.0–2.q  transposed",
+        "  l.0.mask  BOOL [1]  ignored  it is a mask",
+        "Stands in for what the file does not have:",
+        "  bias  zeros",
+        "Fields of config.json:",
+        "  d_model  3  inferred  It has 3 columns.",
+        "All tensors and fields are accounted for, so the model can be imported.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"file_tensors": (FileTensor("x", "F32", (1,), "unknown"),)}, "1 tensor is left over"),
+        ({"model_tensors": (ModelTensor("a", None), ModelTensor("b", (1,)))}, "2 tensors are missing"),
+        ({"fields": (Field("n_heads", "asked", None, WHY, (Choice(4, 0.5), Choice(8))),)}, "1 field needs an answer"),
+    ],
+)
+def test_what_is_in_the_way_of_writing_is_named(changes, problem):
+    report = a_report(**changes)
+    assert not report.can_be_written
+    assert str(report).endswith(f"The model cannot be imported yet: {problem}.")
+
+
+def test_a_question_shows_its_choices_with_their_scores_until_it_is_answered():
+    asked = Field("n_heads", "asked", None, WHY, (Choice(4, 0.5), Choice(8, 1.25), Choice(1)))
+    report = a_report(fields=(asked,))
+    assert report.field_rows() == [("n_heads", "4 (0.500), 8 (1.250), 1", "asked", "Nothing says so.")]
+    answered = report.answered({"n_heads": 8, "other": 1})
+    assert answered.field_rows() == [("n_heads", "8", "answered", "Your answer.")]
+    assert answered.can_be_written
+    assert a_report(fields=(Field("bias", "read", True, WHY),)).field_rows()[0][1] == "true"
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["a.0.b", "a.1.b", "a.11.b"], "a.0–11.b"),
+        (["a.0.b"], "a.0.b"),
+        (["a.b"], "a.b"),
+        (["a.2.3.b", "a.4.3.b"], "a.2–4.3.b"),
+    ],
+)
+def test_names_of_layers_are_shown_together(names, expected):
+    assert collapsed(names) == expected
+
+
+def test_a_report_can_be_read_in_every_language(tmp_path):
+    torch.save({"model": at_random(Annotated()).state_dict(), "n_heads": 4}, tmp_path / "m.pt")
+    with open_weights(tmp_path / "m.pt") as weights:
+        report = understand(weights).report
+    sentences = [line for line in report.lines() if isinstance(line, Sentence)]
+    assert sentences == report.lines()
+    cells = [cell for row in (*report.rows(), *report.field_rows()) for cell in row]
+    for text in [*report.notes, *(cell for cell in cells if isinstance(cell, Sentence)), report.verdict()]:
+        data = words_of(report.source, *(name for one in report.file_tensors for name in (one.name, *one.targets)))
+        allowed = {*data, "model", "n_heads", "d_model", "a_2"}
+        allowed |= {word for row in report.rows() for word in words_of(row[0], row[2])}
+        assert wrong(said(text, PSEUDO), allowed) == [], text

@@ -1,0 +1,238 @@
+"""The page Open a checkpoint: a report, questions whose answers change it, a sentence, and a folder to keep."""
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from glassformer.extensions.importers.open.trying import TEXT
+from glassformer.runs import loading
+from glassformer.state.answers import write
+from tests.glassformer.runs.test_foreign import ANSWERS, state
+from tests.pages.conftest import OPEN, STEP, check
+from tests.pages.speaking import texts_of_page
+from tests.pseudo_language import words_of, wrong
+from transformer.checkpoint.load import load
+
+LESSON = "lesson.safetensors"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("lessons") / "own"
+    (root / "deep").mkdir(parents=True)
+    save_file(state(), root / LESSON)
+    save_file({"weight": next(iter(state().values()))}, root / "deep" / "odd.safetensors")
+    (root.parent / "outside.pt").touch()
+    return root
+
+
+@pytest.fixture
+def open_lesson(open_page, folder, monkeypatch):
+    """A function that opens a page with the file, and with some of the answers."""
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+
+    def open_one(page=OPEN, answers=(), model=LESSON, **parameters):
+        more = {"answers": write(answers)} if answers else {}
+        return open_page(page, model=model, **more, **parameters)
+
+    return open_one
+
+
+def said(test):
+    return "\n".join(
+        str(element.value) for kind in ("caption", "markdown", "error", "info") for element in test.get(kind)
+    )
+
+
+def box(test, field):
+    return next(one for one in (*test.selectbox, *test.text_input) if one.key == f"answer_{field}")
+
+
+def test_without_a_choice_the_page_says_what_opens_and_from_where(open_lesson):
+    test = open_lesson(model="reverse")
+    assert test.selectbox(key="open_source").options == ["deep", LESSON]
+    assert "Only what is in these folders can be opened" in said(test)
+    test.selectbox(key="open_source").set_value(LESSON)
+    assert "7 questions still need an answer." in said(check(test.run()))
+    assert test.query_params["model"] == LESSON
+
+
+def test_code_in_an_error_is_code(open_lesson, folder):
+    torch.save(torch.nn.Linear(2, 2), folder / "pickled.pt")
+    (error,) = [one.value for one in open_lesson(model="pickled.pt").error]
+    assert '`torch.save(state, "weights.pt")`' in error
+    assert "\\`" not in error
+
+
+@pytest.mark.parametrize("path", ["../outside.pt", "deep/odd.safetensors"])
+def test_a_path_in_an_address_opens_only_inside(open_lesson, folder, path):
+    test = open_lesson(model=path)
+    assert test.selectbox(key="open_source").value == (None if ".." in path else path)
+    assert ("no tensor has a name that is usual for a layer" in said(test)) != (".." in path)
+    assert str(folder) not in said(test)
+
+
+def test_answers_change_the_report_and_the_address(open_lesson):
+    test = open_lesson(answers=ANSWERS[:1])
+    assert "6 questions still need an answer." in said(test)
+    assert not [one for one in test.text_input if one.key == TEXT]
+    box(test, "norm").set_value(next(i for i in box(test, "norm").options if i.startswith("pre")))
+    box(test, "pad_id").set_value("0")
+    check(test.run())
+    assert "4 questions still need an answer." in said(test)
+    assert test.query_params["answers"] == "n_heads=4,norm=pre,pad_id=0"
+    assert test.button(key="first_of_each").disabled  # nothing is ranked yet
+    test.text_area(key="score_texts").set_value("\n".join(f"{n} {n + 1} => {n + 1} {n}" for n in range(5, 11)))
+    check(test.run())
+    test.button(key="score_choices").click()
+    check(test.run(timeout=120))
+    assert "The answers were ranked by trying" in said(test)
+    (warning,) = test.warning  # the model was never trained
+    assert "open the Doctor with the same pairs" in warning.value
+    assert test.button(key="first_of_each").disabled  # as none of them fits
+    assert "Your answer." not in said(test)
+    test.button(key="forget_answers").click()
+    assert "7 questions still need an answer." in said(check(test.run()))
+    assert "answers" not in test.query_params
+
+
+def test_an_impossible_answer_is_one_sentence_and_the_questions_stay(open_lesson):
+    test = open_lesson(answers=(*ANSWERS[1:], ("n_heads", 5)))
+    (error,) = test.error
+    assert "n_heads: found 5" in error.value.replace("\\", "")
+    assert "7 questions still need an answer." in said(test)
+
+
+def test_with_every_answer_a_sentence_is_tried_and_a_folder_kept(open_lesson, folder):
+    test = open_lesson(answers=ANSWERS)
+    test.text_input(key=TEXT).set_value("5 6 7")
+    check(test.run())
+    assert "Read as: 5 6 7" in said(test).replace("\\", "")
+    assert "The model gave the pieces of its output a mean probability of" in said(test)
+    for name, expected in (("../up", "cannot be used"), ("kept", "Saved as"), ("kept", "already exists")):
+        test.text_input(key="keep_name").set_value(name)
+        next(one for one in test.button if one.label == "Write it").click()
+        check(test.run())
+        assert expected in "\n".join(str(one.value) for one in (*test.error, *test.success))
+    assert load(folder / "kept").config.n_heads == 4
+    assert not (folder.parent / "up").exists()
+
+
+def test_other_pages_ask_the_way_until_it_is_answered(open_lesson):
+    assert "cannot be opened until you answer 7 questions about the model" in said(open_lesson(STEP))
+    test = open_lesson(STEP, ANSWERS, src="5 6 7", max=3)
+    assert not test.error
+    assert test.query_params["answers"] == write(ANSWERS)
+    assert len(test.get("bidi_component")) > 1
+
+
+def test_it_is_spoken_whole(open_lesson):
+    test = open_lesson(answers=ANSWERS, lang="qps")
+    names = ("deep", "own", *(entry.title for entry in loading.usable().values()), *loading.usable())
+    data = words_of(LESSON, ANSWERS, names, list(state()), "gelu silu") | {
+        "1/√d_head",
+        "1/√16",
+        "positions",
+        "sinusoidal",
+        "true",
+        "false",
+        "null",
+    }
+    found = [line for text in texts_of_page(test) for line in wrong(text, data)]
+    assert not found, "\n".join(found)
+
+
+def test_the_drop_zone_stands_first_and_steps_say_how_far_it_is(open_lesson):
+    test = open_lesson(model="reverse")
+    assert next(one.label for one in test.expander) == "Upload a model"
+    assert test.get("file_uploader")
+    test = open_lesson()
+    assert next(one.label for one in test.expander) == "Upload another model"
+    assert "✓ 1 Files → ○ 2 Pieces: only ids so far → ○ 3 Questions" in said(test)
+    assert "→ ✓ 3 Questions" in said(open_lesson(answers=ANSWERS))
+
+
+def test_the_end_mark_of_ids_is_offered_and_an_address_without_it_opens(open_lesson):
+    test = open_lesson(answers=ANSWERS)
+    assert box(test, "append_source_eos").options == ["no (assumed)", "no", "yes"]
+    assert "Every question is answered." in said(test)
+    box(test, "append_source_eos").set_value("yes")
+    check(test.run())
+    assert test.query_params["answers"].endswith("append_source_eos=true")
+    assert "Every question is answered." in said(test)
+
+
+def test_the_scale_of_the_scores_is_assumed_in_words_ranked_and_kept_in_the_address(open_lesson):
+    test = open_lesson(answers=ANSWERS)
+    scale = box(test, "score_scale")
+    assert scale.label == "Scale of the scores (score_scale)"
+    assert scale.options == ["1/√d_head (assumed)", "1/√d_head", "none: q·k is not scaled (factor 1)", "1/√16"]
+    assert (
+        "Some code does not divide q·k at all (factor 1), and some divides it by √d_model, with d_model = 16."
+        in said(test).replace("\\", "")
+    )
+    test.text_area(key="score_texts").set_value("5 6 7\n8 9")
+    check(test.run())
+    test.button(key="score_choices").click()
+    check(test.run(timeout=120))  # though every question is answered
+    scores = [one for one in box(test, "score_scale").options if "loss" in one]
+    assert len(scores) == 3
+    box(test, "score_scale").set_value(next(one for one in scores if one.startswith("none")))
+    check(test.run())
+    assert test.query_params["answers"] == write((*ANSWERS, ("score_scale", 1.0)))
+    test = open_lesson(answers=(*ANSWERS, ("score_scale", 1)))
+    assert box(test, "score_scale").value == 1
+    test = open_lesson(answers=(*ANSWERS, ("score_scale", 0.3)))
+    assert box(test, "score_scale").options[box(test, "score_scale").value + 1] == "0.3"
+    (error,) = open_lesson(answers=(*ANSWERS, ("score_scale", "cat"))).error
+    assert "score_scale" in error.value.replace("\\", "")
+
+
+def test_half_a_choice_of_tokenizers_is_an_offer_and_no_error(open_lesson, folder):
+    (folder / "letters.txt").write_text("\n".join(["<pad>", "<s>", "</s>", *"abcdefgh"]))
+    test = open_lesson(answers=(("source_pieces", "letters.txt"),))
+    assert not test.error
+    assert "The output has no tokenizer yet" in said(test)
+    test.button(key="same_pieces").click()
+    check(test.run())
+    assert test.query_params["answers"] == "source_pieces=letters.txt,target_pieces=letters.txt"
+
+
+def test_answers_kept_beside_the_file_are_used_and_said(open_lesson, folder):
+    kept = folder / "lesson.answers.json"
+    kept.write_text(json.dumps(dict(ANSWERS)))
+    try:
+        test = open_lesson()
+        assert "Every question is answered." in said(test)
+        assert f"Your answer, kept in {kept.name}." in said(test).replace("\\", "")
+        assert "answers" not in test.query_params
+    finally:
+        kept.unlink()
+    assert "7 questions still need an answer." in said(open_lesson())
+
+
+def test_parts_under_other_names_are_answered_on_the_page(open_lesson, folder):
+    """The matrix that combines the heads, and tensors that nobody knows."""
+    made = {name.replace("W_o", "glue"): tensor.clone() for name, tensor in state().items()}
+    vector = next(tensor for tensor in made.values() if tensor.dim() == 1)
+    save_file(made | {"a.x": vector[:3].clone(), "b.x": vector[:3].clone()}, folder / "own.safetensors")
+    try:
+        test = open_lesson(model="own.safetensors", answers=ANSWERS)
+        assert "missing, so the model cannot be opened" not in said(test)  # an answer mends it
+        part = box(test, "out_proj")
+        part.set_value(next(i for i in part.options if i == "glue"))
+        check(test.run())
+        assert "out_proj=glue" in test.query_params["answers"]
+        several = next(one for one in test.multiselect if one.key == "answer_ignored")
+        assert several.options == ["a.x", "b.x"]
+        several.set_value(["a.x"])
+        check(test.run())
+        several = next(one for one in test.multiselect if one.key == "answer_ignored")
+        assert (several.value, several.options) == (["a.x"], ["a.x", "b.x"])
+        several.set_value(["a.x", "b.x"])
+        check(test.run())
+        assert "Every question is answered." in said(test)
+    finally:
+        (folder / "own.safetensors").unlink()

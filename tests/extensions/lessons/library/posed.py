@@ -1,0 +1,156 @@
+"""Sentences that lessons are tried on, and what has to hold of every step that is posed to one."""
+
+import itertools
+import math
+import os
+import random
+import re
+import string
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.lesson import USUAL, Step, Text
+from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
+from glassformer.extensions.lessons.library.posing import Posed, pose
+from glassformer.extensions.lessons.library.survey import case_of
+from tests.extensions.doctor.library.healthy import healthy
+from transformer.errors import QueryError
+from transformer.i18n import Sentence
+
+NAMES = ("zh-en", "en-fr", "reverse")
+STEPS = [(lesson, n, step) for lesson in lessons().values() for n, step in enumerate(lesson.steps, 1)]
+SEEDED = 25
+ALL = bool(os.environ.get("ALL_SENTENCES"))
+"""Whether each step meets all sentences, the longest too: that takes three to six minutes, and CI does not do it."""
+
+CHINESE = ("我", "他", "老师", "孩子们", "昨天", "在家", "喜欢", "看见", "吃", "一本书", "苹果", "那只猫", "火车",
+           "和", "没有")  # fmt: skip
+ENGLISH = ("I", "we", "the old man", "she", "yesterday", "often", "sees", "loves", "wants", "a book", "bread",
+           "the cat", "a train", "with", "never")  # fmt: skip
+WORDS = {"zh-en": (CHINESE, "", "。"), "en-fr": (ENGLISH, " ", ".")}
+ONE_PIECE = {"zh-en": "好", "en-fr": "Yes", "reverse": "a"}
+UNKNOWN = {"zh-en": "他看见 𓀀𓁀。", "en-fr": "She sees ꙮ𓀀.", "reverse": "ab漢c"}
+SPOKEN = [("zh-en", "我喜欢喝咖啡。"), ("en-fr", "The dog bit the man."), ("reverse", "lantern")]
+RUNS = [("zh-en", "她昨天买了一本新书。"), ("en-fr", "My brother works in a small shop."), ("reverse", "lantern")]
+LONGEST = {"zh-en": "他喜欢看书，" * 31, "en-fr": "she loves a book and " * 25, "reverse": "abcdefghijkl"}
+
+
+@cache
+def seeded(name: str) -> tuple[str, ...]:
+    """Sentences of random words, the same ones always; most make little sense, as learners' own often do."""
+    rng = random.Random(f"lessons of {name}")
+    if name == "reverse":
+        return tuple("".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, 12))) for _ in range(SEEDED))
+    words, between, end = WORDS[name]
+    return tuple(between.join(rng.choices(words, k=rng.randint(2, 8))) + end for _ in range(SEEDED))
+
+
+def sentences(name: str) -> tuple[str, ...]:
+    """All that lessons are tried on with a shipped checkpoint, but for the longest."""
+    return (*healthy(name).card.examples, *seeded(name), ONE_PIECE[name], UNKNOWN[name])
+
+
+def in_turn(name: str, which: int, *, each: int) -> tuple[str, ...]:
+    """The sentences that a step meets: some of them in turn, so that the steps together meet all of them.
+
+    Args:
+        name: The checkpoint.
+        which: The step's place among all.
+        each: How many it meets.
+    """
+    many = sentences(name)
+    if ALL:
+        return (*many, LONGEST[name])
+    return tuple(itertools.islice(itertools.cycle(many), which * each % len(many), which * each % len(many) + each))
+
+
+@cache
+def case(name: str, sentence: str) -> Case:
+    """The run of a sentence; its further runs are shared by all tests."""
+    return case_of(healthy(name), sentence)
+
+
+def picked(pick: Callable[[Case], dict[str, Any]], case: Case) -> Case:
+    """The same with what a pick finds in it."""
+    return replace(case, picked=pick(case))
+
+
+def case_at(name: str, sentence: str, pick: Callable[[Case], dict[str, Any]]) -> Case:
+    """The run of a sentence, at what a pick finds."""
+    return picked(pick, case(name, sentence))
+
+
+def check(step: Step, case: Case) -> Posed | None:
+    """Pose a step, and look at all that a learner could be shown; None where it says why it cannot be posed."""
+    try:
+        posed = pose(step, case)
+    except (NotHere, QueryError) as why:
+        assert_sentence(why.sentence)
+        return None
+    assert_answers(posed)
+    assert_texts(posed)
+    return posed
+
+
+def assert_answers(posed: Posed) -> None:
+    """Exactly one choice is right, and they can be told apart; a number is right within what is allowed."""
+    answer, ask = posed.answer, posed.step.ask
+    if ask.form == "choice":
+        assert [option.word for option in posed.options if posed.is_right(option.word)] == [answer.right]
+        words = [option.word for option in posed.options]
+        assert len(set(words)) == len(words) >= 2
+        for language in LANGUAGES:
+            labels = [in_language(option.label, language).strip() for option in posed.options]
+            assert all(labels)
+            assert len(set(labels)) == len(labels)
+    elif ask.form == "number":
+        assert isinstance(answer.right, int | float)
+        assert posed.is_right(f"{answer.right:.10f}")
+        assert not posed.is_right(str(answer.right + 2 * ask.within + 1))
+        assert not posed.is_right("")
+        assert not posed.options
+        assert set(ask.misled) == (set() if answer.usual is None else {USUAL})
+        if answer.usual is not None:
+            assert (posed.misled(str(answer.usual)) is None) == posed.is_right(str(answer.usual))
+    else:
+        assert posed.is_right(str(answer.right))
+        assert not posed.is_right("")
+        assert not posed.options
+
+
+def assert_texts(posed: Posed) -> None:
+    """Every text that may be shown fills in both languages, and is short."""
+    assert posed.answer.variant in posed.step.reveal
+    assert all(math.isfinite(value) for value in posed.values.values() if isinstance(value, float))
+    for sentence in (
+        posed.question,
+        posed.reveal,
+        *(text.said(posed.values) for text in posed.step.ask.misled.values()),
+    ):
+        assert_sentence(sentence)
+    for option in posed.options:
+        assert len(in_language(option.label, "en")) <= 120
+    assert all(value for name, value in posed.link().items() if name != "with")  # with no other sentence
+    assert set(posed.step.then) <= set(posed.then())
+
+
+def assert_sentence(sentence: Sentence) -> None:
+    """It says something in every language, and leaves no field open."""
+    for language in LANGUAGES:
+        text = sentence.in_language(language)
+        assert text.strip()
+        assert "None" not in text.split()
+
+
+def in_language(text: str, language: str) -> str:
+    """A text in a language; data are the same in all."""
+    return text.in_language(language) if isinstance(text, Sentence) else text
+
+
+def n_sentences(text: Text) -> int:
+    """How many sentences a template has, in the language that has most."""
+    ends = {"en": r"[.!?…](?=[\s”’)]|$)", "zh": r"[。！？]|……"}
+    return max(len(re.findall(end, text.languages[language])) for language, end in ends.items())

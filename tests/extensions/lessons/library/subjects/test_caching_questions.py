@@ -1,0 +1,59 @@
+"""What is computed with a cache and without one, checked by whole passes over each prefix."""
+
+import numpy as np
+import pytest
+import torch
+
+from glassformer.extensions.lessons.library.case import NotHere
+from glassformer.extensions.lessons.library.lesson_files import lessons
+from glassformer.extensions.lessons.library.posing import pose
+from glassformer.extensions.lessons.library.subjects import caching_questions
+from tests.extensions.lessons.library.posed import SPOKEN, case
+
+STEPS = lessons()["cache"].steps
+both = pytest.mark.parametrize(("name", "sentence"), SPOKEN)
+
+
+@both
+def test_counts_are_those_of_the_run(name, sentence):
+    run = case(name, sentence)
+    n, s = run.trace.n_steps, len(run.trace.src_ids)
+    kept, afresh = (caching_questions.write_again(run, cached=cached) for cached in (True, False))
+    assert kept.own == (1,) * n
+    assert afresh.own == tuple(range(1, n + 1))
+    assert kept.source == (s, *[0] * (n - 1))
+    assert afresh.source == (s,) * n
+    config = run.checkpoint.config
+    assert kept.held == 2 * config.n_decoder_layers * config.d_model * (n + s)
+    assert afresh.held == 0
+
+
+@both
+def test_both_write_what_whole_passes_write(name, sentence):
+    run = case(name, sentence)
+    model, trace = run.checkpoint.model, run.trace
+    src = torch.tensor([trace.src_ids])
+    with torch.inference_mode():
+        memory, mask = model.encode(src), model.source_mask(src)
+        whole = model.project(model.decode(torch.tensor([trace.read_ids]), memory, mask))[0].log_softmax(-1).numpy()
+    for cached in (True, False):
+        assert caching_questions.write_again(run, cached=cached).log_probs == pytest.approx(whole, abs=1e-3)
+    assert np.abs(whole).max() > 1
+
+
+@both
+def test_what_is_told(name, sentence):
+    run = case(name, sentence)
+    n = run.trace.n_steps
+    first, total, same, source, size = (pose(step, run).answer for step in STEPS)
+    assert (first.right, same.right, source.right, size.right) == ("own", "rounding", "once", "both")
+    assert total.right == n * (n + 1) / 2
+    assert total.usual == n * n
+    assert source.values["without"] == n
+    assert size.values["a_token"] * (n + len(run.trace.src_ids)) == size.values["held"]
+
+
+def test_a_long_output_is_not_written_twice(monkeypatch):
+    monkeypatch.setattr(caching_questions, "MOST_STEPS", 3)
+    with pytest.raises(NotHere, match="too long"):
+        pose(STEPS[1], case("en-fr", "The dog bit the man."))

@@ -1,0 +1,158 @@
+"""Questions about tables of positions, against sines, cosines and a rotation written in numpy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.lesson_files import lessons
+from glassformer.extensions.lessons.library.subjects import clocks_questions, picks_in
+from glassformer.extensions.lessons.library.survey import case_of
+from glassformer.extensions.what_if.interventions import ShiftPositions
+from tests.extensions.doctor.library.healthy import healthy
+from tests.extensions.lessons.library.posed import picked
+from transformer.errors import QueryError
+
+SENTENCES = {"zh-en": "他昨天看见那只猫。", "en-fr": "The old man wants bread.", "reverse": "house"}
+SINUSOIDAL = ("zh-en", "en-fr")
+
+
+def case(name: str) -> Case:
+    return case_of(healthy(name), SENTENCES[name])
+
+
+def angle_by_hand(dim: int, d_model: int) -> float:
+    return 10_000.0 ** -((dim - dim % 2) / d_model)
+
+
+def table_by_hand(case: Case) -> np.ndarray:
+    table = case.checkpoint.model.encoder.embedding.positions.table
+    return table.detach().numpy().astype(np.float64)
+
+
+@pytest.mark.parametrize("name", SINUSOIDAL)
+def test_the_pair_with_the_larger_angle_turns_faster(name):
+    posed = picked(clocks_questions.two_clocks, case(name))
+    fast, slow = posed.picked["fast"], posed.picked["slow"]
+    d = posed.checkpoint.config.d_model
+    assert angle_by_hand(2 * fast, d) > angle_by_hand(2 * slow, d)
+    answer = clocks_questions.faster_dimension(posed)
+    assert answer.right == "fast"
+    for word, pair in (("turn_fast", fast), ("turn_slow", slow)):
+        assert answer.values[word] == pytest.approx(2 * np.pi / angle_by_hand(2 * pair, d), rel=1e-4)
+    assert posed.picked["dims"] == f"{2 * fast + 1}.{2 * slow + 1}", "an address counts from 1"
+    for pair, option in zip((fast, slow), answer.options[:2], strict=True):
+        assert f"dimensions {2 * pair} and {2 * pair + 1}" in option.label
+
+
+@pytest.mark.parametrize("name", SINUSOIDAL)
+def test_behind_a_turn_the_pair_alone_is_blind_and_both_faster_and_slower_ones_see(name):
+    posed = picked(clocks_questions.one_clock, case(name))
+    sine, table = posed.picked["sine"], table_by_hand(posed)
+    turn = round(clocks_questions.turn_length(posed).values["turn"])
+    apart = ((table[turn] - table[0]) ** 2).reshape(-1, 2).sum(axis=1)  # [pair]
+    own, faster, slower = apart[sine // 2], apart[: sine // 2].sum(), apart[sine // 2 + 1 :].sum()
+    assert own < 0.05
+    assert min(faster, slower) > 10
+    said = str(lessons()["clocks"].steps[1].reveal["always"].said({"radians": 0.255, "turn": 24.7}))
+    assert "faster or slower" in said
+
+
+@pytest.mark.parametrize("name", SINUSOIDAL)
+def test_a_turn_is_over_where_the_pair_comes_back(name):
+    posed = picked(clocks_questions.one_clock, case(name))
+    sine, table = posed.picked["sine"], table_by_hand(posed)
+    answer = clocks_questions.turn_length(posed)
+    turn = answer.values["turn"]
+    assert turn == pytest.approx(2 * np.pi / angle_by_hand(sine, table.shape[1]), rel=1e-4)
+    assert answer.right == "turn"
+    assert next(option.label for option in answer.options if option.word == "turn") == str(round(turn))
+    away = np.linalg.norm(table[1:60, sine : sine + 2] - table[0, sine : sine + 2], axis=1)
+    assert abs(1 + away.argmin() - turn) % turn < 1 or abs(1 + away.argmin() - 2 * turn) < 1
+    assert posed.picked["radians"] == pytest.approx(angle_by_hand(sine, table.shape[1]), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_equal_distances_are_alike_in_a_formula_only(name):
+    posed = picked(clocks_questions.two_pairs, case(name))
+    table = table_by_hand(posed)
+    p, q, p2, q2 = (posed.picked[key] for key in ("p", "q", "p2", "q2"))
+    first, second = table[p] @ table[q], table[p2] @ table[q2]
+    answer = clocks_questions.same_distance(posed)
+    assert q - p == q2 - p2
+    assert (answer.values["first"], answer.values["second"]) == pytest.approx((first, second))
+    if name in SINUSOIDAL:
+        assert answer.right == "same"
+        assert first == pytest.approx(second)
+    else:
+        assert answer.right == ("first" if first > second else "second")
+        assert answer.variant == "places"
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_shift_is_one_rotation_of_a_formula_only(name):
+    posed = picked(clocks_questions.shift, case(name))
+    k, table = posed.picked["k"], table_by_hand(posed)
+    d = table.shape[1]
+    turned = np.zeros((d, d))
+    for dim in range(0, d, 2):
+        angle = k * angle_by_hand(dim, d)
+        turned[dim : dim + 2, dim : dim + 2] = [[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]
+    missed = np.abs(table[:-k] @ turned.T - table[k:]).max()
+    answer = clocks_questions.shift_map(posed)
+    assert answer.right == ("one" if missed < 1e-3 else "none")
+    assert (answer.right == "one") == (name in SINUSOIDAL)
+    first = int(posed.picked["dims"].partition(".")[0]) - 1  # what is looked at goes round about once in 64 positions
+    assert 48 < 2 * np.pi / angle_by_hand(first, d) < 84
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_lengths_tell_a_formula_from_a_learned_table(name):
+    posed = picked(clocks_questions.lengths, case(name))
+    table = table_by_hand(posed)
+    least, most = (extreme(np.sqrt((table**2).sum(axis=1))) for extreme in (np.min, np.max))
+    assert (posed.picked["least"], posed.picked["most"]) == pytest.approx((least, most))
+    answer = clocks_questions.where_from(posed)
+    assert answer.right == ("formula" if name in SINUSOIDAL else "learned")
+    if name in SINUSOIDAL:
+        assert least == pytest.approx(answer.values["root"], rel=1e-4)
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_the_output_is_that_of_the_shifted_run(name):
+    posed = picked(clocks_questions.small_shift, case(name))
+    other = posed.checkpoint.run(
+        replace(posed.trace.query, interventions=(ShiftPositions("all", posed.picked["k"]),))
+    )
+    answer = clocks_questions.shifted_output(posed)
+    assert answer.right == answer.variant == ("same" if other.tgt_ids == posed.trace.tgt_ids else "other")
+    assert answer.values["after"] == other.output_text
+
+
+def test_a_word_at_the_end_of_the_table_is_not_shifted():
+    long = case_of(healthy("reverse"), "abcdefghijkl")
+    with pytest.raises(NotHere, match="shorter"):
+        clocks_questions.shifted_output(picked(clocks_questions.small_shift, long))
+
+
+def test_the_longest_word_is_read_and_no_longer_one():
+    answer = clocks_questions.longest_word(picked(clocks_questions.lengths, case("reverse")))
+    k = answer.values["k"]
+    reverse = healthy("reverse")
+    assert len(reverse.run("a" * k).src_ids) == reverse.config.max_len
+    with pytest.raises(QueryError):
+        reverse.run("a" * (k + 1))
+
+
+@pytest.mark.parametrize("pick", [clocks_questions.two_clocks, clocks_questions.one_clock])
+def test_learned_positions_are_no_clocks(pick):
+    with pytest.raises(NotHere, match="not the sines and cosines"):
+        pick(case("reverse"))
+
+
+@pytest.mark.parametrize("pick", picks_in(clocks_questions).values(), ids=lambda pick: pick.__name__)
+def test_positions_inside_attention_are_no_table(pick):
+    llama = healthy("llama")
+    with pytest.raises(NotHere, match="does not add a table of positions"):
+        pick(case_of(llama, "ab="))

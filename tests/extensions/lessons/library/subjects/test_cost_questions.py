@@ -1,0 +1,94 @@
+"""Questions about cost, against products counted by hand, and about parts, against runs without them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from glassformer.extensions.lessons.library.case import Case, NotHere
+from glassformer.extensions.lessons.library.subjects import cost_questions, picks_in
+from glassformer.extensions.lessons.library.survey import case_of
+from glassformer.extensions.what_if.interventions import NoFeedForward, NoPositions, NoResidual, ScoreScale
+from tests.extensions.doctor.library.healthy import healthy
+from tests.extensions.lessons.library.posed import picked
+
+SENTENCES = {"zh-en": "他看见那只猫。", "en-fr": "She wants bread.", "reverse": "house"}
+
+
+def case(name: str) -> Case:
+    return case_of(healthy(name), SENTENCES[name])
+
+
+def work_by_hand(case: Case, n_source: int, n_target: int) -> tuple[int, int]:
+    """Multiply-adds of the n² part and of all the rest, product by product."""
+    config = case.checkpoint.config
+    d, ff, enc, dec = config.d_model, config.d_ff, config.n_encoder_layers, config.n_decoder_layers
+    squares = 2 * d * (enc * n_source**2 + dec * (n_target**2 + n_target * n_source))
+    rest = enc * n_source * (4 * d * d + 2 * d * ff)
+    rest += dec * n_target * (4 * d * d + 2 * d * ff) + dec * (2 * n_target + 2 * n_source) * d * d
+    return squares, rest + n_target * d * config.tgt_vocab_size
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_the_largest_part_has_most_parameters(name):
+    posed = case(name)
+    sizes = {key: parameter.numel() for key, parameter in posed.checkpoint.model.named_parameters()}
+    of = {
+        "attention": sum(n for key, n in sizes.items() if "_attn." in key),
+        "feed_forward": sum(n for key, n in sizes.items() if ".ffn." in key),
+        "embeddings": sum(n for key, n in sizes.items() if key in ("src_table", "tgt_table")),
+        "norms": sum(n for key, n in sizes.items() if "norm." in key),
+    }
+    answer = cost_questions.largest_part(posed)
+    assert answer.right == max(of, key=lambda word: of[word])
+    for word, n in of.items():
+        assert answer.values[word] == pytest.approx(n / sum(sizes.values()), abs=0.005)
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_lengths_and_work(name):
+    posed = picked(cost_questions.sentence_lengths, case(name))
+    n_source, n_target = len(posed.trace.src_ids), len(posed.trace.read_ids)
+    now, double = (work_by_hand(posed, times * n_source, times * n_target) for times in (1, 2))
+    answer = cost_questions.length_doubled(posed)
+    assert answer.values["times"] == pytest.approx(sum(double) / sum(now))
+    assert answer.values["share"] == pytest.approx(now[0] / sum(now))
+    assert answer.right == "two"
+    n = cost_questions.where_it_overtakes(posed).values["n"]
+    assert work_by_hand(posed, n, n)[0] > work_by_hand(posed, n, n)[1]
+    assert work_by_hand(posed, n - 1, n - 1)[0] <= work_by_hand(posed, n - 1, n - 1)[1]
+    grows = cost_questions.grows_with_length(posed)
+    assert grows.right == "maps"
+    assert grows.values["times"] == 2
+
+
+def test_the_same_question_says_three_or_four_where_texts_are_long():
+    posed = case("reverse")
+    for n, right in ((250, "three"), (5000, "four")):
+        answer = cost_questions.length_doubled(replace(posed, picked={"n_source": n, "n_target": n}))
+        assert answer.right == answer.variant == right
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_parts_are_missed_as_runs_without_them_say(name):
+    posed = picked(cost_questions.parts_to_take, case(name))
+    written = posed.trace.tgt_ids[: posed.picked["pieces"]]
+    parts = {"positions": NoPositions(), "scale": ScoreScale(), "feed_forward": NoFeedForward()}
+    left = {}
+    for word, part in {**parts, "residual": NoResidual()}.items():
+        trace = posed.another(forced=written, interventions=(part,), max_new=len(written))
+        steps = trace.log_probs[np.arange(len(written)), list(written)]
+        left[word] = (float(steps.sum()), [int(row.argmax()) for row in trace.log_probs] == list(written))
+    answer = cost_questions.parts_that_can_go(posed)
+    assert answer.right == str(sum(same for _, same in left.values()))
+    for word, (log_prob, _) in left.items():
+        assert answer.values[f"no_{word}"] == pytest.approx(log_prob, abs=1e-3)
+    missed = cost_questions.most_missed(posed)
+    assert missed.right == min(parts, key=lambda word: left[word][0])
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bert"])
+@pytest.mark.parametrize("pick", picks_in(cost_questions).values(), ids=lambda pick: pick.__name__)
+def test_one_stack_has_not_all_parts(pick, name):
+    with pytest.raises(NotHere, match="an encoder and a decoder, but this model has only one of the two"):
+        pick(case_of(healthy(name), "ab=" if name == "gpt2" else "a dog"))

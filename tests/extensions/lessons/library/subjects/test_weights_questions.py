@@ -1,0 +1,193 @@
+"""What the lessons on one weight and on √d_head say, against plain numpy on what the model's matrices give."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from glassformer.extensions.lessons.library.case import NotHere
+from glassformer.extensions.lessons.library.lesson_files import lessons
+from glassformer.extensions.lessons.library.posing import pose
+from glassformer.extensions.lessons.library.subjects.weights_questions import one_weight, own_row, row_of_shares
+from glassformer.extensions.what_if.interventions.similarity import OtherSimilarity
+from tests.extensions.doctor.library.healthy import healthy
+from tests.extensions.lessons.library.posed import case
+from transformer.runs.replay import replay
+
+CASES = [("zh-en", "我们昨天看见那只猫。"), ("en-fr", "She never wants bread."), ("reverse", "lantern")]
+WHERE = {"cross": ("decoder", "cross_attn"), "encoder": ("encoder", "self_attn")}
+
+
+def projected(run, picked):
+    """Queries, keys and values of a head as its matrices make them of what the sub-layer reads, in float64."""
+    stack, name = WHERE[picked["kind"]]
+    layer, head = picked["layer"] - 1, picked["head"] - 1
+    found = replay(run.checkpoint, run.trace, (f"{stack}.{layer}.{name}.*", "encoder.output"))
+    of = f"{stack}.{layer}.{name}"
+    return tuple(found[f"{of}.{what}"][head].astype(np.float64) for what in ("queries", "keys", "values"))
+
+
+def step_of(lesson, n):
+    return lessons()[lesson].steps[n - 1]
+
+
+def softmax(scores):
+    return np.exp(scores) / np.exp(scores).sum()
+
+
+@pytest.mark.parametrize(("name", "sentence"), CASES)
+class TestOnAHead:
+    def row(self, name, sentence):
+        run = case(name, sentence)
+        picked = one_weight(run)
+        queries, keys, values = projected(run, picked)
+        return run, picked, np.array([queries[picked["query"] - 1] @ key for key in keys]), values
+
+    def test_the_weight_that_is_picked_is_of_the_hardest_step_and_near_the_middle(self, name, sentence):
+        run, picked, *_ = self.row(name, sentence)
+        trace = run.trace
+        row = picked["query"] - 1
+        entropies = [-(np.exp(row) * row).sum() for row in trace.log_probs.astype(np.float64)]
+        assert row == int(np.argmax(entropies))
+        tops = trace.cross[:, :, row].max(axis=-1)
+        nearest = np.abs(tops - 0.6).min()
+        assert abs(tops[picked["layer"] - 1, picked["head"] - 1] - 0.6) == nearest
+        assert picked["read"] == trace.read_pieces[row]
+
+    def test_the_best_key_has_the_largest_product(self, name, sentence):
+        run, _, dots, _ = self.row(name, sentence)
+        posed = pose(step_of("one-weight", 1), run)
+        n = int(posed.label(posed.answer.right).split(" ·")[0])
+        assert n == int(np.argmax(dots)) + 1
+        assert posed.answer.values["dot"] == pytest.approx(dots.max(), rel=1e-4)
+        assert posed.answer.values["next"] == pytest.approx(np.sort(dots)[-2], rel=1e-4, abs=1e-3)
+
+    def test_dividing_lowers_the_largest_weight(self, name, sentence):
+        run, picked, dots, _ = self.row(name, sentence)
+        posed = pose(step_of("one-weight", 2), run)
+        assert posed.answer.right == "falls"
+        assert posed.answer.values["raw"] == pytest.approx(softmax(dots).max(), abs=1e-4)
+        scaled = softmax(dots / math.sqrt(picked["d_head"]))
+        assert posed.answer.values["w"] == pytest.approx(scaled.max(), abs=1e-4)
+        assert np.array_equal(np.argsort(scaled), np.argsort(dots))
+
+    def test_a_share_of_the_row(self, name, sentence):
+        run, picked, dots, _ = self.row(name, sentence)
+        posed = pose(step_of("one-weight", 3), run)
+        weights = softmax(dots / math.sqrt(picked["d_head"]))
+        second = int(np.argsort(weights)[-2])
+        assert row_of_shares(run)["second_key"] == second + 1
+        assert posed.answer.right == pytest.approx(weights[second], abs=1e-4)
+        assert posed.is_right(f"{weights[second]:.2f}")
+        assert not posed.is_right(f"{weights[second] + 0.03:.3f}")
+        told = posed.answer.values
+        assert told["e"] / told["total"] == pytest.approx(told["w"])
+        listed = [float(part.rsplit(" ", 1)[1]) for part in str(posed.picked["listed"]).split(" · ")]
+        assert sum(listed) == pytest.approx(told["total"], abs=0.005 * len(listed))
+        undivided = weights[second] / weights.max()
+        assert posed.answer.usual == pytest.approx(undivided, abs=1e-3)
+
+    def test_the_output_stays_between_the_values(self, name, sentence):
+        run, picked, dots, values = self.row(name, sentence)
+        mixed = softmax(dots / math.sqrt(picked["d_head"])) @ values
+        assert ((mixed >= values.min(axis=0)) & (mixed <= values.max(axis=0))).all()
+        answer = pose(step_of("one-weight", 4), run).answer
+        assert answer.right == 0
+        added = values.sum(axis=0)
+        assert answer.usual == ((added < values.min(axis=0)) | (added > values.max(axis=0))).sum()
+
+    def test_rows_that_fit_their_own_key(self, name, sentence):
+        run = case(name, sentence)
+        picked = own_row(run)
+        queries, keys, _ = projected(run, picked)
+        own = sum(int(np.argmax([q @ k for k in keys])) == n for n, q in enumerate(queries))
+        assert pose(step_of("one-weight", 5), run).answer.right == own
+
+    def test_a_cold_head_looks_one_key_up(self, name, sentence):
+        run, picked, dots, _ = self.row(name, sentence)
+        posed = pose(step_of("one-weight", 6), run)
+        weights = softmax(dots / math.sqrt(picked["d_head"]))
+        assert posed.answer.right == 1
+        assert posed.answer.values["m"] == int((weights > 0.01).sum())
+        assert posed.answer.usual == len(weights)
+
+    def test_without_the_division(self, name, sentence):
+        run, picked, dots, _ = self.row(name, sentence)
+        raw, scaled = softmax(dots), softmax(dots / math.sqrt(picked["d_head"]))
+        answer = pose(step_of("scaling", 2), run).answer
+        top = raw.max()
+        assert answer.right == ("most" if top < 0.9 else "nearly" if top < 0.99 else "all")
+        assert answer.values["raw"] == pytest.approx(top, abs=1e-4)
+        told = pose(step_of("scaling", 3), run).answer.values
+        undivided, divided = (by_autograd(dots, scale) for scale in (1.0, 1 / math.sqrt(picked["d_head"])))
+        assert told["times"] == pytest.approx(undivided / divided, rel=1e-3, abs=1e-6)
+        variant = pose(step_of("scaling", 3), run).answer.variant
+        times = undivided / divided
+        assert variant == ("hardly" if times < 0.1 else "less" if times < 1 else "more")
+        assert told["bits"] == pytest.approx(-sum(w * math.log2(w) for w in scaled), abs=1e-3)
+
+    def test_the_similarity_that_is_nearest_is_so_in_changed_runs(self, name, sentence):
+        run = case(name, sentence)
+        picked = one_weight(run)
+        sigma = round(picked["d_head"] ** 0.25, 3)
+        place = (picked["layer"] - 1, picked["head"] - 1)
+        trained, apart = run.trace.cross[(*place, picked["query"] - 1)], {}
+        for how in ("dot", "cosine", "kernel"):
+            change = OtherSimilarity("cross", *place, how=how, sigma=sigma)
+            other = run.another(forced=run.trace.tgt_ids, interventions=(change,))
+            apart[how] = np.abs(other.cross[(*place, picked["query"] - 1)] - trained).sum() / 2
+        try:
+            answer = pose(step_of("scaling", 6), run).answer
+        except NotHere:
+            assert np.diff(sorted(apart.values()))[0] < 0.03
+            return
+        assert answer.right == min(apart, key=apart.get)
+        assert {how: answer.values[how] for how in apart} == pytest.approx(apart, abs=1e-3)
+
+
+def by_autograd(dots, scale):
+    """The norm of the derivative of a row of weights by its q · k, by autograd in float64."""
+    found = torch.autograd.functional.jacobian(
+        lambda x: (x * scale).softmax(-1), torch.tensor(dots, dtype=torch.float64)
+    )
+    return float(found.norm())
+
+
+def test_a_division_can_hold_gradients_back():
+    """The default sentence: undivided, its row is soft enough to pass more gradient on, not less."""
+    posed = pose(step_of("scaling", 3), case("zh-en", "我喜欢喝咖啡。"))
+    assert posed.answer.right == "more"
+    assert posed.answer.values["times"] > 4
+    assert "5.5 times as much" in str(posed.reveal)
+    hardly = pose(step_of("scaling", 3), case("en-fr", "The dog bit the man."))
+    assert "less than 1%" in str(hardly.reveal)
+
+
+def test_the_variance_of_a_sum_of_products_is_their_number():
+    values = pose(step_of("scaling", 1), case(*CASES[0])).answer.values
+    for name, width in (("small", 4), ("middle", 64), ("large", 1024)):
+        assert values[name] == pytest.approx(width, rel=0.15)
+
+
+@pytest.mark.parametrize(("n", "how"), [(4, "off"), (5, "model")])
+def test_another_scale_may_change_the_output(n, how):
+    """Compared with the same model whose config has that scale."""
+    from dataclasses import replace
+
+    import torch
+
+    from transformer.model.transformer import Transformer
+
+    own = healthy("reverse")
+    scale = 1.0 if how == "off" else 1 / math.sqrt(own.config.d_model)
+    model = Transformer(replace(own.config, score_scale=scale)).eval()
+    model.load_state_dict(own.model.state_dict())
+    changed = replace(own, config=model.config, model=model)
+    for word in ("lantern", "abc", "zzyzx"):
+        run = case("reverse", word)
+        with torch.no_grad():
+            expected = changed.run(word).output_text
+        values = pose(step_of("scaling", n), run).answer.values
+        assert values["after"] == expected
+        assert values["before"] == run.trace.output_text

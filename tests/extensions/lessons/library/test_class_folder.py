@@ -1,0 +1,254 @@
+"""Lessons that a teacher wrote: what is right opens, what is wrong gets a sentence, and neither stops the other."""
+
+import textwrap
+
+import pytest
+
+import transformer
+from glassformer.extensions.lessons.library import Case, LessonError, lessons, pose, read_folder
+from glassformer.extensions.lessons.library import lesson_files as folder
+from glassformer.extensions.lessons.library.lesson_files import lesson_of
+
+STEP = """
+[[step]]
+page = "step"
+link = { step = "1", guess = "1" }
+cover = ["*"]
+[step.ask]
+oracle = "read_piece"
+kind = "law"
+question = "What does it read first?"
+[step.ask.choices]
+nothing = "nothing"
+[step.reveal]
+always = "It reads {start}."
+"""
+MINE = (
+    """
+name = "mine"
+title = "A word of ours"
+teaches = "What the decoder reads first."
+minutes = 3
+"""
+    + STEP
+)
+
+
+def write(folder, name, text):
+    (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
+
+
+def test_a_lesson_in_one_language_opens(tmp_path):
+    write(tmp_path, "mine.toml", MINE)
+    found, problems = read_folder(tmp_path)
+    assert list(found) == ["mine"]
+    assert not problems
+    assert found["mine"].title.said({}) == "A word of ours"
+    assert found["mine"].steps[0].reveal["always"].said({"start": "<s>"}).in_language("zh") == "It reads <s>."
+
+
+def test_a_lesson_in_chinese_alone_opens(tmp_path):
+    write(tmp_path, "mine.toml", MINE.replace('"A word of ours"', '{ zh = "我们的词" }'))
+    found, problems = read_folder(tmp_path)
+    assert found["mine"].title.said({}) == "我们的词"
+    assert not problems
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('oracle = "read_piece"', 'oracle = "read_minds"'), "`oracle` is 'read_minds', expected one of "),
+        (('page = "step"', 'page = "steps"'), "Step 1: `page` is 'steps', expected one of "),
+        (("minutes = 3", "minutes = 'three'"), "`minutes` is 'three'; expected the type int"),
+        (("minutes = 3\n", "minutes = 3\nmarks = 5\n"), "the key 'marks' is unknown; the known keys are "),
+        (
+            ("{start}", "{start.__class__}"),
+            "contains the placeholder 'start.__class__'; a placeholder must be a name",
+        ),
+        (("{start}", "{start"), "is not a valid template"),
+        (('question = "What does it read first?"', 'question = ""'), "`question` has no text for"),
+        (
+            ('name = "mine"', 'name = "one-piece"'),
+            "another lesson is already called 'one-piece'; choose a different name.",
+        ),
+        (('name = "mine"', 'name = "Mine!"'), "expected lower-case letters, digits and hyphens"),
+        (("[[step]]", "[[step"), "is not valid TOML"),
+    ],
+)
+def test_what_is_wrong_gets_one_sentence_and_the_others_open(tmp_path, change, said):
+    write(tmp_path, "a.toml", MINE.replace(*change))
+    write(tmp_path, "b.toml", MINE.replace('"mine"', '"other"'))
+    found, problems = read_folder(tmp_path)
+    assert list(found) == ["other"]
+    assert len(problems) == 1
+    assert "a.toml" in problems[0]
+    assert said in problems[0]
+
+
+def test_two_of_one_name_and_an_empty_folder(tmp_path):
+    assert read_folder(tmp_path)[1][0].endswith("has no .toml file.")
+    write(tmp_path, "a.toml", MINE)
+    write(tmp_path, "b.toml", MINE)
+    found, problems = read_folder(tmp_path)
+    assert list(found) == ["mine"]
+    assert "b.toml" in problems[0]
+    assert read_folder(tmp_path / "nowhere")[1]
+
+
+def test_the_plan_needs_no_folder():
+    assert "one-piece" in lessons()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("It reads {start}.", "It reads {stop}."),
+        ("always = ", "never = "),
+        ('nothing = "nothing"', 'nobody = "nobody"'),
+        ('step = "1"', 'step = "{place}"'),
+        ("It reads {start}.", "It reads {start:.2f}."),
+    ],
+)
+def test_a_text_that_asks_for_what_is_not_there_is_said(tmp_path, change):
+    write(tmp_path, "mine.toml", MINE.replace(*change))
+    step = read_folder(tmp_path)[0]["mine"].steps[0]
+    checkpoint = transformer.load("checkpoints/reverse")
+    with pytest.raises(LessonError, match="correct the lesson's file"):
+        pose(step, Case(checkpoint=checkpoint, trace=checkpoint.run("glass")))
+
+
+PLAIN = """
+name = "plain"
+title = "A question of ours"
+teaches = "Who wrote it."
+minutes = 2
+
+[[step]]
+page = "step"
+[step.ask]
+question = "Who wrote “Attention is all you need”?"
+right = "vaswani"
+[step.ask.choices]
+vaswani = "Vaswani and others"
+bengio = "Bengio and others"
+[step.ask.misled]
+bengio = "They wrote of attention in 2014."
+[step.reveal]
+always = "In 2017."
+"""
+
+PATH = (
+    """
+name = "path"
+title = "Our way"
+teaches = "Masks, and what we asked ourselves."
+minutes = 5
+
+[[step]]
+from = "masks.1"
+
+[[step]]
+from = "plain.1"
+"""
+    + STEP
+)
+
+
+def test_a_plain_question_needs_no_oracle(tmp_path):
+    write(tmp_path, "plain.toml", PLAIN)
+    found, problems = read_folder(tmp_path)
+    assert not problems
+    reverse = transformer.load("checkpoints/reverse")
+    posed = pose(found["plain"].steps[0], Case(checkpoint=reverse, trace=reverse.run("glass")))
+    assert {option.word: str(option.label) for option in posed.options} == {
+        "vaswani": "Vaswani and others",
+        "bengio": "Bengio and others",
+    }
+    assert posed.is_right("vaswani")
+    assert not posed.is_right("bengio")
+    assert str(posed.misled("bengio")) == "They wrote of attention in 2014."
+    assert str(posed.reveal) == "In 2017."
+    other = PLAIN.replace('right = "vaswani"', 'right = "bengio"').replace("misled]\nbengio", "misled]\nvaswani")
+    write(tmp_path, "plain.toml", other)
+    turned = read_folder(tmp_path)[0]["plain"].steps[0]
+    assert turned.fingerprint != found["plain"].steps[0].fingerprint  # a remembered answer is not one to this
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('right = "vaswani"', 'right = "vaswan"'), "Step 1: `right` is 'vaswan', expected one of bengio, vaswani."),
+        (
+            ('right = "vaswani"', 'right = "vaswani"\noracle = "read_piece"'),
+            "is a multiple-choice question and uses no oracle; remove oracle.",
+        ),
+        (
+            ('right = "vaswani"', 'right = "vaswani"\nform = "number"'),
+            "is a multiple-choice question and uses no oracle; remove form.",
+        ),
+        (('bengio = "Bengio and others"\n', ""), "a question must have 2 to 8 choices, found 1."),
+        (("Bengio and others", "Vaswani and others"), "two choices of a question have the same text."),
+        (
+            ("misled]\nbengio", "misled]\nvaswani"),
+            "`misled` may explain only wrong choices, because `reveal` explains the right one, but it contains "
+            "'vaswani'",
+        ),
+        (("always", "sometimes"), "Step 1: `reveal` has no text for always."),
+        (('right = "vaswani"\n', ""), "the key `oracle` is missing."),
+    ],
+)
+def test_what_is_wrong_with_a_plain_question(tmp_path, change, said):
+    assert change[0] in PLAIN
+    write(tmp_path, "plain.toml", PLAIN.replace(*change))
+    _, problems = read_folder(tmp_path)
+    assert len(problems) == 1
+    assert said in problems[0]
+
+
+def test_a_path_takes_steps_of_the_plan_and_of_files_that_are_read_later(tmp_path):
+    write(tmp_path, "a-path.toml", PATH)
+    write(tmp_path, "b-plain.toml", PLAIN)
+    found, problems = read_folder(tmp_path)
+    assert not problems
+    assert list(found) == ["path", "plain"]
+    masks, own = lessons()["masks"].steps[0], found["plain"].steps[0]
+    assert [step.ask for step in found["path"].steps[:2]] == [masks.ask, own.ask]
+    assert found["path"].steps[2].ask.oracle == "read_piece"
+    assert not any(step.short for step in found["path"].steps)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (('"masks.1"', '"masks"'), "Step 1: `from` is 'masks', expected one of one-piece.1 to "),
+        (('"masks.1"', '"mask.1"'), "`from` is 'mask.1', expected one of one-piece.1 to "),
+        (('"masks.1"', '"masks.99"'), "`from` is 'masks.99', expected one of "),
+        (('"masks.1"', '"path.2"'), "`from` is 'path.2', expected one of "),
+        (
+            ('from = "masks.1"', 'from = "masks.1"\ncover = ["*"]'),
+            "taken from another lesson (`from`) cannot have any other keys.",
+        ),
+        (('from = "masks.1"', "from = 3"), "`from` is 3; expected the type str"),
+    ],
+)
+def test_what_is_wrong_with_a_path(tmp_path, change, said):
+    write(tmp_path, "path.toml", PATH.replace(*change))
+    write(tmp_path, "plain.toml", PLAIN)
+    found, problems = read_folder(tmp_path)
+    assert list(found) == ["plain"]
+    assert len(problems) == 1
+    assert said in problems[0]
+
+
+def test_a_chain_of_files_is_read_once(tmp_path, monkeypatch):
+    """Each takes a step of the next, down to one that has it."""
+    for i in range(30):
+        taken = f'name = "l{i}"\ntitle = "a"\nteaches = "b"\nminutes = 1\n[[step]]\nfrom = "l{i + 1}.1"\n'
+        write(tmp_path, f"{i:02}.toml", taken if i < 29 else PLAIN.replace("plain", "l29"))
+    read = []
+    monkeypatch.setattr(folder, "lesson_of", lambda *given, **more: read.append(1) or lesson_of(*given, **more))
+    found, problems = read_folder(tmp_path)
+    assert not problems
+    assert list(found) == [f"l{i}" for i in range(30)]
+    assert found["l0"].steps[0].ask == found["l29"].steps[0].ask
+    assert len(read) == 30

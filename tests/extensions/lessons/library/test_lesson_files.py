@@ -1,0 +1,258 @@
+"""A lesson's file is not trusted: whatever is wrong with one is said in one sentence that names the file."""
+
+import copy
+import json
+import os
+import stat
+import time
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.extensions.lessons.library.lesson import Lesson
+from glassformer.extensions.lessons.library.lesson_files import (
+    MAX_BYTES,
+    MAX_CHARACTERS,
+    MAX_STEPS,
+    PLAN,
+    LessonError,
+    lessons,
+    read_lesson,
+)
+from tests.conftest import AT_ONCE
+from transformer.i18n import Sentence
+
+BOTH = {"en": "One {piece}.", "zh": "一个 {piece}。"}
+GOOD = {
+    "name": "own",
+    "title": BOTH,
+    "teaches": BOTH,
+    "minutes": 5,
+    "step": [
+        {
+            "page": "step",
+            "link": {"step": "{step}"},
+            "pick": "hardest_step",
+            "ask": {"oracle": "branch", "kind": "finding", "question": BOTH, "choices": {"same": BOTH}},
+            "reveal": {"same": BOTH, "changed": BOTH, "ended": BOTH},
+        }
+    ],
+}
+
+
+def toml(value):
+    """A value as TOML has it in one line; JSON's texts and lists are TOML's."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {toml(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    if isinstance(value, float):
+        return repr(value)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def text_of(record):
+    return "".join(f"{json.dumps(key)} = {toml(value)}\n" for key, value in record.items())
+
+
+@pytest.fixture
+def read(tmp_path):
+    def read(content, **options):
+        file = tmp_path / "own.toml"
+        file.write_bytes(content if isinstance(content, bytes) else text_of(content).encode())
+        return read_lesson(file, **options)
+
+    return read
+
+
+def changed(path, value):
+    """The good record with something else at a path; `...` takes it out."""
+    record = copy.deepcopy(GOOD)
+    at = record
+    for name in path[:-1]:
+        at = at[name]
+    if value is ...:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    return record
+
+
+def test_a_good_file_is_read(read):
+    lesson = read(GOOD)
+    assert (lesson.name, lesson.number, lesson.minutes, len(lesson.steps)) == ("own", 0, 5, 1)
+    assert lesson.steps[0].ask.form == "choice"
+    assert lesson.title.said({"piece": "x"}).in_language("zh") == "一个 x。"
+
+
+def test_a_class_may_do_with_one_language(read):
+    record = json.loads(json.dumps(GOOD, ensure_ascii=False).replace('"en": "One {piece}.", ', ""))
+    assert read(record, languages=("zh",)).title.said({"piece": "x"}) == "一个 x。"
+    with pytest.raises(LessonError, match="has no text for en"):
+        read(record)
+
+
+STEP = ("step", 0)
+ASK = (*STEP, "ask")
+FAULTS = [
+    (("name",), ..., "`name` is missing"),
+    (("name",), "Own lesson", "lower-case letters, digits and hyphens"),
+    (("name",), "a/../b", "lower-case letters"),
+    (("name",), 3, "expected the type str"),
+    (("titel",), BOTH, "'titel' is unknown; the known keys are .*title"),
+    (("minutes",), 0, "expected 1 to 999"),
+    (("minutes",), True, "expected the type int"),
+    (("minutes",), 10**40, "integer with more than 30 digits"),
+    (("number",), -1, "expected 0 to 999"),
+    (("after",), [1], "expected a list of strings"),
+    (("step",), [], "1 to 20 steps, found 0"),
+    (("step",), GOOD["step"] * (MAX_STEPS + 1), "1 to 20 steps, found 21"),
+    (("step",), [3], "Step 1: a step must be a table, found 3"),
+    ((*STEP, "colour"), "red", "Step 1: the key 'colour' is unknown"),
+    ((*STEP, "page"), "../x", r"lower-case letters|expected one of"),
+    ((*STEP, "link"), {"step": 1}, "`link.step` is 1, expected a string"),
+    (
+        (*STEP, "link"),
+        {"step": "{step.real}"},
+        "`link.step` contains the placeholder 'step.real'; a placeholder must be a name",
+    ),
+    (
+        (*STEP, "then"),
+        {"step": "{step!r}"},
+        "`then.step` contains the placeholder 'step!r'; a placeholder must be a name",
+    ),
+    ((*STEP, "pick"), "os", "expected one of .*hardest_step"),
+    ((*STEP, "cover"), "entropy", "expected the type list"),
+    ((*STEP, "short"), "yes", "expected the type bool"),
+    ((*STEP, "reveal"), ..., "`reveal` is missing"),
+    ((*STEP, "reveal"), {"same": {"en": "One."}}, "`reveal.same` has no text for zh"),
+    ((*STEP, "reveal"), {"same": {"en": " ", "zh": "一"}}, "has no text for en"),
+    ((*STEP, "reveal"), {"same": {"en": "{a}", "zh": "{b}"}}, "must have the same placeholders in every language"),
+    ((*STEP, "reveal"), {"same": {"en": "{a", "zh": "{a"}}, "is not a valid template"),
+    ((*STEP, "reveal"), {"same": {"en": "x" * (MAX_CHARACTERS + 1), "zh": "一"}}, "longer than 600"),
+    ((*ASK, "oracle"), "eval", "expected one of .*branch"),
+    ((*ASK, "kind"), "opinion", "expected one of finding, law"),
+    ((*ASK, "form"), "essay", "expected one of choice, number, piece"),
+    ((*ASK, "within"), -1, "at least 0"),
+    ((*ASK, "within"), float("nan"), "at least 0, found nan"),
+    ((*ASK, "choices"), {"same": "the same"}, "expected the type dict"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "problem"), FAULTS, ids=[f"{'.'.join(map(str, p))}" for p, *_ in FAULTS])
+def test_a_fault_is_named(read, path, value, problem):
+    with pytest.raises(LessonError, match=problem) as raised:
+        read(changed(path, value))
+    said = str(raised.value)
+    assert said.startswith("The lesson own.toml cannot be used")
+    assert "\n" not in said
+    assert len(said) < 3000
+    assert isinstance(raised.value.sentence, Sentence)
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["{}", "{0}", "{a.b}", "{a[0]}", "{a!r}", "{a!s}", "{a.__class__}", "{a:{b}}", "{a:>99999999}", "{a:999999d}",
+     "{a:.999999999f}", "{_:x}", "{a:n}", "{a: }", "{A}", "{a b}", "{__import__('os')}"],
+)  # fmt: skip
+def test_a_template_names_values_and_formats_of_numbers_only(read, field):
+    with pytest.raises(
+        LessonError, match=r"contains the placeholder .*; a placeholder must be a name|is not a valid template"
+    ):
+        read(changed((*STEP, "reveal"), {"same": {"en": field, "zh": field}}))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\xff\xfe", b"name = ", b"a = 1\na = 2", b"a = " + b"[" * 5000, b"a = " + b"9" * 5000, b"\x00",
+     b"a." * 3000 + b"b = 1", b"[[step]]\n" * 9 + b"x"],
+    ids=["no-utf8", "cut", "twice", "deep", "digits", "zero", "dotted", "rest"],
+)  # fmt: skip
+def test_what_is_no_toml_is_said(read, content):
+    begun = time.process_time()
+    with pytest.raises(LessonError, match=r"own\.toml"):
+        read(content)
+    assert time.process_time() - begun < AT_ONCE
+
+
+def test_a_file_may_be_too_large_missing_or_closed(read, tmp_path):
+    with pytest.raises(LessonError, match="more than 200,000 bytes"):
+        read(b"#" * (MAX_BYTES + 1))
+    with pytest.raises(LessonError, match=r"no\.toml cannot be read"):
+        read_lesson(tmp_path / "no.toml")
+    with pytest.raises(LessonError, match="cannot be read"):
+        read_lesson(tmp_path)
+    file = tmp_path / "own.toml"
+    file.chmod(0)
+    if os.geteuid():  # the superuser may read everything
+        with pytest.raises(LessonError, match="cannot be read"):
+            read_lesson(file)
+    file.chmod(stat.S_IRUSR | stat.S_IWUSR)
+
+
+@given(content=st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
+def test_any_bytes_are_a_lesson_or_an_error(tmp_path_factory, content):
+    file = tmp_path_factory.getbasetemp() / "any.toml"
+    file.write_bytes(content)
+    with pytest.raises(LessonError):
+        read_lesson(file)
+
+
+plain = st.one_of(
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=20),
+)
+anything = st.recursive(
+    plain,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abe{}!:.", max_size=5), inner, max_size=3),
+)
+PATHS = sorted({path for path, *_ in FAULTS} | {(*ASK, "question"), (*ASK, "misled"), ("title", "en")})
+
+
+@given(path=st.sampled_from(PATHS), value=anything)
+def test_any_value_anywhere_is_a_lesson_or_an_error(tmp_path_factory, path, value):
+    file = tmp_path_factory.getbasetemp() / "value.toml"
+    file.write_text(text_of(changed(path, value)), encoding="utf-8")
+    tomllib.loads(file.read_text(encoding="utf-8"))  # it is TOML
+    try:
+        lesson = read_lesson(file)
+    except LessonError:
+        return
+    assert isinstance(lesson, Lesson)
+
+
+def test_the_lessons_of_the_plan_stand_in_their_order():
+    files = sorted(PLAN.glob("*.toml"))
+    found = lessons()
+    assert [f"{lesson.number:02d}-{name}.toml" for name, lesson in found.items()] == [file.name for file in files]
+    assert found["one-piece"].number == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b".".join([b"a"] * 99_000) + b"=1", "has a line with 98,999 dots; the limit is 200"),
+        (b"[" + b"a." * 99_000 + b"a]", "has a line with 99,000 dots; the limit is 200"),
+        (
+            b"name=[0x" + b"f" * 190_000 + b"]\n[[step]]",
+            "`name` is an integer with more than 30 digits; expected the type str",
+        ),
+    ],
+    ids=["key", "table", "digits"],
+)
+def test_what_would_fill_the_memory_or_cannot_be_shown_is_said(read, content, said):
+    with pytest.raises(LessonError, match=said):
+        read(content)
+
+
+@pytest.mark.parametrize("part", ["cover", "link"])
+def test_a_list_without_end_is_refused(read, part):
+    value = ["x"] * 101 if part == "cover" else {f"a{i}": "1" for i in range(101)}
+    record = copy.deepcopy(GOOD)
+    record["step"][0][part] = value
+    with pytest.raises(LessonError, match=f"Step 1: `{part}` has 101 entries; the limit is 100"):
+        read(record)

@@ -1,0 +1,50 @@
+"""The words at the beginning of the short path, on a sentence; and what is met on it."""
+
+import re
+
+import numpy as np
+import pytest
+
+from glassformer.extensions.classroom.lessons import route
+from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
+from glassformer.extensions.lessons.library.path import short_path, shown_row, words_on
+from tests.extensions.lessons.library.posed import LONGEST, NAMES, ONE_PIECE, UNKNOWN, case, sentences
+
+TERMS = ("token", "query", "key", "value", "score", "softmax", "row", "head", "logit", "probability")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_word_is_said_on_any_sentence(name):
+    for sentence in (sentences(name)[0], ONE_PIECE[name], UNKNOWN[name], LONGEST[name]):
+        values = words_on(case(name, sentence))
+        for term, says in short_path().words:
+            for language in LANGUAGES:
+                assert term.said({}).in_language(language).strip()
+                assert "{" not in says.said(values).in_language(language)
+
+
+def test_the_numbers_are_those_of_the_first_row():
+    run = case("en-fr", "The dog bit the man.")
+    values, weights = words_on(run), run.trace.encoder_self[0, 0, 0]
+    assert values["weight"] == pytest.approx(weights.max(), abs=1e-6)
+    assert values["weight_other"] == pytest.approx(weights.min(), abs=1e-6)
+    assert values["best"] == run.trace.src_pieces[int(weights.argmax())]
+    assert values["score"] - values["score_other"] == pytest.approx(np.log(weights.max() / weights.min()), abs=1e-4)
+    assert values["root"] == pytest.approx(8)
+    assert shown_row(run.checkpoint.config) == {
+        "panel": "walk", "kind": "encoder", "layer": "1", "head": "1", "query": "1",
+    }  # fmt: skip
+
+
+def test_the_words_are_those_that_its_questions_use():
+    said = " ".join(str(term.said({})) for term, _ in short_path().words).lower()
+    assert not [term for term in TERMS if not re.search(rf"\b{term}", said)]
+
+
+def test_the_path_goes_through_lessons_in_their_order_and_its_summary_names_each():
+    path = route.places(lessons(), "", short=True)
+    assert [place.name for place in path] == [
+        "one-piece.1", "looking.1", "one-weight.1", "one-weight.3", "scaling.1", "scaling.2", "scaling.4",
+        "order.2", "order.4", "clocks.3", "masks.1", "masks.2", "masks.3", "masks.5", "masks.6", "training.6",
+    ]  # fmt: skip
+    assert list(short_path().met) == list(dict.fromkeys(place.lesson for place in path))

@@ -1,0 +1,162 @@
+"""A step posed to a run: which choices, in which order, and what counts as right."""
+
+import math
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.extensions.lessons.library.case import Answer, NotHere, Option
+from glassformer.extensions.lessons.library.lesson import Text
+from glassformer.extensions.lessons.library.lesson_files import lessons
+from glassformer.extensions.lessons.library.posing import number_in, pose
+from glassformer.extensions.lessons.library.subjects import ORACLES
+from tests.extensions.lessons.library.posed import case
+from transformer.i18n import in_languages
+
+ROOT = Path(__file__).parents[4]
+ORDERS = """
+from tests.extensions.lessons.library.posed import case
+from extensions.lessons.library import lessons, pose
+for n, word in ((4, "lantern"), (4, "abc"), (6, "lantern")):
+    print([option.word for option in pose(lessons()["one-piece"].steps[n - 1], case("reverse", word)).options])
+"""
+
+
+def one_piece(n):
+    return lessons()["one-piece"].steps[n - 1]
+
+
+@pytest.fixture
+def answering(monkeypatch):
+    """A step whose oracle gives a certain answer."""
+
+    def made(answer, *, n=4, **changes):
+        step = one_piece(n)
+        monkeypatch.setattr("glassformer.extensions.lessons.library.posing.ORACLES", {"branch": lambda case: answer})
+        return replace(step, pick="", link={}, then={}, ask=replace(step.ask, **changes), reveal=step.reveal)
+
+    return made
+
+
+def test_choices_stand_in_the_same_order_in_another_process():
+    """A class sees one order, whichever worker serves it, and a reload keeps it."""
+    env = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
+    said = subprocess.run(
+        [sys.executable, "-c", ORDERS], env=env, cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    here = [
+        [option.word for option in pose(one_piece(n), case("reverse", word)).options]
+        for n, word in ((4, "lantern"), (4, "abc"), (6, "lantern"))
+    ]
+    assert said.stdout.splitlines() == [str(words) for words in here]
+
+
+def test_the_right_choice_has_no_place_of_its_own():
+    places = set()
+    for word in ("lantern", "abc", "garden", "qrst", "moon", "stream", "ink", "paper", "wind", "zoo"):
+        posed = pose(one_piece(6), case("reverse", word))
+        places.add([option.word for option in posed.options].index(str(posed.answer.right)))
+    assert places == {0, 1, 2}
+
+
+def test_ordered_choices_are_not_mixed():
+    for word in ("lantern", "abc", "garden"):
+        options = pose(one_piece(5), case("reverse", word)).options
+        numbers = [int(option.word) for option in options]
+        assert numbers == sorted(numbers)
+
+
+ALIKE = {"en": "Again", "zh": "再来"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"),
+    [
+        (("a", "a"), "look the same: a · a"),
+        (("a", " a "), "look the same"),
+        (("Again", in_languages(ALIKE)), "look the same"),
+        (("再来", in_languages(ALIKE)), "look the same"),
+        (("a",), "only one choice"),
+    ],
+)
+def test_choices_that_look_alike_are_not_posed(answering, labels, reason):
+    options = tuple(Option(f"word-{n}", label) for n, label in enumerate(labels))
+    step = answering(Answer(right="word-0", options=options, variant="ended"))
+    run = replace(case("reverse", "lantern"), picked={})
+    with pytest.raises(NotHere, match=reason):
+        pose(replace(step, reveal={"ended": Text({"en": "One.", "zh": "一。"})}), run)
+
+
+def test_whoever_is_misled_hears_why_and_nobody_else_does(answering):
+    misled = {"usual": Text({"en": "Usual.", "zh": "常见。"}), "same": Text({"en": "Same.", "zh": "不变。"})}
+    texts = {
+        "reveal": {"always": Text({"en": "One.", "zh": "一。"})},
+        "question": Text({"en": "Which?", "zh": "哪？"}),
+    }
+    run = replace(case("reverse", "lantern"), picked={})
+
+    def posed(answer, **changes):
+        step = answering(answer, question=texts["question"], misled=misled, **changes)
+        return pose(replace(step, reveal=texts["reveal"]), run)
+
+    number = posed(Answer(right=0.25, usual=0.5), form="number", within=0.02)
+    assert [str(number.misled(given)) for given in ("0.5", "3")] == ["Usual.", "Usual."]
+    assert number.misled("0.26") is None
+    assert posed(Answer(right=0.25, usual=0.26), form="number", within=0.02).misled("3") is None
+    assert posed(Answer(right=0.25), form="number", within=0.02).misled("3") is None
+    choice = posed(Answer(right="ended", options=(Option("same"), Option("changed"), Option("ended"))))
+    assert str(choice.misled("same")) == "Same."
+    assert choice.misled("changed") is None
+    assert choice.misled("ended") is None
+
+
+def test_choices_that_differ_in_every_language_are_posed(answering):
+    options = (Option("one", "a"), Option("two", in_languages(ALIKE)))
+    step = answering(Answer(right="one", options=options), question=Text({"en": "Which?", "zh": "哪个？"}))
+    posed = pose(replace(step, reveal={"always": Text({"en": "One.", "zh": "一。"})}), case("reverse", "lantern"))
+    assert posed.is_right("one")
+    assert not posed.is_right("two")
+    assert posed.label("two").in_language("zh") == "再来"
+
+
+def test_every_oracle_of_the_plan_is_there_and_used():
+    used = {step.ask.oracle for lesson in lessons().values() for step in lesson.steps}
+    assert used <= set(ORACLES)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0.25", 0.25), ("0,25", 0.25), ("25 %", 0.25), ("25％", 0.25), ("1,234", 1234), ("1,234.5", 1234.5),
+     ("−3", -3), ("-3", -3), ("+3", 3), ("０．５", 0.5), (" 7 ", 7), (".5", 0.5), ("5.", 5), ("1e3", 1000),
+     ("1 000", 1000), ("12，5", 12.5), ("0,123", 0.123), ("100%", 1.0)],
+)  # fmt: skip
+def test_numbers_as_people_type_them(text, number):
+    assert number_in(text) == pytest.approx(number)
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "%", "a", "1_000", "0x10", "nan", "inf", "1e999", "1.2.3", "--1", "1e", "½%1", "٣x"]
+)
+def test_what_is_no_number(text):
+    assert number_in(text) is None
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False, width=32),
+    st.sampled_from(["{:.3f}", "{:,.2f}", "{!r}", "{:g}", "{:d}"]),
+)
+def test_a_number_that_is_written_is_read(number, form):
+    written = form.format(round(number) if form == "{:d}" else number)
+    assert number_in(written) == pytest.approx(float(written.replace(",", "")))
+
+
+@given(st.text(max_size=20) | st.text("0123456789.,%-e ", max_size=12))
+def test_any_text_is_a_finite_number_or_none(text):
+    found = number_in(text)
+    assert found is None or math.isfinite(found)

@@ -1,0 +1,301 @@
+"""Given maps on the pages: a file beside the checkpoints is listed, chosen, looked at, and opened by its address."""
+
+import re
+from functools import partial
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from glassformer.attention import attention_panels, flow, one_weight
+from glassformer.extensions.importers.library.foreign import SUFFIXES
+from glassformer.extensions.importers.library.huggingface.families import FAMILIES
+from glassformer.extensions.maps.card import ARRAYS
+from glassformer.extensions.maps.code_to_copy import EXAMPLE
+from glassformer.maps import grid
+from glassformer.runs import loading
+from glassformer.runs.given_maps import GivenLooking
+from glassformer.runs.sides import sides
+from glassformer.state import session
+from glassformer.state.view import View
+from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, GLOSSARY, ROOT, STEP, TRAINING, check
+from tests.pages.reading import address, everything, figure, go_back, numbers, payload, sentences, view
+from tests.pages.test_pseudo_language import complaints, data_of_models
+from tests.pseudo_language import words_of
+from transformer import given_maps, load_maps, save_maps
+
+OTHERS = [
+    ROOT / "pages" / "explore" / f"{name}.py" for name in ("start", "step", "positions", "masks", "inside", "forcing")
+] + [TRAINING]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of checkpoints with maps of all attentions, of one alone, and a broken file."""
+    save_maps(all_three(), tmp_path / "tiny.npz")
+    tokens = [f"{'Ġ' if n % 3 else ''}t{n}" for n in range(8)]
+    save_maps(given_maps(decoder=weights(5, 6, 8, 8, causal=True), target=tokens), tmp_path / "gpt.npz")
+    save_maps(given_maps(encoder=weights(2, 2, 5, 5) / 2, source=SOURCE, sums_to_one=False), tmp_path / "half.npz")
+    (tmp_path / "broken.npz").write_bytes((tmp_path / "gpt.npz").read_bytes()[:99])
+    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def maps(open_page, folder):
+    """A function that opens the Attention page on given maps."""
+    return lambda **parameters: open_page(ATTENTION, **{"model": "tiny.npz", **parameters})
+
+
+def the_map(test):
+    return numbers(figure(test, "head_map")["data"][0]["z"])
+
+
+def rows_of(test):
+    """The labels of the map's rows, without their numbers and marks."""
+    return [
+        re.sub("<.*?>", "", row).split(": ", 1)[1]
+        for row in figure(test, "head_map")["layout"]["meta"]["cells"]["rows"]
+    ]
+
+
+def test_all_heads_of_every_attention_are_drawn_with_their_own_sizes(maps):
+    test = maps()
+    for kind, shape in (("encoder", (3, 4)), ("decoder", (2, 2)), ("cross", (2, 2))):
+        packed = figure(test, f"overview_{kind}")["layout"]["meta"]["grid"]
+        assert (len(packed["layers"]), len(packed["heads"])) == shape
+    said = everything(test)
+    assert "tiny\\-mt" in said
+    assert "the cats" in said
+    assert "softmax" not in payload(test, "overview_cross")["caption"]  # by which formula is not known
+    assert not test.get("text_input")
+
+
+def test_a_head_is_drawn_as_it_was_given_and_its_cell_has_its_number(maps):
+    test = maps(kind="encoder", panel="head", layer=3, head=4, query=2, key=3)
+    np.testing.assert_allclose(the_map(test), weights(3, 4, 5, 5)[2, 3], atol=1e-6)
+    assert rows_of(test) == list(SOURCE)
+    assert f"{weights(3, 4, 5, 5)[2, 3, 1, 2]:.4f}" in "".join(one.value for one in test.markdown)
+    assert attention_panels.EXPLAIN not in [button.key for button in test.button]
+
+
+def test_closed_cells_are_not_drawn_as_zero(maps):
+    test = maps(kind="decoder", panel="head", layer=1, head=1)
+    assert np.isnan(the_map(test)[0, 1:].astype(float)).all()
+    assert "closed by the mask" in payload(test, "head_map")["figure"]
+
+
+def test_flow_has_every_head_of_the_layer(maps):
+    data = payload(maps(panel="flow", layer=2), flow.FLOW)
+    assert data["queries"] == list(TARGET)
+    assert data["keys"] == list(SOURCE)
+    assert "softmax" not in data["caption"]
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_what_heads_do_is_measured_from_the_weights_alone(maps, kind):
+    test = maps(panel="table", kind=kind, layer=1, head=2)
+    values = numbers(figure(test, "head_table_map")["data"][0]["z"])
+    given = all_three().of(kind)
+    entropies = -(given.weights * np.log2(np.where(given.weights > 0, given.weights, 1))).sum(-1)
+    most = np.log2(np.maximum(given.mask.sum(-1), 2))
+    rows = given.mask.sum(-1) >= 2
+    np.testing.assert_allclose(values, (entropies / most)[..., rows].mean(-1), atol=1e-3)
+    headings = "".join(test.dataframe[0].value.columns)
+    assert "norm" not in headings  # that needs the model's values
+    assert payload(test, "head_table_rows")
+
+
+def test_one_weight_and_other_pages_say_that_they_need_a_model_and_what_to_do(maps, open_page):
+    test = maps(panel="walk")
+    assert sentences(test) == one_weight.NEEDS_A_MODEL
+    for page in OTHERS:
+        test = open_page(page, model="tiny.npz")
+        assert "needs a model" in sentences(test)
+        assert "choose a checkpoint in the sidebar" in sentences(test)
+        assert address(test)["model"] == "tiny.npz"
+        check(test.selectbox(key=session.MODEL).set_value("reverse").run())
+        assert "needs a model" not in sentences(test)
+
+
+def test_the_glossary_is_all_there(open_page, folder):
+    test = open_page(GLOSSARY, model="tiny.npz")
+    assert not sentences(test)
+    assert payload(test, "glossary_list")
+
+
+def test_the_address_names_the_maps_and_reopens_the_same(maps, open_page):
+    test = maps()
+    check(test.selectbox(key="kind").set_value("encoder").run())
+    check(test.selectbox(key="layer").set_value(2).run())
+    check(test.selectbox(key="head").set_value(3).run())
+    check(test.button_group(key="panel").set_value("head").run())
+    asked = address(test)
+    assert {name: asked[name] for name in ("model", "kind", "layer", "head", "panel")} == {
+        "model": "tiny.npz", "kind": "encoder", "layer": "3", "head": "4", "panel": "head"
+    }  # fmt: skip
+    again = open_page(ATTENTION, **asked)
+    np.testing.assert_array_equal(the_map(again), the_map(test))
+    assert not sentences(again)
+    check(test.button_group(key="panel").set_value("table").run())
+    check(go_back(test, asked))
+    np.testing.assert_array_equal(the_map(test), the_map(again))
+
+
+def test_maps_that_changed_since_the_link_was_made_are_said_to_have(maps, folder):
+    test = maps(kind="encoder")
+    revision = all_three().content_hash[:12]
+    check(test.selectbox(key="layer").set_value(0).run())
+    assert address(test)["rev"] == revision
+    save_maps(all_three(encoder=weights(3, 4, 5, 5, seed=7)), folder / "tiny.npz")
+    test = maps(kind="encoder", rev=revision, panel="head", layer=1, head=1)
+    assert "a different version of tiny.npz" in sentences(test)
+    np.testing.assert_allclose(the_map(test), weights(3, 4, 5, 5, seed=7)[0, 0], atol=1e-6)
+
+
+def test_a_file_that_is_gone_is_said_to_be(maps, folder, monkeypatch):
+    test = maps()
+    left = tuple(entry for entry in loading.entries() if entry.name != "tiny.npz")
+    monkeypatch.setattr(loading, "entries", lambda: left)
+    (folder / "tiny.npz").unlink()
+    check(test.run())
+    assert "The checkpoint “tiny.npz” does not exist" in sentences(test)
+
+
+def test_what_an_address_asks_for_and_maps_do_not_have_is_said(maps):
+    test = maps(model="gpt.npz", kind="encoder", layer=9)
+    said = sentences(test)
+    assert "these maps do not include it. Decoder self-attention is shown instead" in said
+    assert "Layer 9 was requested, but the last layer of this model is layer 5" in said
+    assert "Rollout was requested" in sentences(maps(model="half.npz", together="rollout"))
+
+
+def test_a_checkpoint_after_maps_and_maps_after_a_checkpoint_draw_their_own(maps):
+    test = maps(kind="encoder", layer=3, head=4, panel="head")
+    check(test.selectbox(key=session.MODEL).set_value("reverse").run())
+    assert test.text_input(key=session.SOURCE).value
+    assert the_map(test).shape != (5, 5)
+    check(test.selectbox(key=session.MODEL).set_value("gpt.npz").run())
+    assert the_map(test).shape == (8, 8)
+    assert figure(test, "head_map")["layout"]["title"]["text"].startswith("Decoder self-attention")
+
+
+def test_options_are_those_that_the_file_allows(maps):
+    keys = {toggle.key for toggle in maps(panel="head").toggle}
+    assert {"words", "hide_special"} <= keys
+    keys = {toggle.key for toggle in maps(model="gpt.npz", panel="head").toggle}
+    assert "words" in keys  # Ġ says where words begin
+    assert "hide_special" not in keys
+    test = maps(model="half.npz", panel="head", hide=1)
+    assert "hide_special" not in {toggle.key for toggle in test.toggle}
+    assert "rollout" not in test.selectbox(key="aggregate").options
+    assert the_map(test).shape == (5, 5)
+    assert maps(panel="head").selectbox(key="aggregate").options
+
+
+def test_pieces_are_merged_and_special_ones_hidden_as_the_labels_say(maps):
+    test = maps(kind="encoder", panel="head", layer=1, head=1, words=1, hide=1)
+    assert rows_of(test) == ["the", "cats"]
+    one = weights(3, 4, 5, 5)[0, 0]
+    merged = np.array([[rows[:, 1].mean(), rows[:, 2:4].sum(1).mean()] for rows in (one[1:2], one[2:4])])
+    np.testing.assert_allclose(the_map(test), merged, atol=1e-6)
+
+
+def test_rows_of_another_sum_are_said_to_be_so(maps):
+    test = maps(model="half.npz", panel="head", layer=1, head=1)
+    assert "need not sum to 1" in figure(test, "head_map")["layout"]["title"]["subtitle"]["text"]
+    assert "sum to 1" not in payload(test, "head_map")["caption"]
+
+
+def test_a_rollout_needs_all_three_attentions(maps):
+    test = maps(panel="head", together="rollout")
+    np.testing.assert_allclose(the_map(test).sum(1), 1, atol=1e-4)
+
+
+def test_a_hidden_next_piece_hides_no_rows_of_given_maps(maps):
+    test = maps(kind="decoder", panel="table", layer=1, head=1, guess=1)
+    assert "over 4 rows" in everything(test)
+    assert view(test).guess
+
+
+def test_the_checkpoints_page_lists_files_says_what_they_hold_and_how_to_make_one(open_page, folder):
+    test = open_page(CHECKPOINTS, model="tiny.npz")
+    listed = "".join(element.value.replace("\\", "") for element in test.markdown)
+    assert "**tiny.npz** attention maps: tiny-mt: the cats" in listed
+    assert "broken.npz" in sentences(test)
+    assert "is not an .npz file written by numpy, or is incomplete" in sentences(test)
+    assert "3 layers × 4 heads, 5 queries × 5 keys" in test.table[0].value.to_string().replace("\\", "")
+    assert any("encoder_weights" in code.value for code in test.code)
+
+
+def test_the_example_makes_a_file_that_opens_and_stands_in_the_readme(tmp_path, monkeypatch):
+    """Stand-ins for a model and its tokenizer give what `transformers` gives."""
+    layers = tuple(torch.from_numpy(one)[None].requires_grad_() for one in weights(2, 3, 5, 5))
+
+    class Tokenizer:
+        def __call__(self, text, return_tensors):
+            assert return_tensors == "pt"
+            return {"input_ids": torch.arange(5)[None]}
+
+        def convert_ids_to_tokens(self, ids):
+            return [SOURCE[int(i)] for i in ids]
+
+    def model(input_ids, output_attentions):
+        assert output_attentions
+        return SimpleNamespace(attentions=layers)
+
+    monkeypatch.chdir(tmp_path)
+    exec(EXAMPLE, {"tokenizer": Tokenizer(), "model": model, "torch": torch, "np": np})
+    found = load_maps(tmp_path / "cat.npz")
+    np.testing.assert_array_equal(found.maps("encoder"), weights(2, 3, 5, 5))
+    assert found.of("encoder").keys == SOURCE
+    assert len(EXAMPLE.splitlines()) == 5
+    assert f"```py\n{EXAMPLE}\n```" in (ROOT / "docs" / "opening.md").read_text(encoding="utf-8")
+
+
+def test_saved_tables_are_of_the_maps_and_their_sentence(maps):
+    test = maps(model="tiny.npz")
+    about = payload(test, "overview_cross")["about"]
+    assert {"checkpoint": "tiny.npz", "sentence": "the cats"}.items() <= dict(about).items()
+
+
+def test_all_cells_of_all_heads_can_be_saved(folder):
+    again = partial(loading.open_maps, "tiny.npz")
+    given = again()
+    table = grid.columns(again, "cross", sides(GivenLooking(given, View()), "cross"))
+    np.testing.assert_array_equal(table["weight"], given.maps("cross").ravel())
+
+
+def test_a_page_without_any_maps_lists_checkpoints_alone(open_page):
+    test = open_page(STEP)
+    assert not any("maps" in option for option in test.selectbox(key=session.MODEL).options)
+
+
+@pytest.mark.parametrize(
+    ("page", "part"),
+    [*((ATTENTION, part) for part in ("overview", "head", "flow", "walk", "table")), (STEP, ""), (CHECKPOINTS, "")],
+)
+def test_every_sentence_is_said_in_the_readers_language(open_page, folder, page, part):
+    (folder / "broken.npz").unlink()
+    asked = {"kind": "encoder", "layer": 1, "query": 2, "key": 2} | ({} if part == "flow" else {"head": 2})
+    test = open_page(page, model="tiny.npz", lang="qps", panel=part or "overview", **asked)
+    labels = words_of(
+        *SOURCE, *TARGET, *folder.glob("*"), "tiny-mt", "the cats", EXAMPLE, *ARRAYS, *SUFFIXES, *FAMILIES
+    )
+    labels |= words_of(*(family.name for family in FAMILIES.values()))
+    texts = (EXAMPLE, *ARRAYS, all_three().content_hash[:12], "[CLS] [SEP] <s>")
+    assert not complaints(test, labels | data_of_models(), texts)
+
+
+def test_what_a_file_says_is_shown_letter_by_letter_and_short_in_lists(maps, open_page, folder):
+    long = "<b>bold</b> **strong** " + "word " * 500
+    save_maps(all_three(sentence=long, source=["<img src=x>", *SOURCE[1:]]), folder / "odd.npz")
+    test = maps(model="odd.npz", panel="head", kind="encoder", layer=1, head=1)
+    assert r"\<b\>bold\<\/b\> \*\*strong\*\*" in "".join(one.value for one in test.caption)
+    assert all(len(one.value) < 1_000 for one in test.caption)
+    assert "<img" not in "".join(figure(test, "head_map")["layout"]["meta"]["cells"]["rows"])
+    test = open_page(CHECKPOINTS, model="odd.npz")
+    assert all(len(one.value) < 1_000 for one in test.markdown)
+    assert "word word" in test.table[0].value.to_string(max_colwidth=None)

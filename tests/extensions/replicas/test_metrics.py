@@ -1,0 +1,126 @@
+"""What Prometheus is told: what happened, under few labels, and nothing where nobody asked for it."""
+
+import re
+import sys
+import threading
+import time
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from glassformer.extensions.replicas import metrics
+from glassformer.server import measures
+from glassformer.server.work import Runner
+from tests.glassformer.waiting import WAIT, until
+
+
+@pytest.fixture(autouse=True)
+def afresh():
+    metrics.meter.cache_clear()
+    yield
+    metrics.meter.cache_clear()
+
+
+@pytest.fixture
+def client(monkeypatch):
+    monkeypatch.setenv(metrics.ENVIRONMENT, "on")
+    page = Route("/{path:path}", lambda _: PlainTextResponse("a page"))
+    app = Starlette(routes=[*metrics.routes("glass"), page], middleware=[Middleware(metrics.Counting)])
+    monkeypatch.setattr(measures, "LISTENERS", [metrics.meter().took])
+    with TestClient(app) as found:
+        yield found
+
+
+def told(client):
+    """The values by name and labels."""
+    lines = client.get("/glass/metrics").text.splitlines()
+    pairs = [line.rpartition(" ") for line in lines if not line.startswith("#")]
+    return {name.removeprefix("glassformer_"): float(value) for name, _, value in pairs}
+
+
+def test_requests_are_counted_by_route_and_status(client):
+    for path in ("start", "attention?s=secret", "wp-login.php", "glass/class/ABCD/events", "frames/x", "a/static/b"):
+        client.get(f"/{path}")
+    client.post("/start")
+    found = told(client)
+    counts = {name: value for name, value in found.items() if name.startswith("requests_total")}
+    assert counts == {
+        'requests_total{route="page",status="200"}': 3,
+        'requests_total{route="page",status="405"}': 1,
+        'requests_total{route="events",status="200"}': 1,
+        'requests_total{route="frames",status="200"}': 1,
+        'requests_total{route="streamlit",status="200"}': 1,
+    }
+    assert found['open{route="page"}'] == 0
+    assert found['open{route="health"}'] == 1  # this one
+    assert found["process_resident_memory_bytes"] > 1e6
+    assert "secret" not in client.get("/glass/metrics").text
+
+
+def test_no_address_makes_a_label_of_its_own():
+    assert {metrics.route_of(f"/x{n}/{n}") for n in range(50)} == {metrics.PAGE}
+    assert metrics.route_of("/glass/_stcore/stream") == "stream"
+
+
+def test_pages_the_queue_and_the_model_are_timed(client):
+    runner, begun, go = Runner(), threading.Event(), threading.Event()
+    metrics.meter().watch("queue_length", "Requests.", lambda: runner.n_waiting)
+    with measures.drawn("step"):
+        work = (lambda: begun.set() or go.wait()), (lambda: True)
+        waits = [threading.Thread(target=runner.compute, args=(one, one), kwargs={"nbytes": int}) for one in work]
+        waits[0].start()
+        assert begun.wait(WAIT)
+        waits[1].start()
+        until(lambda: runner.n_waiting == 2)
+        since = time.monotonic()
+        assert told(client)["queue_length"] == 2
+        held = time.monotonic() - since
+        go.set()
+        for thread in waits:
+            thread.join()
+    found = told(client)
+    assert found['page_seconds_count{page="step"}'] == 1
+    assert (found["queue_seconds_count"], found["model_seconds_count"], found["queue_length"]) == (2, 2, 0)
+    assert min(found["queue_seconds_sum"], found["model_seconds_sum"]) >= held > 0
+
+
+def test_a_pause_of_the_model_is_not_counted_twice(client):
+    runner = Runner()
+
+    def long(pause):
+        runner._queue.put(short)
+        pause()
+
+    short = metrics_request(lambda: None)
+    runner.part(long, visitor=None, cost=100.0)
+    assert short.future.result(WAIT) is None
+    until(lambda: told(client).get("model_seconds_count") == 1)
+    assert told(client)["queue_seconds_count"] == 2
+
+
+def metrics_request(work):
+    from glassformer.server.queue import Request
+
+    return Request("short", None, 1.0, lambda _: 1, work=work)
+
+
+def test_off_is_off(monkeypatch):
+    monkeypatch.delenv(metrics.ENVIRONMENT, raising=False)
+    with TestClient(Starlette(routes=metrics.routes())) as client:
+        answer = client.get("/metrics")
+    assert (answer.status_code, "GLASSFORMER_METRICS=on turns them on" in answer.text) == (404, True)
+    with measures.drawn("step"):
+        assert metrics.meter() is None
+
+
+def test_what_is_not_installed_is_said(monkeypatch):
+    monkeypatch.setenv(metrics.ENVIRONMENT, "on")
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with TestClient(Starlette(routes=metrics.routes())) as client:
+        answer = client.get("/metrics")
+    assert answer.status_code == 404
+    assert re.search(r"prometheus-client: pip install \"glassformer\[hosting\]\"", answer.text)

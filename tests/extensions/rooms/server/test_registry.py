@@ -1,0 +1,410 @@
+"""What a room does: counted exactly, bounded, gone when it has to be, whatever comes in whatever order."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from glassformer.extensions.rooms.server import codes
+from glassformer.extensions.rooms.server.clients import LIMITS, MOST_KNOWN, Limits, client
+from glassformer.extensions.rooms.server.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
+from glassformer.extensions.rooms.server.registry import (
+    IDLE_SECONDS,
+    LEFT_SECONDS,
+    MOST_OF_CLIENT,
+    MOST_ROOMS,
+    OPENED_AT_ONCE,
+    Registry,
+)
+from glassformer.extensions.rooms.server.room import (
+    FORGOTTEN_SECONDS,
+    MOST_ADDRESS,
+    MOST_OF_TOKEN,
+    MOST_STREAMS,
+    MOST_TOKENS,
+    VOTES_AT_ONCE,
+    Room,
+)
+from tests.glassformer.waiting import Clock
+
+pytestmark = pytest.mark.usefixtures("each_store")
+ASKED = Question("masks.1", "How many?", ("one", "two", "three"))
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def rooms(clock, each_store):
+    return Registry(clock)
+
+
+@pytest.fixture
+def taught(rooms):
+    return rooms.open()
+
+
+def refused(why, call, *args, **named):
+    with pytest.raises(RefusedError) as caught:
+        call(*args, **named)
+    assert caught.value.why == why
+
+
+def vote_all(rooms, taught, choices):
+    round_ = rooms.public(taught.code).round
+    for choice in choices:
+        rooms.vote(taught.code, rooms.join(taught.code), round_=round_, choice=choice)
+
+
+# ---------------------------------------------------------------- codes
+
+
+def test_a_code_is_read_as_people_type_it():
+    code = codes.new_code()
+    assert codes.read_code(f" {code[:3].lower()}-{code[3:]} ") == code
+    for alike in ("0OQ", "1IL", "2Z", "5S", "6G", "8B", "UV"):
+        assert len(set(alike) & set(codes.ALPHABET)) < 2
+
+
+@given(st.text(max_size=40))
+def test_what_is_no_code_is_none(typed):
+    found = codes.read_code(typed)
+    assert found == "" or (len(found) == codes.LENGTH and set(found) <= set(codes.ALPHABET))
+
+
+# ---------------------------------------------------------------- moving
+
+
+def test_the_class_goes_where_its_teacher_goes_and_hears_of_it_once(rooms, taught):
+    woken = []
+    with rooms.listening(taught.code, "", lambda: woken.append(1), counts=False):
+        rooms.do(taught, Room.move, "masks", {"src": "a"})
+        rooms.do(taught, Room.move, "masks", {"src": "a"})
+    public = rooms.public(taught.code)
+    assert (public.page, public.parameters, public.moves, len(woken)) == ("masks", {"src": "a"}, 1, 1)
+
+
+def test_only_the_secret_makes_a_teacher(rooms, taught):
+    other = rooms.open()
+    for wrong in (Opened(taught.code, other.secret), Opened(taught.code, ""), Opened(taught.code, "ü")):
+        assert not rooms.is_teacher(wrong.code, wrong.secret)
+        for act in (Room.show, Room.again):
+            refused("not-yours", rooms.do, wrong, act)
+        refused("not-yours", rooms.end, wrong)
+        refused("not-yours", rooms.do, wrong, Room.move, "masks", {})
+        refused("not-yours", rooms.do, wrong, Room.ask, ASKED)
+    assert rooms.public(taught.code).version == 0
+    assert rooms.is_teacher(taught.code, taught.secret)
+
+
+def test_an_address_that_is_too_long_moves_nobody(rooms, taught):
+    refused("too-long", rooms.do, taught, Room.move, "masks", {"src": "x" * MOST_ADDRESS})
+    assert rooms.public(taught.code).moves == 0
+
+
+# ---------------------------------------------------------------- votes
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])  # it makes its own rooms
+@given(st.lists(st.integers(0, 2), max_size=30), st.lists(st.integers(0, 2), max_size=30))
+def test_votes_are_counted_exactly_in_two_rounds(first, second):
+    rooms = Registry(Clock())
+    taught = rooms.open()
+    rooms.do(taught, Room.ask, ASKED)
+    for chosen in (first, second):
+        vote_all(rooms, taught, chosen)
+        assert rooms.counted(taught.code).voted == len(chosen)
+        rooms.do(taught, Room.show)
+        latest = rooms.public(taught.code).shown[-1]
+        assert latest.voted == len(chosen)
+        enough = len(chosen) >= LEAST_VOTES
+        assert latest.counts == (tuple(chosen.count(choice) for choice in range(3)) if enough else None)
+        if chosen is first:
+            rooms.do(taught, Room.again)
+    assert [one.voted for one in rooms.public(taught.code).shown] == [len(first), len(second)]
+
+
+def test_many_threads_vote_and_each_vote_counts_once():
+    rooms = Registry()
+    taught = rooms.open()
+    rooms.do(taught, Room.ask, ASKED)
+    tokens = [rooms.join(taught.code) for _ in range(100)]
+    begin = threading.Barrier(16)
+
+    def some(first):
+        begin.wait()
+        done = 0
+        for place in range(100):
+            with suppress(RefusedError):  # others were first
+                rooms.vote(taught.code, tokens[(place + first) % 100], round_=1, choice=(place + first) % 100 % 3)
+                done += 1
+        return done
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(some, range(16))) == 100
+    rooms.do(taught, Room.show)
+    assert rooms.public(taught.code).shown[-1].counts == (34, 33, 33)
+
+
+def test_a_vote_is_hidden_until_it_is_shown(rooms, taught):
+    rooms.do(taught, Room.ask, ASKED)
+    before = rooms.public(taught.code)
+    vote_all(rooms, taught, [0, 1, 2, 0, 1, 2])
+    assert rooms.public(taught.code) == before
+
+
+def test_what_is_no_vote_is_refused(rooms, taught):
+    token = rooms.join(taught.code)
+    vote = rooms.vote
+    refused("no-question", vote, taught.code, token, round_=0, choice=0)
+    rooms.do(taught, Room.ask, ASKED)
+    refused("no-room", vote, "AAAAAA", token, round_=1, choice=0)
+    refused("no-token", vote, taught.code, codes.new_token(), round_=1, choice=0)
+    refused("over", vote, taught.code, token, round_=0, choice=0)
+    refused("no-choice", vote, taught.code, token, round_=1, choice=3)
+    other = rooms.join(taught.code)
+    refused("no-choice", vote, taught.code, other, round_=1, choice=-1)
+    vote(taught.code, other, round_=1, choice=1)
+    refused("voted", vote, taught.code, other, round_=1, choice=2)
+    rooms.do(taught, Room.show)
+    late = rooms.join(taught.code)
+    refused("over", vote, taught.code, late, round_=1, choice=1)
+    refused("no-question", rooms.do, taught, Room.show)
+
+
+def test_a_token_may_not_try_without_end(rooms, taught, clock):
+    rooms.do(taught, Room.ask, ASKED)
+    token = rooms.join(taught.code)
+    for _ in range(VOTES_AT_ONCE):
+        refused("no-choice", rooms.vote, taught.code, token, round_=1, choice=9)
+    refused("too-often", rooms.vote, taught.code, token, round_=1, choice=1)
+    clock.now += 10
+    rooms.vote(taught.code, token, round_=1, choice=1)
+    assert rooms.counted(taught.code).voted == 1
+
+
+def test_another_question_begins_anew_and_the_same_does_not(rooms, taught):
+    rooms.do(taught, Room.ask, ASKED)
+    vote_all(rooms, taught, [0, 0])
+    rooms.do(taught, Room.ask, ASKED)
+    assert rooms.counted(taught.code).voted == 2
+    rooms.do(taught, Room.ask, Question("masks.2", "And now?", ("a", "b")))
+    assert rooms.counted(taught.code).voted == 0
+    rooms.do(taught, Room.ask, None)
+    assert not rooms.public(taught.code).taken
+    for number in (1, MOST_CHOICES + 1):
+        refused("no-choice", rooms.do, taught, Room.ask, Question("x", "x", ("a",) * number))
+
+
+# ---------------------------------------------------------------- bounds
+
+
+def test_there_are_so_many_rooms_and_no_more(rooms, clock):
+    for number in range(MOST_ROOMS):
+        clock.now += 30
+        assert len(rooms) == number
+        rooms.open()
+    refused("full", rooms.open)
+
+
+def test_a_room_that_was_left_makes_way_for_another(rooms, clock):
+    opened = []
+    for _ in range(MOST_ROOMS):
+        clock.now += 30
+        opened.append(rooms.open())
+    clock.now += LEFT_SECONDS
+    with rooms.listening(opened[0].code, "", lambda: None, counts=False):
+        rooms.open()
+        assert rooms.public(opened[0].code) is not None
+        assert rooms.public(opened[1].code) is None
+
+
+def test_rooms_are_not_opened_in_a_burst(rooms):
+    for _ in range(OPENED_AT_ONCE):
+        rooms.open()
+    refused("too-often", rooms.open)
+
+
+def test_a_full_room_lets_somebody_in_once_somebody_was_gone_for_a_while(rooms, taught, clock):
+    tokens = [rooms.join(taught.code) for _ in range(MOST_TOKENS)]
+    clock.now += 30
+    refused("full", rooms.join, taught.code)
+    with rooms.listening(taught.code, tokens[0], lambda: None, counts=False):
+        clock.now += FORGOTTEN_SECONDS
+        rooms.join(taught.code)
+        assert rooms._rooms[taught.code].knows(tokens[0])
+        assert not rooms._rooms[taught.code].knows(tokens[1])
+
+
+def test_who_voted_is_not_dropped_before_the_round_ends(rooms, taught, clock):
+    rooms.do(taught, Room.ask, ASKED)
+    for _ in range(MOST_TOKENS):
+        clock.now += 1
+        rooms.vote(taught.code, rooms.join(taught.code), round_=1, choice=0)
+    clock.now += FORGOTTEN_SECONDS
+    refused("full", rooms.join, taught.code)
+    rooms.do(taught, Room.show)
+    rooms.do(taught, Room.again)
+    rooms.join(taught.code)
+
+
+# ---------------------------------------------------------------- one client, and others
+
+
+def tried(call, *args, **named):
+    with suppress(RefusedError):
+        return call(*args, **named)
+
+
+def test_one_client_keeps_no_class_out(rooms, taught, clock):
+    """It joins 500 times; then a class comes, of a school with one address, and nobody of it is refused for long."""
+    for _ in range(500):
+        tried(rooms.join, taught.code, "one")
+        clock.now += 0.01
+    inside, refusals = [], 0
+    while len(inside) < 90:
+        token = tried(rooms.join, taught.code, "school")
+        inside += [token] if token else []
+        refusals += token is None
+        tried(rooms.join, taught.code, "one")
+        clock.now += 0.05
+    assert refusals < 100  # seconds, as a browser asks again
+    with ExitStack() as streams:  # who is there stays, whatever comes
+        for token in inside:
+            streams.enter_context(rooms.listening(taught.code, token, lambda: None, counts=False))
+        for _ in range(500):
+            tried(rooms.join, taught.code, "one")
+            clock.now += 1
+        assert all(rooms._rooms[taught.code].knows(token) for token in inside)
+
+
+def test_a_class_of_one_address_joins_and_votes_at_once(rooms, taught):
+    tokens = [rooms.join(taught.code, "school") for _ in range(LIMITS["join"][0])]
+    refused("too-often", rooms.join, taught.code, "school")
+    rooms.do(taught, Room.ask, ASKED)
+    for token in tokens:
+        rooms.vote(taught.code, token, round_=1, choice=0, client="school")
+    other = rooms.join(taught.code, "home")
+    refused("too-often", rooms.vote, taught.code, other, round_=1, choice=0, client="school")
+    rooms.vote(taught.code, other, round_=1, choice=0, client="home")
+    assert rooms.counted(taught.code).voted == LIMITS["join"][0] + 1
+
+
+def test_a_locked_room_lets_nobody_else_in_and_nobody_out(rooms, taught):
+    token = rooms.join(taught.code)
+    rooms.do(taught, Room.lock, True)
+    for _ in range(200):  # who waits at the door
+        refused("locked", rooms.join, taught.code, "school")
+    with rooms.listening(taught.code, token, lambda: None, counts=False):
+        assert rooms.counted(taught.code).students == 1
+    rooms.do(taught, Room.lock, False)
+    rooms.join(taught.code, "school")
+
+
+def test_a_visitor_with_many_rooms_keeps_no_teacher_out(rooms, clock):
+    for _ in range(OPENED_AT_ONCE):
+        rooms.open("one", "first visit")
+    refused("too-often", rooms.open, "one", "first visit")
+    rooms.open("one", "a colleague in the same school")
+    rooms.open("another", "a teacher")
+    for number in range(MOST_OF_CLIENT):
+        tried(rooms.open, "one", f"visit {number}")
+    refused("crowded", rooms.open, "one", "once more")
+    rooms.open("another", "another teacher")
+    clock.now += LEFT_SECONDS + 1
+    rooms.open("one", "once more")  # in place of one that was left
+
+
+def test_codes_that_are_none_are_counted_for_each_client(rooms, clock):
+    assert [rooms.missed(str(n), "one") for n in range(21)] == [True] * 20 + [False]
+    assert rooms.missed("20", "another")
+    assert all(rooms.missed("7", "one") for _ in range(100))  # a class whose room has ended
+    assert not any(rooms.missed("20", "one") for _ in range(100))
+    clock.now += 10
+    assert rooms.missed("20", "one")
+
+
+def test_a_client_is_its_address_and_of_ipv6_its_network():
+    assert client("::1") == client(None) == client("127.0.0.1") == client("::ffff:127.0.0.1")
+    assert client("2001:db8::1") == client("2001:db8::ffff:2%eth0") != client("2001:db8:0:1::1")
+    assert client("10.0.0.7:80") != client("x:y")  # whatever a proxy says
+    assert "10.0.0.7" not in client("10.0.0.7") != client("10.0.0.8")
+
+
+def test_so_many_clients_are_known_and_no_more(clock):
+    limits = Limits(clock)
+    for number in range(MOST_KNOWN + 10):
+        assert limits.take("join", str(number))
+    assert len(limits._buckets) == MOST_KNOWN
+
+
+def test_so_many_listen_and_no_more(rooms, taught):
+    held = []
+    for number in range(MOST_STREAMS):
+        one = rooms.listening(taught.code, "", lambda number=number: number, counts=False)
+        one.__enter__()
+        held.append(one)
+    refused("full", rooms.listening(taught.code, "", lambda: None, counts=False).__enter__)
+    for one in held:
+        one.__exit__(None, None, None)
+    with rooms.listening(taught.code, "", lambda: None, counts=False):
+        pass
+
+
+def test_nobody_who_looks_on_keeps_a_student_out(rooms, taught):
+    first, second = rooms.join(taught.code), rooms.join(taught.code)
+    with ExitStack() as streams:
+
+        def listen(token):
+            streams.enter_context(rooms.listening(taught.code, token, lambda: None, counts=False))
+
+        for _ in range(MOST_STREAMS):
+            listen("")
+        for _ in range(MOST_OF_TOKEN):
+            listen(first)
+        refused("full", listen, first)
+        listen(second)
+        assert rooms.counted(taught.code).students == 2
+
+
+def test_students_are_counted_while_they_listen(rooms, taught):
+    token, woken = rooms.join(taught.code), []
+    with rooms.listening(taught.code, "", lambda: woken.append(1), counts=True):
+        with (
+            rooms.listening(taught.code, token, lambda: None, counts=False),
+            rooms.listening(taught.code, token, lambda: 1, counts=False),
+        ):
+            assert rooms.counted(taught.code).students == 1
+        assert rooms.counted(taught.code).students == 0
+        assert len(woken) == 5  # itself, and two that come and go
+    refused("no-token", rooms.listening(taught.code, codes.new_token(), lambda: None, counts=False).__enter__)
+
+
+def test_a_room_is_gone_when_nobody_used_it_for_hours(rooms, taught, clock):
+    woken = []
+    with rooms.listening(taught.code, "", lambda: woken.append(1), counts=False):
+        clock.now += IDLE_SECONDS - 1
+        rooms.do(taught, Room.move, "masks", {})
+        clock.now += IDLE_SECONDS - 1
+        assert rooms.public(taught.code) is not None
+        clock.now += 2
+        assert rooms.public(taught.code) is None
+    assert len(woken) == 2
+    refused("no-room", rooms.do, taught, Room.move, "masks", {})
+    assert not rooms.is_teacher(taught.code, taught.secret)
+
+
+def test_a_room_ends_when_its_teacher_ends_it_and_all_with_the_server(rooms, taught):
+    other, woken = rooms.open(), []
+    with rooms.listening(other.code, "", lambda: woken.append(1), counts=False):
+        rooms.end(taught)
+        assert rooms.public(taught.code) is None
+        assert not woken
+        rooms.close()
+        assert (rooms.public(other.code) is None) is not rooms.is_shared  # others go on with it
+        assert woken

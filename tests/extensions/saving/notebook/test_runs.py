@@ -1,0 +1,264 @@
+"""Runs in a notebook, and pictures in files: what is drawn is the app's, and what cannot be drawn is said."""
+
+import json
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import nbformat
+import pytest
+
+import transformer
+from glassformer.components.plotly.plotly_view import figure_json
+from glassformer.extensions.saving import saved_run
+from glassformer.extensions.saving.notebook import images, runs
+from glassformer.runs.declared import PAGES, PICTURES
+from glassformer.runs.seen import at_step
+from glassformer.shared.door import here
+from glassformer.state.view import View, all_fields
+from tests.extensions.saving.test_saved_run import told, unpacked
+from tests.glassformer.runs.hostile_run import TEXTS, hostile
+from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
+from tests.source_code import ROOT
+from tests.transformer.one_stack import alone
+from tools.browser import find_browser
+from transformer.__main__ import main
+from transformer.errors import GlassformerError, QueryError
+
+REVERSE = ROOT / "checkpoints" / "reverse"
+
+
+@pytest.fixture(scope="module")
+def reverse():
+    return transformer.load(REVERSE)
+
+
+@pytest.fixture
+def no_images(monkeypatch):
+    """A machine without kaleido."""
+    monkeypatch.setitem(sys.modules, "kaleido", None)
+    monkeypatch.setattr(runs, "find_spec", lambda name: None)
+
+
+class Elements(HTMLParser):
+    """What stands in some HTML: each element with its attributes, and all text."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.found, self.text = [], ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text += data
+
+    def only(self, tag):
+        [attributes] = [attributes for name, attributes in self.found if name == tag]
+        return attributes
+
+
+def charts(said):
+    """What components are given."""
+    return [one for page in said["pages"] for one in page["shows"]]
+
+
+def framed(html):
+    """What the file in the frame tells."""
+    return told(Elements(html).only("iframe")["srcdoc"].encode())
+
+
+def test_a_trace_shows_itself_with_its_steps_and_without_scripts(reverse, no_images):
+    trace = reverse.run("stone")
+    shown = Elements(trace._repr_html_())
+    english = framed(trace._repr_html_())[0]
+    step = [key for part in PAGES["step"].parts.values() for key in part.pictures]
+    assert [chart["name"] for chart in charts(english)] == [f"saved-{key}" for key in step]
+    assert ["Output", trace.output_text] in english["about"]
+    for n, (piece, text) in enumerate(zip(trace.tgt_pieces, trace.texts, strict=True), 1):
+        assert str(n) in shown.text
+        assert piece in shown.text
+        assert text in shown.text
+    assert "Candidates for the next piece" in shown.text
+    assert not [tag for tag, _ in shown.found if tag in ("script", "img")]
+
+
+@pytest.mark.parametrize("name", ["attention.head_map", "head_map"])
+def test_a_picture_is_shown_by_its_name_as_the_app_draws_it(reverse, no_images, name):
+    shown = reverse.run("stone").show(name, layer=1, head=2, step=3)
+    [chart] = charts(framed(shown._repr_html_())[0])
+    run = shown.runs[0].run
+    assert (run.view.layer, run.view.head, run.view.step) == (1, 2, 3)
+    assert chart["figure"] == figure_json(here(PICTURES["head_map"].of(at_step(run, 3)).spec, "en"))
+
+
+def test_a_part_and_a_page_have_all_their_pictures():
+    assert [one.key for one in runs.pictures_named("masks.checks")] == list(PAGES["masks"].parts["checks"].pictures)
+    assert {one.part.page.path for one in runs.pictures_named("attention")} == {"attention"}
+    for key, picture in PICTURES.items():
+        assert runs.pictures_named(f"{picture.part.page.path}.{key}") == [picture]
+
+
+@pytest.mark.parametrize(
+    ("name", "view", "says"),
+    [
+        ("attention.heat_map", {}, "attention.head_map"),
+        ("step.head_map", {}, "'step.head_map' is not the name of a picture"),
+        ("nothing", {}, "'nothing' is not the name of a picture"),
+        ("step", {"layers": 2}, "'layers' is not a field of the view; choose from layer"),
+        ("step", {"layer": "2"}, "layer cannot be '2'"),
+        ("step", {"head": -1}, "head cannot be -1"),
+        ("step", {"kind": "crossed"}, "kind cannot be 'crossed'"),
+        ("step", {"step": 1.5}, "step cannot be 1.5"),
+        ("positions.rotary_circle", {}, "rotary_circle has nothing to show for reverse"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(reverse, name, view, says):
+    with pytest.raises(QueryError, match=says.replace(".", r"\.")):
+        reverse.run("stone").show(name, **view)
+
+
+def test_every_field_of_the_view_can_be_given():
+    plain = View()
+    for name in all_fields():
+        assert runs.looked_at({name: plain.get(name)}) == plain
+
+
+def test_a_layer_that_is_not_there_is_warned_of(reverse, no_images):
+    with pytest.warns(UserWarning, match=r"Layer 10 was requested, but the last layer of this model is layer 2"):
+        reverse.run("stone").show("step", layer=9)
+
+
+def test_a_run_whose_checkpoint_is_gone_says_so(reverse, no_images, monkeypatch):
+    trace = reverse.run("stone")
+    monkeypatch.setattr(runs, "in_memory", lambda content_hash: None)
+    with pytest.raises(GlassformerError, match="no longer in memory; keep it in a variable"):
+        trace.show()
+    assert "no longer in memory" in trace._repr_html_()
+
+
+def test_two_runs_stand_beside_each_other(reverse, no_images):
+    left, right = reverse.run("stone"), reverse.run("glass")
+    html = transformer.compare(left, right, "step.candidates")._repr_html_()
+
+    sides = json.loads(unpacked(Elements(html).only("iframe")["srcdoc"].encode(), "run"))["languages"][0]
+    assert [dict(side["about"])["Output"] for side in sides] == [left.output_text, right.output_text]
+    names = [chart["name"] for side in sides for chart in charts(side)]
+    assert names == ["saved-candidates", "beside-candidates"]
+    assert not {*sides[0]["frames"]} & {*sides[1]["frames"]}
+
+
+def test_text_is_never_markup(opened, no_images, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(saved_run, "_plotly", lambda: "PLOTLY")
+    monkeypatch.setattr(saved_run, "script", str)
+    picture = PICTURES["candidates"]
+    run = look(picture, opened("reverse"), "reverse")
+
+    def tags(*texts):
+        kept, there = hostile(run, picture.part.page, *texts)
+        shown = saved_run.Shown(there, kept.stepper, kept.page, [picture])
+        return [tag for tag, _ in Elements(runs.InNotebook([shown])._repr_html_()).found]
+
+    plain = tags("a")
+    for text in filter(str.isprintable, TEXTS):  # the others cannot be in a table of pandas, nor in a vocabulary
+        assert tags(text) == plain, text
+
+
+def test_without_the_app_the_library_says_what_is_missing(reverse, monkeypatch):
+    monkeypatch.setitem(sys.modules, "glassformer.extensions.saving.notebook.runs", None)
+    with pytest.raises(
+        GlassformerError,
+        match=r"pictures of a run are drawn by the app, but its module ui\.notebook\.runs is missing",
+    ):
+        reverse.run("stone").show()
+
+
+def test_a_notebook_runs_and_keeps_a_plain_rendering_with_pictures(tmp_path):
+    cells = [
+        f"import transformer\ncheckpoint = transformer.load({str(REVERSE)!r})",
+        "trace = checkpoint.run('stone')\ntrace",
+        "trace.show('attention.head_map', layer=1, head=0)",
+        "transformer.compare(trace, checkpoint.run('glass'), 'step.candidates')",
+    ]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    nbformat.write(book, tmp_path / "runs.ipynb")
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "BROWSER_PATH": find_browser() or ""}
+    run = [sys.executable, "-m", "nbconvert", "--execute", "--to", "notebook", "--output", "done", "runs.ipynb"]
+    found = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    done = nbformat.read(tmp_path / "done.ipynb", 4)
+    outputs = [cell.outputs[-1].data["text/html"] for cell in done.cells[1:]]
+    assert [len(Elements(html).found) > 0 for html in outputs] == [True] * 3
+    images = [attributes["src"] for html in outputs for tag, attributes in Elements(html).found if tag == "img"]
+    assert len(images) == 4 + 1 + 2
+    assert all(image.startswith("data:image/png;base64,iVBOR") for image in images)
+    assert "stone" in done.cells[1].outputs[-1].data["text/plain"]
+
+
+def test_pictures_are_sized_for_print(tmp_path, monkeypatch):
+    monkeypatch.setenv("BROWSER_PATH", find_browser() or "")
+    common = [str(REVERSE), "stone", "layer=2", "head=1", "--width", "100"]
+    for name in ("map.svg", "map.png"):
+        assert main(["picture", *common, "--dpi", "254", "--out", str(tmp_path / name)]) == 0
+    root = ElementTree.parse(tmp_path / "map.svg").getroot()
+    assert root.get("width") == str(round(100 / 25.4 * 96))
+    words = "".join(root.itertext())
+    assert "layer 2, head 1" in words
+    assert "(query)" in words
+    assert "</s>" in words
+    width = int.from_bytes((tmp_path / "map.png").read_bytes()[16:20], "big")
+    assert abs(width - 1000) <= 2
+
+
+def test_html_of_a_command_steps(tmp_path):
+    file = tmp_path / "map.html"
+    assert main(["picture", str(REVERSE), "stone", "step=3", "--panel", "step.candidates", "--out", str(file)]) == 0
+    english = told(file.read_bytes())[0]
+    assert english["stepper"]["step"] == 2
+    assert [chart["name"] for chart in charts(english)] == ["saved-candidates"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--out", "map.gif"], "map.gif: a picture must be .svg, .png or .html."),
+        (["layer", "--out", "map.svg"], "'layer': write it as WORD=VALUE"),
+        (["layr=1", "--out", "map.svg"], "'layr' is not an address parameter; choose from layer"),
+        (["--panel", "x", "--out", "map.svg"], "'x' is not the name of a picture"),
+        (["--width", "9", "--out", "map.svg"], "9.0 mm is not a valid picture size; use 30 to 1000 mm."),
+        (["--dpi", "9", "--out", "map.png"], "9.0 dpi is out of range; use 96 to 1200 dpi."),
+        (["--language", "xx", "--out", "map.svg"], "'xx' is not an available language; choose from en, zh."),
+    ],
+)
+def test_a_command_that_cannot_be_done_says_why(tmp_path, monkeypatch, capsys, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    assert main(["picture", str(REVERSE), "stone", *arguments]) == 2
+    assert says in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_value_out_of_range_is_noted(tmp_path, capsys):
+    out = tmp_path / "map.html"
+    assert main(["picture", str(REVERSE), "stone", "layer=99", "--panel", "step.candidates", "--out", str(out)]) == 0
+    assert "note: Layer 99 was requested, but the last layer of this model is layer 2" in capsys.readouterr().err
+
+
+def test_without_kaleido_or_a_browser_the_remedy_is_said(no_images, reverse, monkeypatch):
+    spec = runs.plot_of(PICTURES["head_map"], reverse.run("stone").show().runs[0].run).spec
+    with pytest.raises(
+        GlassformerError, match=r"need kaleido; install it with `pip install 'glassformer\[pictures\]'`"
+    ):
+        images.images([spec], "en", form="svg", width=100)
+    monkeypatch.undo()
+    monkeypatch.setenv("BROWSER_PATH", str(REVERSE / "no browser"))
+    with pytest.raises(GlassformerError, match="the browser could not draw the picture"):
+        images.images([spec], "en", form="svg", width=100)
+
+
+def test_a_model_without_a_decoder_shows_its_attention(no_images, tmp_path):
+    checkpoint = alone("encoder", tmp_path)
+    html = checkpoint.run("ba lo mi")._repr_html_()
+    assert "overview_encoder" in {one["name"].removeprefix("saved-") for one in charts(framed(html)[0])}

@@ -1,0 +1,227 @@
+"""A run as one file: what it holds is what the server would draw; text stays text; it is small."""
+
+import base64
+import gzip
+import json
+import re
+import tomllib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from glassformer.attention.flow_pictures import drawn_flow
+from glassformer.components.assets import read_asset
+from glassformer.components.flow.flow_data import Choice, flow_payload
+from glassformer.components.plotly.plotly_view import figure_json
+from glassformer.extensions.saving import saved_pages, saved_run
+from glassformer.extensions.saving.saved_run import Kept
+from glassformer.runs import loading
+from glassformer.runs.declared import PAGES, PICTURES
+from glassformer.runs.frames import Again
+from glassformer.runs.open_run import seen
+from glassformer.runs.seen import at_step
+from glassformer.runs.stepper_run import stepper_run
+from glassformer.shared.door import here
+from glassformer.state.link import Link
+from tests.glassformer.runs.test_frames import changed
+from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
+from tests.source_code import ROOT
+from transformer.checkpoint.load import load
+from transformer.errors import QueryError
+from transformer.i18n import languages
+from transformer.runs.interventions import parse
+
+
+def kept(opened, key="candidates", **fields):  # noqa: F811
+    picture = PICTURES[key]
+    run = look(picture, opened("reverse"), "reverse", **fields)
+    return Kept(
+        Again.of(run),
+        picture.part.page,
+        stepper_run(run.looking, run.checkpoint, "run"),
+        "http://localhost/step?src=a",
+    )
+
+
+def unpacked(file, part):
+    (text,) = re.findall(f'id="{part}">([^<]*)<', file.decode())
+    return gzip.decompress(base64.b64decode(text)).decode()
+
+
+def told(file):
+    return [run for [run] in json.loads(unpacked(file, "run"))["languages"]]
+
+
+def shown(said):
+    """What components of all pages are given, by their names."""
+    return {one["name"].removeprefix("saved-"): one for page in said["pages"] for one in page["shows"]}
+
+
+@pytest.mark.parametrize("key", ["candidates", "head_map", "lens_table", "ffn_active", "matters_steps"])
+def test_the_file_holds_each_picture_of_its_part_at_each_step(opened, key):  # noqa: F811
+    one = kept(opened, key)
+    run = one.again.run()
+    english = told(saved_run.saved_run(one))[0]
+    for picture in one.page.chosen(run.view).pictures.values():
+        if picture.of(run) is None:
+            continue
+        chart = shown(english)[picture.key]
+        frames = english["frames"].get(chart["follows"])
+        for step in range(run.trace.n_steps):
+            wanted = figure_json(here(picture.of(at_step(run, step)).spec, "en"))
+            moment = changed(frames["first"], frames["changes"][step]) if frames else None
+            assert (moment["figure"] if moment else json.loads(chart["figure"])) == json.loads(wanted)
+
+
+def test_it_speaks_every_language_of_the_app(opened):  # noqa: F811
+    found = told(saved_run.saved_run(kept(opened)))
+    assert [said["tag"][:2] for said in found] == list(languages())
+    assert [len(shown(said)) for said in found] == [4, 4]
+    assert found[1]["stepper"]["lang"] == "zh-CN"
+    assert found[1]["stepper"]["words"]["Source"]
+    assert shown(found[0])["candidates"]["alt"] != shown(found[1])["candidates"]["alt"]
+
+
+def missing(opened, key, *, more=False, **fields):  # noqa: F811
+    """What the file says that it has not, by page."""
+    english = told(saved_run.saved_run(kept(opened, key, **fields), more=more))[0]
+    return {page["path"]: page["missing"] for page in english["pages"]}
+
+
+def test_what_is_work_for_the_model_at_each_step_is_left_out_by_name(opened):  # noqa: F811
+    one = kept(opened, "matters_parts")
+    (english, *_) = told(saved_run.saved_run(one))
+    assert not {"matters_parts", "matters_bars"} & set(shown(english))
+    titles = [picture.title for picture in PAGES["matters"].parts["logit"].pictures.values()]
+    parts = [part.title for name, part in PAGES["matters"].parts.items() if name != "logit"]
+    assert missing(opened, "matters_parts") == {
+        "matters": f"This file leaves out some content that Glassformer shows: {', '.join([*titles, *parts])}."
+    }
+
+
+def test_nothing_is_said_where_all_is_there(opened):  # noqa: F811
+    assert missing(opened, "candidates") == {"step": ""}
+
+
+def test_what_is_too_large_is_left_out_by_name(opened, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(saved_run, "MOST_BYTES", 20_000)
+    said = missing(opened, "candidates")["step"]
+    (english, *_) = told(saved_run.saved_run(kept(opened)))
+    titles = {key: picture.title for key, picture in PAGES["step"].parts[""].pictures.items()}
+    assert 0 < len(shown(english)) < len(titles)
+    names = [title for key, title in titles.items() if key not in shown(english)]
+    assert said == f"This file leaves out some content that Glassformer shows: {', '.join(names)}."
+
+
+def test_all_pages_that_step_are_there_if_asked_for(opened):  # noqa: F811
+    one = kept(opened)
+    alone, english = (told(saved_run.saved_run(one, more=more))[0] for more in (False, True))
+    moving = {picture.part.page.path for picture in PICTURES.values() if picture.follows == "frames"}
+    assert [page["path"] for page in alone["pages"]] == ["step"]
+    assert english["pages"][0] == alone["pages"][0]
+    assert {page["path"] for page in english["pages"]} == moving - {"compare"}
+    assert {"flow", "lens_table", "walk_map", "search_tree", "overview_cross"} <= set(shown(english))
+    assert all(page["address"] == f"http://localhost/{page['path']}?src=a" for page in english["pages"])
+    assert len({one["name"] for page in english["pages"] for one in page["shows"]}) == sum(
+        len(page["shows"]) for page in english["pages"]
+    )
+
+
+def test_two_runs_are_compared_in_the_file_only_if_there_are_two(opened):  # noqa: F811
+    run = kept(opened).again.run()
+    changed = [replace(run.link, beside="step=2"), replace(run.link, interventions=parse("causal-off"))]
+    found = [
+        [page.path for page in saved_pages.others(PAGES["step"], replace(run, link=link))]
+        for link in (run.link, *changed)
+    ]
+    assert ["compare" in paths for paths in found] == [False, True, True]
+
+
+def test_it_opens_where_the_reader_has_come_to_rest(opened):  # noqa: F811
+    one = kept(opened)
+    english = told(saved_run.saved_run(replace(one, step=3)))[0]
+    assert english["stepper"]["step"] == 3
+    assert shown(english)["candidates"]["step"] == 3
+    there = told(saved_run.saved_run(kept(opened, step=3)))[0]
+    assert shown(english)["candidates"]["figure"] == shown(there)["candidates"]["figure"]
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"layer": 1, "follow": True, "heads": (0,)}, {"kind": "decoder", "words": True}]
+)
+def test_the_flow_view_has_the_lines_that_the_page_has(opened, fields):  # noqa: F811
+    one = kept(opened, "head_map", **fields)
+    run = one.again.run()
+    flow = drawn_flow(run, "saved-flow").flow
+    payload = shown(told(saved_run.saved_run(one))[0])["flow"]
+    choice = Choice(fields.get("heads", ()), following=fields.get("follow", False))
+    page = flow_payload(flow, choice, name="", file="", table="", alt="", caption="")
+    own = {"name", "file", "table", "alt", "caption"}
+    assert {key: is_ for key, is_ in payload.items() if key not in own} == json.loads(
+        json.dumps({key: is_ for key, is_ in page.items() if key not in own})
+    )
+    assert payload["table"] == ""
+
+
+def test_what_the_browser_has_rounded_it_saves_no_table_of(opened):  # noqa: F811
+    english = told(saved_run.saved_run(kept(opened, "head_map")))[0]
+    tables = {key: one["table"] for key, one in shown(english).items()}
+    assert (tables["overview_cross"], tables["head_map"]) == ("none", "")
+
+
+def test_it_says_what_it_is_of_and_leads_back(opened):  # noqa: F811
+    one = kept(opened)
+    run = one.again.run()
+    english = told(saved_run.saved_run(one))[0]
+    about = dict(english["about"])
+    assert (about["Sentence"], about["Output"]) == ("glass", "ssalg")
+    assert about["Content hash"] == run.checkpoint.content_hash
+    assert about["Licence"] == run.checkpoint.card.licence
+    assert json.loads(english["query"]["json"]) == json.loads(run.trace.query.to_json())
+    assert english["pages"][0]["address"] == "http://localhost/step?src=a"
+
+
+def test_a_file_of_thirty_pieces_with_all_maps_is_small():
+    model = load(loading.SHIPPED / "zh-en")
+    source = "我喜欢喝绿茶，但是他喜欢喝咖啡，我们都喜欢吃苹果，因为今天天气很好，我妹妹想在家里看书。"
+    link = Link(model=model.name, source=source)
+    run, _ = seen(model, link, loading.runner().trace(model, link.query(model.content_hash)))
+    assert run.trace.n_steps >= 30
+    file = saved_run.saved_run(Kept(Again.of(run), PAGES["attention"], stepper_run(run.looking, model, "run"), ""))
+    assert {"flow", *(f"overview_{kind}" for kind in run.trace.kinds)} <= set(shown(told(file)[0]))
+    assert len(file) < 2_500_000
+
+
+def test_what_makes_it_later_holds_no_run(opened):  # noqa: F811
+    one = kept(opened)
+    run = one.again.run()
+    held = [*vars(one).values(), *vars(one.again).values()]
+    assert not [value for value in held if value is run or value is run.trace or value is run.checkpoint]
+    assert shown(told(saved_run.saved_run(one))[0])
+
+
+def test_a_run_whose_checkpoint_was_let_go_is_said_to_be_gone(opened):  # noqa: F811
+    one = kept(opened)
+    gone = replace(one, again=replace(one.again, checkpoint=lambda: None))
+    with pytest.raises(QueryError, match="no longer open; reload the page"):
+        saved_run.saved_run(gone)
+
+
+def test_the_file_has_the_colours_of_the_app():
+    config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))["theme"]
+    light, dark = re.findall(r":root[^{]*{([^}]*)}", read_asset("bundle/view.css"))
+    names = {"backgroundColor": "background-color", "secondaryBackgroundColor": "secondary-background-color",
+             "textColor": "text-color", "borderColor": "border-color"}  # fmt: skip
+    for rules, theme in ((light, config["light"]), (dark, config["dark"])):
+        assert all(f"--st-{name}: {theme[key]};" in rules for key, name in names.items())
+    assert f"--st-base-radius: {config['baseRadius']};" in light
+
+
+def test_numbers_of_a_map_are_those_of_the_run(opened):  # noqa: F811
+    one = kept(opened, "cross_map", layer=1, head=2)
+    trace = one.again.run().trace
+    chart = shown(told(saved_run.saved_run(one))[0])["cross_map"]
+    sent = json.loads(chart["figure"])["data"][0]["z"]
+    weights = np.frombuffer(base64.b64decode(sent["bdata"]), np.float32).reshape(trace.n_steps, -1)
+    np.testing.assert_array_equal(weights, trace.maps("cross")[1, 2].astype(np.float32))

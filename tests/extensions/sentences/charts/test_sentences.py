@@ -1,0 +1,64 @@
+"""The charts of many lines hold their numbers, and a click on a point says which line it is."""
+
+import numpy as np
+import pytest
+
+from glassformer import charts
+from glassformer.charts.theme import literal
+
+X, Y = np.array([-1.0, -0.5, -2.0]), np.array([30.0, 100.0, 5.0])
+
+
+def points(**changes):
+    given = {
+        "numbers": [3, 5, 9],
+        "cut": [False, False, True],
+        "chosen": 9,
+        "x_name": "How <sure>",
+        "y_name": "chrF",
+        "title": "chrF against $x$",
+    }
+    return charts.line_points(X, Y, ["<b>ba", "lo", "mi" * 60], **(given | changes))
+
+
+def test_a_point_is_a_line():
+    figure = points()
+    ended, cut, ring = figure.data
+    assert list(ended.x) == [-1.0, -0.5]
+    assert list(ended.y) == [30.0, 100.0]
+    assert list(ended.customdata) == [3, 5]
+    assert list(cut.customdata) == [9]
+    assert (list(ring.x), list(ring.y)) == ([-2.0], [5.0])
+    assert literal("<b>ba") in ended.hovertext[0]
+    assert len(cut.hovertext[0]) < 100
+    assert figure.layout.showlegend
+    assert figure.layout.title.text == literal("chrF against $x$")
+    assert figure.layout.xaxis.title.text == literal("How <sure>")
+
+
+def test_without_cuts_there_is_nothing_to_name():
+    figure = points(cut=[False] * 3, chosen=None)
+    assert len(figure.data) == 1
+    assert not figure.layout.showlegend
+
+
+def test_lists_of_different_lengths_are_refused():
+    with pytest.raises(ValueError, match="give a second one"):
+        points(numbers=[1, 2])
+
+
+def test_bars_count_every_line_once():
+    values = np.random.default_rng(0).normal(size=200)
+    figure = charts.line_spread(values, name="Numbers", title="Lines by number")
+    bars = figure.data[0]
+    assert sum(bars.y) == 200
+    rows = figure.layout.meta["table"]["rows"]
+    assert rows[0][0] == pytest.approx(values.min())
+    assert rows[-1][1] == pytest.approx(values.max())
+    for low, high, n in rows[:-1]:
+        assert n == ((values >= low) & (values < high)).sum()
+
+
+def test_equal_numbers_are_one_bar():
+    figure = charts.line_spread(np.full(3, 100.0), name="chrF", title="Lines by chrF")
+    assert sorted(figure.data[0].y)[-1] == 3

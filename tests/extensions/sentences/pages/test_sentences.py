@@ -1,0 +1,202 @@
+"""The page A file of sentences: what is given, what it gives, and the ways on."""
+
+from functools import partial
+from threading import Event
+
+import pandas as pd
+import pytest
+
+from glassformer.extensions.sentences.page import line_table, overview, sentence_panels
+from glassformer.extensions.sentences.sentences_look import SentencesLook
+from glassformer.runs import loading
+from glassformer.server import replicas, switch
+from glassformer.state import session
+from tests.pages.conftest import ROOT, SENTENCES, STEP, check
+from tests.pages.reading import address, figure, numbers, sentences, told, view
+from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
+from tests.pseudo_language import words_of
+from tests.transformer.featured import filling
+from tests.transformer.one_stack import alone
+from transformer import load
+
+said = partial(told, kinds=("markdown", "caption", "info", "error"))
+
+PAGE = SENTENCES
+TEXT = "abc => cba\nglass => ssalg\n\n=xy\nabcdefghijkl\nab => b\nnm\n" + "z" * 30
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("file of sentences")
+    alone("decoder", made)
+    alone("encoder", made)
+    filling(made)
+    return made
+
+
+@pytest.fixture
+def open_model(folder, open_page, monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+    return lambda name="reverse", **parameters: open_page(PAGE, model=name, **parameters)
+
+
+def job_of(test):
+    """What the session looks at; None for nothing."""
+    return sentence_panels.jobs().find(test.session_state[session.JOB]) if session.JOB in test.session_state else None
+
+
+def run(test, text=TEXT):
+    """Give sentences and wait until they were run."""
+    test.text_area(key=sentence_panels.TEXT).set_value(text)
+    test.button(key=sentence_panels.START).click()
+    check(test.run())
+    job = job_of(test)
+    if job is not None:
+        pause = Event()
+        while job.seen.is_under_way:
+            pause.wait(0.01)
+        check(test.run())
+    return test
+
+
+def rows(test):
+    return test.dataframe[0].value
+
+
+def test_each_line_is_a_row_with_the_numbers_of_its_run(open_model):
+    test = run(open_model())
+    found = rows(test)
+    assert list(found["open"]) == ["1", "2", "4", "5", "6", "7", "8"]
+    assert list(found["output"][:3]) == ["cba", "ssalg", "yx"]
+    assert list(found["reference"][:2]) == ["cba", "ssalg"]
+    checkpoint = load(ROOT / "checkpoints" / "reverse")
+    for place, source in enumerate(["abc", "glass"]):
+        trace = checkpoint.run(source)
+        assert found["log_prob"][place] == pytest.approx(trace.log_prob, abs=1e-4)
+        assert found["entropy_bits"][place] == pytest.approx(trace.entropies().mean(), abs=1e-4)
+    assert "reads at most 13" in found["problem"][6]
+    assert "reverse, greedy. 7 lines were run." in said(test)
+    assert {one.label: one.value for one in test.metric}["Not run"] == "1"
+    assert "score" not in found
+
+
+def test_the_charts_show_the_numbers_of_the_table(open_model):
+    test = run(open_model())
+    found, drawn = rows(test), figure(test, overview.POINTS)["data"][0]
+    with_reference = found[found["chrf"].notna()]
+    assert numbers(drawn["x"]) == pytest.approx(with_reference["log_prob_per_piece"].to_numpy(), abs=1e-4)
+    assert numbers(drawn["y"]) == pytest.approx(with_reference["chrf"].to_numpy(), abs=1e-3)
+    assert drawn["customdata"] == [1, 2, 6]
+    assert numbers(figure(test, overview.SPREAD)["data"][0]["y"]).sum() == 3
+
+
+def test_lines_are_chosen_and_ordered_and_the_address_says_so(open_model):
+    test = run(open_model())
+    test.selectbox(key="line_order").set_value("chrf")
+    assert list(rows(check(test.run()))["open"][:3]) == ["6", "1", "2"]
+    test.text_input(key="holding").set_value("GLASS")
+    assert list(rows(check(test.run()))["source"]) == ["glass"]
+    assert (address(test)["order"], address(test)["holding"]) == ("chrf", "GLASS")
+    test.text_input(key="holding").set_value("nowhere")
+    assert "No line matches" in sentences(check(test.run()))
+
+
+def test_a_line_that_is_opened_leads_to_its_run(open_model):
+    test = run(open_model(how="sampling", seed=3))
+    test = open_model(how="sampling", seed=3, job=job_of(test).about.id, line=2)
+    assert view(test).of(SentencesLook).line == 1
+    assert "**Line 2**" in said(test)
+    assert "**Output:** ssalg" in said(test)
+    assert rows(test)["open"][1] == "● 2"
+    job = job_of(test)
+    file, results = job.about, job.about.results(job)
+    link = line_table.leads_to(file, results[1])
+    assert (link.source, link.model, link.decoding.seed, link.job) == ("glass", "reverse", 3, "")
+    assert link.revision == file.how.checkpoint[: len(link.revision)] != ""
+    assert [line_table.leads_to(file, one).reference for one in results] == [one.line.reference for one in results]
+    assert any(one.line.reference for one in results)
+
+
+def test_another_replica_runs_them_again_from_the_shared_folder(open_model, monkeypatch, tmp_path):
+    monkeypatch.setenv(replicas.SHARED, str(tmp_path))
+    sentence_panels.jobs.clear()
+    test = run(open_model())
+    sentence_panels.jobs.clear()  # what another replica knows
+    other = open_model(job=address(test)["job"])
+    assert job_of(other).over.wait(60)
+    pd.testing.assert_frame_equal(rows(other.run()), rows(test))
+    sentence_panels.jobs.clear()
+
+
+def test_another_session_sees_them_by_their_address_alone(open_model):
+    test = run(open_model())
+    assert "job" not in address(open_model())
+    other = open_model(job=address(test)["job"])
+    pd.testing.assert_frame_equal(rows(other), rows(test))
+    assert other.text_area(key=sentence_panels.TEXT).value.splitlines()[0] == "abc\tcba"
+    assert "The file of sentences that this address refers to is no longer on the server" in said(
+        open_model(job="nonsense")
+    )
+
+
+def test_results_are_spoken_whole(open_model):
+    job = job_of(run(open_model()))
+    test = open_model(job=job.about.id, line=7, lang="qps")
+    data = words_of("reverse", "sentences", TEXT, [one.output for one in job.about.results(job)])
+    assert complaints(test, data | data_of_models(), set(told_by_models())) == []
+
+
+def test_other_pages_do_not_say_which_file_it_was(open_model, open_page):
+    test = run(open_model())
+    assert "job" not in test.session_state[session.URL_LINKED]
+    step = open_page(STEP, model="reverse", src="abc", job=address(test)["job"])
+    assert "job" not in step.session_state[session.URL_LINKED]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "What was typed: has no sentences. Write one per line."),
+        (" \n\t\n", "has no sentences. Write one per line."),
+        ("a\n" * 2001, "What was typed: has 2,001 lines with text; the limit is 2,000. Split it."),
+        ("abcdefghi\n" * 100_001, "What was typed: is larger than the limit of 1,000,000 bytes. Split it."),
+    ],
+)
+def test_what_cannot_be_taken_is_one_sentence(open_model, text, expected):
+    test = run(open_model(), text)
+    assert expected in sentences(test)
+    assert job_of(test) is None
+
+
+def test_a_file_goes_before_what_is_typed(open_model):
+    test = open_model()
+    test.file_uploader(key=sentence_panels.FILE).upload("my.txt", b"\xef\xbb\xbfnm\tmn\r\n", "text/plain")
+    assert list(rows(run(test))["source"]) == ["nm"]
+    test = open_model()
+    test.file_uploader(key=sentence_panels.FILE).upload("my.txt", b"ab\xff", "text/plain")
+    assert "The file my.txt: is not UTF-8 (byte 2: 0xff)" in sentences(run(test))
+
+
+def test_where_nothing_can_be_handed_in_sentences_are_pasted(open_model, monkeypatch):
+    monkeypatch.setenv(switch.ENVIRONMENT, "off")
+    test = open_model()
+    assert not test.file_uploader
+    assert list(rows(run(test, "nm"))["output"]) == ["mn"]
+
+
+def test_a_decoder_alone_goes_on_and_an_encoder_scores(open_model):
+    found = rows(run(open_model("decoder alone"), "ba lo\nmi ta ba"))
+    assert list(found["source"]) == ["ba lo", "mi ta ba"]
+    assert found["length_ratio"].notna().all()
+    test = open_model("filling")
+    assert "pseudo-log-likelihood" in said(test)
+    found = rows(run(test, "the quick fox\nfox\nthe"))
+    assert (found["log_prob"] < 0).all()
+    assert not {"output", "ended", "length_ratio", "repeated"} & set(found)
+    assert figure(test, overview.POINTS)["layout"]["title"]["text"] == "Entropy against log-probability per piece"
+
+
+def test_an_encoder_without_a_head_is_refused(open_model):
+    assert "It can neither generate text nor give a text a probability" in sentences(
+        run(open_model("encoder alone"), "ba lo")
+    )

@@ -1,0 +1,243 @@
+"""Scoring on pairs: batches against the app's own runs, scores against sacrebleu, the command."""
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import sacrebleu
+import torch
+
+from glassformer.extensions.training.library.data import encode_pairs
+from glassformer.extensions.training.library.evaluation import evaluate, read_held_out, score_record, worst_csv
+from glassformer.extensions.training.library.scoring import decode, score, translate
+from tests.conftest import SOURCES, TARGETS
+from tests.transformer.tiny import random_ids, tiny_model
+from transformer import Beam, Greedy, load
+from transformer.__main__ import main
+from transformer.errors import DataError
+from transformer.model.cache import KVCache
+from transformer.runs.beam import beam_search
+from transformer.runs.decoding import Prefix, collect, greedy
+
+PAIRS = list(zip(SOURCES, TARGETS, strict=True))
+ROOT = Path(__file__).resolve().parents[4]
+EVERYDAY = (
+    "我想买一张去北京的火车票。",
+    "猫！",
+    "昨天晚上我们在家里看了一部很长的电影，然后吃了面条。",
+    "请把窗户关上。",
+    "你叫什么名字？",
+    "她不但会唱歌，而且会跳舞。",
+    "這本書是誰寫的？",
+    "ABC 123",
+)
+
+
+@pytest.fixture
+def pairs_file(tmp_path):
+    def write(pairs=PAIRS):
+        path = tmp_path / "dev.tsv"
+        path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+        return path
+
+    return write
+
+
+def sources_of(model, n, *, seed):
+    lengths = torch.randint(1, 9, (n,), generator=torch.Generator().manual_seed(seed)).tolist()
+    return [tuple(random_ids(1, length, seed=seed * 100 + i)[0].tolist()) for i, length in enumerate(lengths)]
+
+
+@pytest.mark.parametrize("decoding", [Greedy(), Beam(size=1), Beam(size=3), Beam(size=5, length_penalty=2.0)])
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_batches_write_what_each_sentence_alone_gets(decoding, seed, monkeypatch):
+    monkeypatch.setattr("glassformer.extensions.training.library.scoring.BATCH_ROWS", 20)
+    model = tiny_model(seed=seed, tie_output=False)
+    sources = sources_of(model, 23, seed=seed)
+    done = []
+    found = decode(model, sources, decoding, limit=lambda n: 9, done=done.append)
+    for source, ids in zip(sources, found, strict=True):
+        prefix = Prefix(model, torch.tensor([source]), cache=KVCache(model.config.n_decoder_layers))
+        if isinstance(decoding, Greedy):
+            (expected,) = collect(greedy(prefix, max_new=9))
+        else:
+            *_, last = beam_search(prefix, size=decoding.size, alpha=decoding.length_penalty, max_new=9)
+            expected = last.best[0][0].ids
+        assert tuple(ids) == tuple(expected)
+    assert sum(done) == 23
+    assert max(done) <= 20 // (decoding.size if isinstance(decoding, Beam) else 1)
+    assert len({tuple(ids) for ids in found}) > 3
+
+
+def test_a_settled_sentence_leaves_the_batch():
+    model = tiny_model(output_bias=True, tie_output=False)
+    model.output_bias[3] = 6.0  # the end piece: hypotheses end soon, but not all at once
+    prefix = Prefix(model, random_ids(6, 5), cache=KVCache(model.config.n_decoder_layers))
+    rows = [prefix.ids.size(0) for _ in beam_search(prefix, size=3, alpha=0.6, max_new=12)]
+    assert rows[0] == 18
+    assert rows == sorted(rows, reverse=True)
+    assert rows[-1] < 18
+
+
+def test_training_limits_what_cannot_stop(checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    tokenizers = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
+    examples = encode_pairs(PAIRS, *tokenizers, checkpoint.config)
+    limit = min(2 * max(len(example.src) for example in examples) + 10, checkpoint.config.max_len)
+    expected = [checkpoint.run(checkpoint.query(source, max_new=limit)).output_text for source in SOURCES]
+    assert translate(checkpoint.model, checkpoint.tgt_tokenizer, examples) == expected
+
+
+@pytest.mark.parametrize("decoding", [Greedy(), Beam(size=4, length_penalty=1.0)])
+def test_outputs_are_what_the_app_shows(checkpoint_folder, shared_checkpoint_folder, pairs_file, decoding):
+    for folder in (checkpoint_folder, shared_checkpoint_folder):
+        checkpoint = load(folder)
+        scoring = evaluate(checkpoint, read_held_out(pairs_file()), decoding)
+        shown = [checkpoint.run(checkpoint.query(source, decoding=decoding)) for source in SOURCES]
+        assert scoring.outputs == tuple(trace.output_text for trace in shown)
+        assert scoring.n_cut == sum(trace.stop_reason == "length limit" for trace in shown)
+
+
+@pytest.mark.parametrize("decoding", [Greedy(), Beam(size=5)])
+def test_the_shipped_model_says_the_same_in_a_batch(pairs_file, decoding):
+    checkpoint = load(ROOT / "checkpoints" / "zh-en")
+    scoring = evaluate(checkpoint, read_held_out(pairs_file([(text, "x") for text in EVERYDAY])), decoding)
+    expected = [checkpoint.run(checkpoint.query(text, decoding=decoding)).output_text for text in EVERYDAY]
+    assert list(scoring.outputs) == expected
+
+
+def test_scores_are_sacrebleus(checkpoint_folder, pairs_file):
+    held_out = read_held_out(pairs_file())
+    scoring = evaluate(load(checkpoint_folder), held_out, Greedy())
+    outputs, references = list(scoring.outputs), [list(TARGETS)]
+    assert scoring.scores.chrf == pytest.approx(sacrebleu.corpus_chrf(outputs, references).score)
+    assert scoring.scores.bleu == pytest.approx(sacrebleu.corpus_bleu(outputs, references).score)
+    assert scoring.sentences[2].chrf == pytest.approx(sacrebleu.sentence_chrf(outputs[2], [TARGETS[2]]).score)
+    same = score(TARGETS, TARGETS)
+    assert (same.bleu, same.chrf, same.exact) == (pytest.approx(100), pytest.approx(100), 1.0)
+    assert "tok:13a" in same.signature
+    assert "nc:6" in same.chrf_signature
+    assert score(["我喜欢猫。"], ["我喜欢猫。"], words="zh").bleu == pytest.approx(100)
+
+
+def test_a_language_without_spaces_is_scored_by_characters(spoil, pairs_file):
+    folder = spoil("card.json", b'{"target_code": "zh-Hans"}')
+    scoring = evaluate(load(folder), read_held_out(pairs_file()), Greedy())
+    assert "tok:zh" in scoring.scores.signature
+
+
+def test_what_the_model_cannot_read_counts_as_empty(checkpoint_folder, pairs_file):
+    long = "ba lo " * 30
+    done = []
+    held_out = read_held_out(pairs_file([(SOURCES[0], "a"), (long, "b"), ("\u3000x" * 2000, "c"), (SOURCES[1], "d")]))
+    scoring = evaluate(load(checkpoint_folder), held_out, Greedy(), done=done.append)
+    assert (scoring.n_unread, sum(done)) == (2, 4)
+    assert scoring.outputs[1:3] == ("", "")
+    assert all((scoring.outputs[0], scoring.outputs[3]))
+    assert scoring.sentences[1].chrf == 0
+
+
+def test_the_worst_sentences_come_first_and_no_cell_is_a_formula(checkpoint_folder, tmp_path):
+    path = tmp_path / "dev.tsv"
+    path.write_text('\n=1+1\t-lake\n\nba lo\t@a, "b"\nmi ta\tthe moon\n', encoding="utf-8")
+    held_out = read_held_out(path)
+    assert held_out.lines == (2, 4, 5)
+    scoring = evaluate(load(checkpoint_folder), held_out, Greedy())
+    rows = list(csv.DictReader(io.StringIO(worst_csv(held_out, [scoring], count=2))))
+    ranked = sorted(zip(scoring.sentences, held_out.lines, strict=True), key=lambda row: (row[0].chrf, row[0].bleu))
+    assert [int(row["line"]) for row in rows] == [line for _, line in ranked[:2]]
+    everything = list(csv.DictReader(io.StringIO(worst_csv(held_out, [scoring, scoring], count=9))))
+    assert len(everything) == 6
+    by_line = {row["line"]: row for row in everything}
+    assert (by_line["2"]["source"], by_line["2"]["reference"]) == ("'=1+1", "'-lake")
+    assert (by_line["4"]["source"], by_line["4"]["reference"]) == ("ba lo", '\'@a, "b"')
+    assert by_line["5"]["decoding"] == "greedy"
+    assert float(by_line["5"]["chrf"]) == pytest.approx(scoring.sentences[2].chrf, abs=0.005)
+
+
+def test_a_record_says_all_that_decides_it(checkpoint_folder, pairs_file):
+    held_out = read_held_out(pairs_file(), max_pairs=4)
+    record = score_record(held_out, evaluate(load(checkpoint_folder), held_out, Beam(size=2)))
+    expected = {"file": "dev.tsv", "pairs": 4, "max_pairs": 4, "decoding": "beam", "beam_size": 2}
+    assert record.items() >= (expected | {"length_penalty": 0.6}).items()
+    assert record["max_new"] == 32
+    assert json.loads(json.dumps(record)) == record
+    whole = read_held_out(pairs_file())
+    assert "max_pairs" not in score_record(whole, evaluate(load(checkpoint_folder), whole, Greedy()))
+
+
+def test_the_command_scores_records_and_writes(checkpoint_folder, pairs_file, tmp_path, capsys):
+    folder, worst = tmp_path / "tiny", tmp_path / "worst.csv"
+    shutil.copytree(checkpoint_folder, folder)
+    gold = [tmp_path / "a", tmp_path / "b", tmp_path / "links"]
+    for path, text in zip(gold, ("ba lo\n", "the red fox\n", "0-0 1p1 1-2\n"), strict=True):
+        path.write_text(text)
+    arguments = ["evaluate", str(folder), "--pairs", str(pairs_file()), "--worst", str(worst), "--worst-count", "2"]
+    assert main([*arguments, "--alignments", *map(str, gold), "--record"]) == 0
+    printed = capsys.readouterr().out
+    for text in (
+        "greedy: BLEU",
+        "beam 5, length penalty 0.6: BLEU",
+        "nrefs:1|",
+        "Best head: decoder layer",
+        "6 of 6 pairs",
+    ):
+        assert text in printed
+    assert worst.read_bytes().startswith(b"\xef\xbb\xbfdecoding,line,")
+    assert len(worst.read_text().splitlines()) == 5
+    assert main(arguments) == 0  # replaces its own
+    found = [score.get("decoding") or score["measure"] for score in load(folder).card.scores]
+    assert found == ["greedy", "beam", "alignment error rate"]
+
+
+def test_without_record_the_card_is_not_touched(checkpoint_folder, pairs_file, capsys):
+    before = (checkpoint_folder / "card.json").read_bytes()
+    assert main(["evaluate", str(checkpoint_folder), "--pairs", str(pairs_file()), "--greedy"]) == 0
+    assert "beam" not in capsys.readouterr().out
+    assert (checkpoint_folder / "card.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "nothing to score"),
+        (["--pairs", "missing.tsv"], "missing.tsv: cannot be read"),
+        (["--pairs", "{pairs}", "--beam", "17"], "beam size: found 17, expected a whole number from 1 to 16"),
+        (["--pairs", "{pairs}", "--beam", "0"], "beam size: found 0"),
+        (["--pairs", "{pairs}", "--beam", "2", "--length-penalty", "nan"], "length_penalty: found nan"),
+        (["--pairs", "{pairs}", "--max-pairs", "0"], "--max-pairs: found 0"),
+        (["--pairs", "{pairs}", "--worst", "nowhere/worst.csv"], "its folder does not exist"),
+        (["--pairs", "{pairs}", "--worst", "w.csv", "--worst-count", "0"], "--worst-count: found 0"),
+        (["--worst", "w.csv", "--alignments", "{pairs}", "{pairs}", "{pairs}"], "--worst needs --pairs"),
+        (["--alignments", "{pairs}", "{pairs}", "{pairs}"], "is not a link"),
+        (["--pairs", "{latin}"], "not UTF-8"),
+        (["--pairs", "{empty}"], "contains no pairs"),
+    ],
+)
+def test_bad_input_is_one_sentence(arguments, message, checkpoint_folder, pairs_file, tmp_path, capsys):
+    names = {"pairs": pairs_file(), "latin": tmp_path / "latin.tsv", "empty": tmp_path / "empty.tsv"}
+    names["latin"].write_bytes(b"caf\xe9\tcoffee\n")
+    names["empty"].touch()
+    status = main(["evaluate", str(checkpoint_folder), *(word.format(**names) for word in arguments)])
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert status == 2
+    assert error.startswith("error: ")
+    assert message in error
+
+
+def test_worst_replaces_no_file_of_somebody_else(checkpoint_folder, pairs_file, capsys):
+    pairs = pairs_file()
+    before = pairs.read_bytes()
+    assert main(["evaluate", str(checkpoint_folder), "--pairs", str(pairs), "--greedy", "--worst", str(pairs)]) == 2
+    assert (
+        "was not written by --worst, so it will not be overwritten; choose another file." in capsys.readouterr().err
+    )
+    assert pairs.read_bytes() == before
+
+
+def test_max_pairs_below_one_is_refused(pairs_file):
+    with pytest.raises(DataError, match="expected 1 or more"):
+        read_held_out(pairs_file(), max_pairs=-3)

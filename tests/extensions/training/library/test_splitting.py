@@ -1,0 +1,148 @@
+import random
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from glassformer.extensions.training.library.splitting import SMALL, components, split
+from transformer.errors import DataError
+from transformer.text.sentence_key import sentence_key
+
+# Few words, so that sentences meet again: with other case, other punctuation, other spaces.
+SENTENCES = st.builds(
+    lambda words, space, end: space.join(words) + end,
+    st.lists(st.sampled_from(["go", "Go", "home", "now", "不", "去"]), min_size=1, max_size=3),
+    st.sampled_from([" ", "  ", ", ", "-"]),
+    st.sampled_from(["", ".", " !", "。"]),
+)
+PAIRS = st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=60)
+
+
+def neighbours(pairs):
+    """The components, found the slow way: spread a number to everything that shares a sentence until none moves."""
+    numbers = list(range(len(pairs)))
+    moved = True
+    while moved:
+        moved = False
+        for i, first in enumerate(pairs):
+            for j, second in enumerate(pairs):
+                shared = first[0] == second[0] or first[1] == second[1]
+                if shared and numbers[i] < numbers[j]:
+                    numbers[j], moved = numbers[i], True
+    return numbers
+
+
+def groups(numbers):
+    return sorted([i for i, number in enumerate(numbers) if number == group] for group in set(numbers))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcdef")), max_size=12))
+def test_components_are_those_of_the_graph(pairs):
+    assert groups(components(pairs)) == groups(neighbours(pairs))
+
+
+def test_the_same_text_on_both_sides_is_two_sentences():
+    assert len(set(components([("a", "b"), ("b", "c")]))) == 2
+
+
+@given(PAIRS, st.integers(0, 8), st.integers(0, 8), st.integers(0, 5))
+def test_no_sentence_stands_in_two_splits_and_nothing_is_lost(pairs, dev, test, seed):
+    try:
+        found = split(pairs, dev=dev, test=test, seed=seed)
+    except DataError:
+        assume(False)
+    assert sorted([*found.train, *found.dev, *found.test]) == list(range(len(pairs)))
+    assert found.train
+    for part, wanted in ((found.dev, dev), (found.test, test)):
+        assert list(part) == sorted(part)
+        assert len(part) <= wanted < len(part) + SMALL
+        assert bool(part) == bool(wanted)
+    for side in (0, 1):
+        keys = [{sentence_key(pairs[i][side]) for i in part} for part in (found.train, found.dev, found.test)]
+        assert not keys[0] & keys[1]
+        assert not keys[0] & keys[2]
+        assert not keys[1] & keys[2]
+
+
+def alone(n):
+    """Pairs of which no two share a sentence."""
+    return [(f"source {i}", f"target {i}") for i in range(n)]
+
+
+def test_sizes_are_exact_where_pairs_stand_alone():
+    found = split(alone(100), dev=20, test=30, seed=1)
+    assert (len(found.train), len(found.dev), len(found.test)) == (50, 20, 30)
+    assert (found.n_components, found.largest, found.n_small) == (100, 1, 100)
+
+
+def test_the_draw_follows_from_seed_and_sentences_alone():
+    pairs = alone(200)
+    first = split(pairs, dev=20, test=30, seed=1)
+    assert first.test[:6] == (2, 4, 8, 17, 19, 24)  # the same on every machine
+    assert split(pairs, dev=20, test=30, seed=1) == first
+    assert split(pairs, dev=20, test=30, seed=2).test != first.test
+    assert split(pairs, dev=50, test=30, seed=1).test == first.test
+    longer = split([*pairs, *((f"new {i}", f"nouveau {i}") for i in range(20))], dev=20, test=30, seed=1)
+    assert len({*longer.test} & {*first.test}) >= 20
+
+
+def test_the_order_of_the_lines_does_not_matter():
+    pairs = [*alone(100), *((f"source {i // 3}", f"translation {i}") for i in range(100, 200))]
+    first = split(pairs, dev=20, test=30, seed=1)
+    order = random.Random(3).sample(range(200), 200)
+    shuffled = split([pairs[i] for i in order], dev=20, test=30, seed=1)
+    assert sorted(order[i] for i in shuffled.test) == list(first.test)
+    assert sorted(order[i] for i in shuffled.dev) == list(first.dev)
+
+
+def test_a_large_component_stays_in_train():
+    see = [(f"way {i}", "I see.") for i in range(SMALL + 1)]
+    found = split([*see, *alone(40)], dev=10, test=10, seed=1)
+    assert set(range(SMALL + 1)) <= set(found.train)
+    assert (found.largest, found.n_small) == (SMALL + 1, 40)
+
+
+def test_a_component_of_the_allowed_size_can_be_drawn():
+    see = [(f"way {i}", "I see.") for i in range(SMALL)]
+    drawn = {split([*see, *alone(40)], dev=0, test=30, seed=seed).test[:SMALL] for seed in range(20)}
+    assert tuple(range(SMALL)) in drawn
+
+
+def test_splits_that_cannot_be_made_say_so_with_the_numbers():
+    see = [(f"way {i}", "I see.") for i in range(50)]
+    with pytest.raises(DataError, match=r"--dev 5 and --test 6 ask for 11 pairs, but at most 10 .* 60 pairs form 11"):
+        split([*see, *alone(10)], dev=5, test=6, seed=1)
+    with pytest.raises(DataError, match="at most 9 can be held out"):
+        split(alone(10), dev=5, test=5, seed=1)
+    twins = [(f"source {i // 2}", f"target {i}") for i in range(20)]
+    with pytest.raises(DataError, match=r"--dev 1: .* drawn together, and the smallest such group has 2 pairs"):
+        split(twins, dev=1, test=0, seed=1)
+    assert len(split(twins, dev=3, test=0, seed=1).dev) == 2  # one place stays empty
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("Go home!", "go  home"),
+        ("Isn’t it?", "isn't it"),
+        ("ＴＯＭ１", "tom1"),
+        ("cafe\u0301", "Café."),
+        ("STRASSE", "straße"),
+        ("“Oui”, dit-elle…", "oui dit elle"),
+        ("你好。", "你 好"),
+    ],
+)
+def test_sentences_that_count_as_the_same(text, same):
+    assert sentence_key(text) == sentence_key(same)
+
+
+@pytest.mark.parametrize(("text", "other"), [("ou", "où"), ("कि", "की"), ("1", "2"), ("大", "太")])
+def test_sentences_that_do_not(text, other):
+    assert sentence_key(text) != sentence_key(other)
+
+
+@given(st.text())
+def test_a_key_is_its_own_key_up_to_case_and_spaces(text):
+    key = sentence_key(text)
+    assert sentence_key(f" {text}! ") == key
+    assert " " not in key

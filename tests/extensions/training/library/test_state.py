@@ -1,0 +1,212 @@
+"""The stored state of a training: damage is noticed, the state before it takes over, and nothing in it is trusted."""
+
+import dataclasses
+import os
+import pickle
+from dataclasses import asdict
+
+import pytest
+import torch
+
+from glassformer.extensions.training.library import state
+from glassformer.extensions.training.library.epoch_rows import Place
+from glassformer.extensions.training.library.run import train
+from glassformer.extensions.training.library.state import paths
+from glassformer.extensions.training.library.vocabulary import learn_vocabulary
+from tests.transformer.training_jobs import make_job, store, stored, with_settings
+from transformer.__main__ import main
+from transformer.errors import DataError
+
+
+@pytest.fixture
+def job(job):
+    """A job of one epoch."""
+    return with_settings(job, epochs=1)
+
+
+def resumed(job, **settings):
+    return train(dataclasses.replace(with_settings(job, **settings), resume=True))
+
+
+def flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A finished training of one epoch, what its state holds, and the bytes of it."""
+    job = with_settings(make_job(tmp_path_factory.mktemp("trained")), epochs=1)
+    train(job)
+    return job, stored(job.out), paths(job.out)[0].read_bytes()
+
+
+@pytest.fixture
+def trained(kept):
+    """The same with its files as they were, to be damaged."""
+    job, state, content = kept
+    path, before = paths(job.out)
+    path.write_bytes(content)
+    before.unlink(missing_ok=True)
+    return job, state
+
+
+@pytest.mark.parametrize("share", [0.0, 0.002, 0.1, 0.3, 0.5, 0.7, 0.9, 0.999])
+def test_a_flipped_bit_is_noticed(trained, share):
+    job, _ = trained
+    path, _ = paths(job.out)
+    flip(path, int(share * path.stat().st_size))
+    with pytest.raises(
+        DataError,
+        match=r"state.pt: is damaged( \(its SHA-256|, or comes from another version).*; "
+        r"leave out --resume to start over\.$",
+    ):
+        resumed(job, epochs=2)
+
+
+def test_the_state_before_a_damaged_one_takes_over(job, caplog):
+    whole, expected = train(with_settings(job, epochs=3)), stored(job.out)
+    path, before = paths(job.out)
+    assert before.exists()
+    flip(path, 5_000)
+    rows = resumed(job, epochs=3)
+    assert f"{path}: is damaged (its SHA-256 does not match); going on from the state before it." in caplog.text
+    assert [row.loss for row in rows] == [row.loss for row in whole]
+    found = stored(job.out)["model"]
+    for name, tensor in expected["model"].items():
+        assert torch.equal(found[name], tensor), name
+
+
+def test_a_training_killed_between_the_two_renames_goes_on(trained):
+    job, _ = trained
+    path, before = paths(job.out)
+    os.replace(path, before)
+    assert [row.epoch for row in resumed(job, epochs=2)] == [1, 2]
+    assert path.exists()
+
+
+def test_a_state_is_on_the_disk_before_it_takes_its_place(job, monkeypatch):
+    done = []
+    fsync, replace = os.fsync, os.replace
+    monkeypatch.setattr(state.os, "fsync", lambda file: done.append("sync") or fsync(file))
+    monkeypatch.setattr(state.os, "replace", lambda a, b: done.append(f"to {b.name}") or replace(a, b))
+    for n in (1, 2):
+        state.write_state(job.out, {"n": n})
+    assert done == ["sync", "to state.pt", "sync", "sync", "to state.before.pt", "to state.pt", "sync"]
+    assert [file.name for file in sorted(paths(job.out)[0].parent.iterdir())] == ["state.before.pt", "state.pt"]
+
+
+def test_a_full_disk_leaves_the_states_as_they_were(job, monkeypatch):
+    state.write_state(job.out, {"n": 1})
+    content = paths(job.out)[0].read_bytes()
+
+    def full(file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(state.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        state.write_state(job.out, {"n": 2})
+    assert [file.name for file in paths(job.out)[0].parent.iterdir()] == ["state.pt"]
+    assert paths(job.out)[0].read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[:1000],
+        lambda content: content[:-1],
+        lambda _: b"",
+        lambda _: pickle.dumps([1], protocol=2),
+        lambda content: content.split(b"\n", 1)[1],  # as it was written before it had a SHA-256
+    ],
+)
+def test_a_damaged_state_is_refused(trained, damage):
+    job, _ = trained
+    path, _ = paths(job.out)
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(
+        DataError,
+        match=r"is damaged( \(its SHA-256|, or comes from another version).*; leave out --resume to start over\.$",
+    ):
+        resumed(job, epochs=2)
+
+
+ROW = {**dict.fromkeys(("loss", "dev_loss", "dev_bleu", "dev_chrf", "learning_rate", "seconds", "dev_exact"), 1.0),
+       **dict.fromkeys(("epoch", "step", "tokens"), 1)}  # fmt: skip
+
+PLACE = asdict(Place(epoch=1, step=16, tokens=100, seconds=1.0, rate=0.1))
+
+
+def nested(depth):
+    """A list in a list in a list."""
+    found = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+BAD = {
+    "rows": [None, {}, "rows", 3, [None], [[]], [{}], [{"epoch": 1}], [ROW | {"epoch": 2}], [ROW | {"more": 1}],
+             [ROW | {"seconds": float("nan")}], [ROW | {"seconds": -1.0}], [ROW | {"step": "1"}],
+             [ROW | {"loss": None}], [ROW | {"tokens": True}], [ROW | {"step": 2**70}], [ROW | {1: 1}],
+             torch.zeros(2)],
+    "optimizer": [None, {}, [], {0: {}}, 3, {"state": {}}, torch.zeros(2)],
+    "model": [None, {}, [], {"other": torch.zeros(2)}, 3, {3: 4}],
+    "turn": ["x", 3, (1,), (1, "x"), (-1, 2.0), (1, float("nan")), [1, 2.0], (True, 1.0)],
+    "place": [None, "x", 3, [], {}, PLACE | {"more": 1}, PLACE | {"epoch": -1}, PLACE | {"epoch": True},
+              PLACE | {"epoch": 7}, PLACE | {"steps": 2**70}, PLACE | {"steps": 17}, PLACE | {"loss": None},
+              PLACE | {"seconds": float("nan")}, PLACE | {"seconds": -1.0}, PLACE | {"rate": "x"},
+              PLACE | {"recent": [1.0]}, PLACE | {"recent": (1,)}, PLACE | {"recent": None}, torch.zeros(2)],
+    "ends": [None, "x", 3, {}, [None], [{}], [{"other": torch.zeros(2)}], torch.zeros(2)],
+    "tokenizers": [None, [], {}, "x", 3, [None], [b"x"], [torch.zeros(3)], [torch.zeros(3, dtype=torch.uint8)] * 2,
+                   [torch.zeros(2, 2, dtype=torch.uint8)], [torch.zeros(0, dtype=torch.uint8)],
+                   [torch.zeros(9, dtype=torch.uint8)], [torch.empty(3, dtype=torch.uint8, device="meta")],
+                   [torch.zeros(3, dtype=torch.uint8).to_sparse()],
+                   [torch.tensor(list(learn_vocabulary(["a b c"], size=9, kind="char")), dtype=torch.uint8)]],
+    "job": [None, [], "x", 3, {}, nested(400), {1: "x"}, {"x": 1}, {"x" * 9_000: "y" * 9_000}, {"n_heads": "\ud800"},
+            {"a\nb": "c\x1b[2J"}, {str(i): "x" for i in range(500)}, torch.zeros(2)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", BAD)
+def test_whatever_a_part_of_the_state_holds_ends_in_a_sentence(trained, part):
+    job, state = trained
+    for bad in [*BAD[part], ...]:
+        found = {name: value for name, value in state.items() if name != part or bad is not ...}
+        store(job.out, {name: value for name, value in found.items() if name != part} if bad is ... else
+              found | {part: bad})  # fmt: skip
+        with pytest.raises(DataError) as caught:
+            resumed(job, epochs=2)
+        message = str(caught.value)
+        assert len(message) < 1_500, bad
+        assert message.isprintable(), bad
+        assert message.endswith("."), message
+
+
+def test_moments_of_one_parameter_alone_may_not_be_missing(trained):
+    job, state = trained
+    moments = state["optimizer"]
+    for changed in ({**moments, 3: {}}, {i: m for i, m in moments.items() if i != 3},
+                    {**moments, 3: moments[3] | {"exp_avg": torch.zeros(1)}}, {**moments, 3: None}):  # fmt: skip
+        store(job.out, state | {"optimizer": changed})
+        with pytest.raises(DataError, match="another version of this program"):
+            resumed(job, epochs=2)
+
+
+@pytest.mark.parametrize("content", [[1], 3, None, {}, {"rows": []}])
+def test_something_else_with_a_right_sha_is_refused(trained, content):
+    job, _ = trained
+    store(job.out, content)
+    with pytest.raises(DataError, match="is damaged, or comes from another version of this program"):
+        resumed(job, epochs=2)
+
+
+def test_the_command_says_it_in_one_line(trained, capsys):
+    job, _ = trained
+    flip(paths(job.out)[0], 9_000)
+    files = ["--train", str(job.train), "--dev", str(job.dev), "--out", str(job.out)]
+    assert main(["train", *files, "--resume"]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: ")
+    assert "SHA-256" in error

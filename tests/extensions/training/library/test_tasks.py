@@ -1,0 +1,77 @@
+"""The files of the made-up tasks: solved right, nothing twice, the same every time."""
+
+import hashlib
+
+import pytest
+
+from glassformer.extensions.training.library.tasks import TASKS, write_task
+from transformer.__main__ import main
+from transformer.errors import DataError
+
+
+def lines(folder):
+    return {part: (folder / f"{part}.tsv").read_text().splitlines() for part in ("train", "dev", "test")}
+
+
+@pytest.fixture(params=TASKS)
+def written(request, tmp_path):
+    write_task(request.param, tmp_path / "data", train=3_000, dev=50, test=70)
+    return request.param, lines(tmp_path / "data")
+
+
+def test_nothing_is_given_twice(written):
+    _, parts = written
+    assert {name: len(rows) for name, rows in parts.items()} == {"train": 3_000, "dev": 50, "test": 70}
+    given = [row.split("\t")[0] for rows in parts.values() for row in rows]
+    assert len(set(given)) == len(given)
+
+
+def solved(name, given):
+    match name:
+        case "reverse":
+            return "".join(reversed(given))
+        case "sort":
+            return "".join(sorted(given))
+        case "copy":
+            return given
+    first, second = given.removesuffix("=").split("+")
+    assert all(number == str(int(number)) and len(number) <= 3 for number in (first, second))
+    return str(int(first) + int(second))
+
+
+def test_what_is_wanted_is_right(written):
+    name, parts = written
+    for row in (row for rows in parts.values() for row in rows):
+        if name == "palindrome":
+            assert row.isascii()
+            assert row.isalpha()
+            assert row == row[::-1]
+            assert len(row) in (4, 6, 8, 10, 12)
+        else:
+            given, wanted = row.split("\t")
+            assert wanted == solved(name, given)
+
+
+def test_dev_has_every_length(written):
+    name, parts = written
+    found = {len(row.split("\t")[0]) for row in parts["dev"]}
+    expected = {"addition": range(4, 9), "palindrome": range(4, 13, 2)}.get(name, range(2, 13))
+    assert len(found & {*expected}) >= len(expected) - 2
+
+
+def test_the_command_writes_what_the_shipped_checkpoints_learned_from(tmp_path):
+    expected = {
+        "reverse": "8b1c2ff65e7c46436cd9b4316c0ade819f7a4040af87d07c406c4460b6697d79",
+        "addition": "7054a2c9471c279560c6adf66f2f586cb57db4512da35d52bbe6939208fa39bd",
+        "palindrome": "09160535fae0e8ffe76740b7b51acf96eeeb6740d3175f2f3dc0e8142998b789",
+    }
+    for name, sha256 in expected.items():
+        assert main(["task", name, "--out", str(tmp_path / name)]) == 0
+        assert hashlib.sha256((tmp_path / name / "train.tsv").read_bytes()).hexdigest() == sha256, name
+
+
+def test_other_files_of_these_names_are_kept(tmp_path):
+    (tmp_path / "dev.tsv").write_text("mine\n")
+    with pytest.raises(DataError, match="already exists with different content"):
+        write_task("sort", tmp_path, train=10, dev=2, test=2)
+    assert [path.name for path in tmp_path.iterdir()] == ["dev.tsv"]

@@ -1,0 +1,84 @@
+"""Runs with something changed inside the model: a link asks for it, a banner says it, one click drops it."""
+
+from dataclasses import replace
+
+import pytest
+
+from glassformer.extensions.what_if.change_chips import CHANGES, UNTOUCHED
+from glassformer.runs import loading
+from glassformer.state import session
+from tests.pages.conftest import check
+from tests.pages.reading import address, force, opened, output, run_of, sentences, type_source
+from transformer.runs.interventions import parse
+
+CHANGE = "zero-cross.2.1"
+
+
+def changed_output(checkpoint, text, change):
+    query = replace(checkpoint.query(text), interventions=parse(change))
+    return loading.runner().trace(checkpoint, query).output_text
+
+
+def open_reverse():
+    return opened("reverse")
+
+
+def all_heads_off(checkpoint):
+    config = checkpoint.config
+    heads = range(1, config.n_heads + 1)
+    return "_".join(f"zero-cross.{layer}.{head}" for layer in (1, 2) for head in heads)
+
+
+def chips(test):
+    """What the chips of a page say."""
+    return [one.label.replace("\\", "") for one in test.button if (one.key or "").startswith(f"{CHANGES}_")]
+
+
+def test_a_link_changes_the_model_and_one_click_drops_that(reverse):
+    change = all_heads_off(open_reverse())
+    test = reverse(src="abcdef", do=change)
+    assert output(test) == changed_output(open_reverse(), "abcdef", change) != "fedcba"
+    assert change in address(test)["do"]
+    assert chips(test)[0] == "Cross-attention, layer 1, head 1: writes nothing"
+    assert len(chips(test)) == 8
+    test.button(key=f"{CHANGES}_0").click()
+    check(test.run())
+    assert address(test)["do"] == change.partition("_")[2]
+    test.button(key=UNTOUCHED).click()
+    check(test.run())
+    assert output(test) == "fedcba"
+    assert not chips(test)
+    assert "do" not in address(test)
+
+
+def test_forced_pieces_and_beams_stay_with_a_change(reverse):
+    change = all_heads_off(open_reverse())
+    test = force(reverse(src="abcdef", do=change, how="beam", beam=2), "a")
+    assert change in address(test)["do"]
+    assert run_of(test)["target"][0]["piece"].endswith("a")
+    query = test.session_state[session.STANDING].last_query
+    assert (query.forced, query.decoding.size) == ((run_of(test)["target"][0]["id"],), 2)
+    assert query.interventions == parse(change)
+
+
+def test_another_sentence_keeps_a_change_and_another_model_drops_it(reverse):
+    test = type_source(reverse(src="abcdef", do=CHANGE), "abc")
+    assert CHANGE in address(test)["do"]
+    check(test.sidebar.selectbox(key=session.MODEL).set_value("en-fr").run())
+    assert "do" not in address(test)
+    assert not chips(test)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("nonsense", "The link's changes to the model were ignored"),
+        ("zero-cross.9.1", "names layer 9"),
+        ("zero-cross.1.99", "names head 99"),
+    ],
+)
+def test_a_change_that_cannot_be_is_said_and_left_out(reverse, change, said):
+    test = reverse(src="abcdef", do=change)
+    assert output(test) == "fedcba"
+    assert said in sentences(test)
+    assert not chips(test)

@@ -1,0 +1,357 @@
+"""Compare: two runs beside each other, whatever they differ in; the address says both, and a step moves both."""
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from glassformer.extensions.what_if import measuring
+from glassformer.extensions.what_if.analysis.compare import kl_divergences, own_log_probs, read_output
+from glassformer.extensions.what_if.compare import map_difference, outputs, pair_pictures, reading, second_run
+from glassformer.extensions.what_if.compare.opening import step_beside
+from glassformer.extensions.what_if.compare.second_run import BRANCH, CHECKPOINT
+from glassformer.runs import loading
+from glassformer.state import session
+from glassformer.state.view import MAIN, SECOND
+from tests.pages.conftest import COMPARE, check
+from tests.pages.reading import address, figure, keys_of, numbers, opened, payload, sentences, told, view
+from tests.transformer.featured import filling
+from transformer.analysis.hidden_pieces import hide, mask_id
+from transformer.runs.changing import tap_for
+from transformer.runs.interventions import parse
+
+ZERO = "_".join(f"zero-cross.{layer}.{head}" for layer in (1, 2) for head in (1, 2, 3, 4))
+
+
+@pytest.fixture
+def compare(open_page):
+    """Opens the page on the model that reverses letters."""
+    return lambda **parameters: open_page(COMPARE, **{"model": "reverse", "src": "abcdef"} | parameters)
+
+
+def pieces(test, slot):
+    """The output of a slot."""
+    return [chip["piece"] for chip in payload(test, f"{slot}{session.STEPPER}")["run"]["target"]]
+
+
+def step_of(test, slot):
+    """Where a stepper stands, from 1."""
+    return payload(test, f"{slot}{session.STEPPER}")["step"] + 1
+
+
+def trace(source, change="", model="reverse"):
+    checkpoint = opened(model)
+    query = replace(checkpoint.query(source), interventions=parse(change))
+    return checkpoint, loading.runner().trace(checkpoint, query)
+
+
+# ---------------------------------------------------------------- control and changed
+
+
+@pytest.mark.parametrize("model", ["reverse", "addition", "palindrome"])
+def test_both_sides_are_filled_before_any_head_was_measured_and_the_right_one_stays(open_page, monkeypatch, model):
+    monkeypatch.setattr(measuring, "found_now", lambda *_: None)
+    test = open_page(COMPARE, model=model)
+    assert "leaves out one head" in told(test)
+    assert payload(test, f"{SECOND}{session.STEPPER}")["run"] != payload(test, session.STEPPER)["run"]
+    before = [button.label for button in test.button if button.key == second_run.ZERO]
+    monkeypatch.setattr(measuring, "found_now", lambda *_: pytest.fail("it is measured after all"))
+    assert [button.label for button in check(test.run()).button if button.key == second_run.ZERO] == before
+
+
+def test_a_chart_of_both_outputs_is_no_more_folded_and_a_source_of_both_is_drawn_once(compare):
+    test = compare(do=ZERO)
+    key = f"{SECOND}{pair_pictures.outputs.key}"
+    assert key in keys_of(test)
+    assert key not in {one.key for part in test.expander for one in part.get("bidi_component")}
+    sources = {slot: payload(test, f"{slot}{session.STEPPER}")["run"]["source"] for slot in (SECOND, MAIN)}
+    assert len(sources[SECOND]) == 7  # the control stands on the left
+    assert sources[MAIN] == []
+    others = compare(b="src=noon")
+    assert payload(others, f"{SECOND}{session.STEPPER}")["run"]["source"]
+
+
+def test_a_changed_run_stands_beside_its_control(compare):
+    test = compare(do=ZERO)
+    assert pieces(test, SECOND) == list(trace("abcdef")[1].tgt_pieces)
+    assert pieces(test, MAIN) == list(trace("abcdef", ZERO)[1].tgt_pieces) != pieces(test, SECOND)
+    assert address(test) == {"model": "reverse", "src": "abcdef", "do": ZERO}
+    assert [one.value for one in test.markdown if one.value.startswith("**Left:")] == [
+        "**Left:** the unchanged model"
+    ]
+
+
+def key_of(test, picture):
+    """The key of a picture in the slot of the longer run, whose steps it follows."""
+    return next(key for key in keys_of(test) if key in (picture.key, f"{SECOND}{picture.key}"))
+
+
+def test_divergences_and_probabilities_are_those_of_both_runs(compare):
+    test = compare(do=ZERO)
+    checkpoint, control = trace("abcdef")
+    _, changed = trace("abcdef", ZERO)
+    read = read_output(checkpoint, changed.query, control.tgt_ids)
+    rows = figure(test, key_of(test, pair_pictures.outputs))["layout"]["meta"]["table"]["rows"]
+    own = [row for row in rows if row[1] is not None]
+    steps = range(control.n_steps)
+    assert [row[2] for row in own] == list(control.tgt_pieces)
+    expected = [float(np.exp(control.log_probs[t, control.tgt_ids[t]])) for t in steps]
+    np.testing.assert_allclose([row[6] for row in own], expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        [row[7] for row in own], [float(np.exp(read.log_probs[t, control.tgt_ids[t]])) for t in steps], rtol=1e-5
+    )
+    np.testing.assert_allclose([row[10] for row in own], kl_divergences(control.log_probs, read.log_probs), rtol=1e-5)
+    table = test.dataframe[0].value
+    np.testing.assert_allclose(table.iloc[0, 1:3].astype(float), [control.log_prob, read.log_prob], rtol=1e-5)
+
+
+def test_without_a_change_the_page_leads_on_and_zeroes_the_head_that_is_looked_at(compare):
+    test = compare(layer=2, head=1)
+    assert "leaves out the head that you have chosen" in told(test)
+    assert pieces(test, SECOND) == list(trace("abcdef", "zero-cross.2.1")[1].tgt_pieces)
+    assert "do" not in address(test)
+    test.button(key=second_run.ZERO).click()
+    check(test.run())
+    assert address(test)["do"] == "zero-cross.2.1"
+    assert {"stepper", "b-stepper"} <= keys_of(test)
+
+
+def test_the_page_opens_with_the_head_that_matters_most_taken_away(compare):
+    checkpoint, control = trace("abcdef")
+    totals = {}
+    for kind, layer, head in itertools.product(("encoder", "decoder", "cross"), (1, 2), (1, 2, 3, 4)):
+        change = f"zero-{kind}.{layer}.{head}"
+        _, changed = trace("abcdef", change)
+        totals[change] = own_log_probs(read_output(checkpoint, changed.query, control.tgt_ids)).sum()
+    most = min(totals, key=totals.get)
+    test = compare()
+    assert pieces(test, MAIN) == list(control.tgt_pieces)
+    assert pieces(test, SECOND) == list(trace("abcdef", most)[1].tgt_pieces)
+    assert f"the whole left output changes by {totals[most] - control.log_prob:+.3f} nats".replace("-", "−") in told(
+        test
+    ).replace("-", "−")
+    assert "do" not in address(test)
+    test.button(key=second_run.ZERO).click()
+    assert address(check(test.run()))["do"] == most
+
+
+def test_the_largest_effect_stands_first_and_pieces_are_marked_by_sign_and_colour(compare):
+    test = compare(do=ZERO)
+    checkpoint, control = trace("abcdef")
+    _, changed = trace("abcdef", ZERO)
+    read = np.exp(own_log_probs(read_output(checkpoint, changed.query, control.tgt_ids)))
+    own = np.exp(own_log_probs(control))
+    most = int(np.abs(read - own).argmax())
+    first = next(one.value for one in test.markdown if "of the whole left output" in one.value).replace("\\", "")
+    assert (
+        f"the probability of {control.tgt_pieces[most]} changes most: from {own[most]:.2f} in the left run "
+        f"to {read[most]:.2f} in the right run" in first
+    )
+    assert ":violet-badge[≠ " in " ".join(one.value for one in test.markdown)
+
+
+def test_the_difference_of_two_maps_is_one_array_minus_the_other(compare):
+    test = compare(do="zero-cross.1.1", kind="decoder", layer=2, head=3)
+    checkpoint, control = trace("abcdef")
+    _, changed = trace("abcdef", "zero-cross.1.1")
+    read = read_output(checkpoint, changed.query, control.tgt_ids)
+    drawn = figure(test, f"{SECOND}{map_difference.DIFFERENCE}")
+    difference = read.maps("decoder")[1, 2] - control.maps("decoder")[1, 2]
+    closed = ~control.mask("decoder")
+    found = numbers(drawn["data"][0]["z"])
+    np.testing.assert_allclose(found[~closed], difference[~closed], atol=1e-6)
+    assert np.isnan(found[closed]).all()
+    assert drawn["data"][0]["zmin"] == -drawn["data"][0]["zmax"] == pytest.approx(-np.abs(found[~closed]).max())
+    assert "Right − left" in drawn["layout"]["title"]["text"]
+
+
+# ---------------------------------------------------------------- two sentences, checkpoints, branches, heads
+
+
+def test_another_sentence_is_typed_and_its_address_opens_the_same(compare, open_page):
+    test = compare(compare="sentences")
+    assert "Type another sentence" in sentences(test)
+    assert figure(test, "compared_left_candidates")  # no part opens without a picture
+    test.text_input(key=second_run.SENTENCE).set_value("abcxyz").run()
+    assert pieces(check(test), SECOND) == list(trace("abcxyz")[1].tgt_pieces)
+    assert address(test)["b"] == "src=abcxyz"
+    again = open_page(COMPARE, **address(test))
+    for key in ("stepper", "b-stepper"):
+        assert payload(again, key)["run"] == payload(test, key)["run"]
+    assert figure(again, key_of(again, pair_pictures.outputs)) == figure(test, key_of(test, pair_pictures.outputs))
+
+
+def test_maps_of_two_sources_are_not_subtracted(compare):
+    test = compare(b="src=abcxef")
+    assert any("No difference map: the two runs read different pieces" in one.value for one in test.caption)
+    assert not [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
+    check(test.selectbox(key="kind").set_value("decoder").run())  # what was written is the same in both maps
+    assert [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
+
+
+def test_models_of_two_vocabularies_are_compared_as_far_as_that_goes(compare):
+    test = compare(compare="checkpoints")
+    assert "Choose a second checkpoint above" in sentences(test)
+    assert figure(test, "compared_left_candidates")
+    check(test.selectbox(key=CHECKPOINT).set_value("en-fr").run())
+    assert address(test)["b"] == "model=en-fr"
+    assert pieces(test, SECOND) == list(trace("abcdef", model="en-fr")[1].tgt_pieces)
+    assert any(one.value == outputs.OTHER_PIECES for one in test.caption)
+    table = figure(test, key_of(test, pair_pictures.outputs))["layout"]["meta"]["table"]["rows"]
+    assert all(row[10] is None and row[7] is None for row in table)
+
+
+def test_two_models_of_one_vocabulary_read_each_other(compare):
+    test = compare(b="model=reverse-leak")
+    rows = figure(test, key_of(test, pair_pictures.outputs))["layout"]["meta"]["table"]["rows"]
+    assert all(row[10] is not None for row in rows if row[1] is not None)
+
+
+def test_a_branch_is_compared_with_the_models_own_choice(compare):
+    test = compare(compare="branches", tried="7_8.9")
+    assert "Choose a branch above" in sentences(test)
+    vocabulary = trace("abcdef")[1].vocabulary
+    assert list(test.selectbox(key=BRANCH).options) == [
+        "Choose a branch", f"Step 1: {vocabulary[7]}", f"Step 2: {vocabulary[9]}",
+    ]  # fmt: skip
+    check(test.selectbox(key=BRANCH).set_value("8.9").run())
+    assert pieces(test, SECOND)[:2] == [vocabulary[8], vocabulary[9]]
+    assert address(test)["b"] == "forced=8.9"
+    assert any(one.value == outputs.ONE_MODEL for one in test.caption)
+
+
+def test_two_heads_are_of_one_run(compare):
+    test = compare(layer=1, head=1, b="layer=2&head=3")
+    _, run = trace("abcdef")
+    drawn = numbers(figure(test, map_difference.DIFFERENCE)["data"][0]["z"])
+    np.testing.assert_allclose(drawn, run.maps("cross")[1, 2] - run.maps("cross")[0, 0], atol=1e-6)
+    assert not [one for one in test.get("bidi_component") if one.key == pair_pictures.outputs.key]
+    check(test.selectbox(key=f"{SECOND}head").set_value(0).run())
+    assert address(test)["b"] == "layer=2&head=1"
+    assert view(test).head == 0
+
+
+# ---------------------------------------------------------------- steps
+
+
+@pytest.mark.parametrize(
+    ("step", "n_steps", "own", "n_own", "found"),
+    [
+        (3, 9, 0, 9, 3),
+        (3, 9, 7, 9, 3),
+        (8, 9, 0, 5, 4),
+        (4, 5, 7, 9, 7),
+        (4, 5, 2, 9, 4),
+        (4, 5, 7, 6, 5),
+        (0, 1, 0, 0, 0),
+    ],
+)
+def test_the_second_run_stands_where_the_first_does(step, n_steps, own, n_own, found):
+    assert step_beside(step, n_steps, own, n_own) == found
+
+
+def test_the_candidates_are_those_of_the_step_in_both_runs(compare):
+    test = compare(do=ZERO, step=1)
+    _, control = trace("abcdef")
+    first = payload(test, key_of(test, pair_pictures.right))["said"]["table"]["rows"][0]
+    i = control.vocabulary.index(first[0])
+    assert float(first[1]) == pytest.approx(float(np.exp(control.log_probs[0, i])), abs=6e-5)
+    assert int(first[4]) == control.rank_of(i, step=0)
+    shown = figure(test, key_of(test, pair_pictures.left))["layout"]["meta"]["table"]["rows"]
+    assert [row[1] for row in shown][:2] == [control.vocabulary[i] for i in np.argsort(-control.log_probs[0])[:2]]
+
+
+def test_the_address_says_the_step_of_both(compare):
+    """The sentence on the right has more pieces: it may stand behind the end of the left one."""
+    test = compare(src="abc", b="src=abcdefgh&step=7")
+    assert (step_of(test, MAIN), step_of(test, SECOND)) == (1, 1)
+    test = compare(src="abc", step=4, b="src=abcdefgh&step=7")
+    assert (step_of(test, MAIN), step_of(test, SECOND)) == (4, 7)
+    assert any("so it stays at its last step while the other output continues" in one.value for one in test.caption)
+    test = compare(src="abcdefgh", step=7, b="src=abc")
+    assert (step_of(test, MAIN), step_of(test, SECOND)) == (7, 4)
+
+
+# ---------------------------------------------------------------- what strangers write
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"b": "nonsense"}, "The link's second run could not be read"),
+        ({"b": "layer=99&head=99"}, "Layer 99 was requested, but the last layer of this model is layer 2."),
+        ({"b": "forced=99999"}, "Choose a branch above"),
+        ({"b": "model=nowhere"}, "There is no other checkpoint named “nowhere”"),
+        ({"b": "src=%F0%9F%98%80"}, "never seen"),
+        ({"b": "do=zero-cross.9.9"}, "The unchanged run is shown instead."),
+        ({"b": "do=zero-cross.x"}, "In the second run: The link's changes to the model were ignored"),
+        (
+            {"b": "head=1&layer=1", "compare": "sentences"},
+            "The link names a comparison that does not match its second run",
+        ),
+        ({"do": "zero-cross.9.9"}, "The unchanged run is shown instead."),
+        (
+            {"compare": "everything"},
+            "“compare” in the link is “everything”, which is not a valid choice; auto is used instead.",
+        ),
+    ],
+)
+def test_a_forged_link_is_said_and_something_sensible_compared(compare, parameters, said):
+    test = compare(**parameters)
+    assert said in sentences(test)
+    assert pieces(test, MAIN) == [*"fedcba", "</s>"]
+
+
+def test_where_a_changed_run_cannot_be_done_its_control_is_shown(compare):
+    test = compare(do="causal-hidden_unguarded-decoder")
+    assert "not a number" in sentences(test)
+    assert pieces(test, SECOND) == [*"fedcba", "</s>"]
+    assert any("The changed model could not be run" in one.value for one in test.caption)
+
+
+# ---------------------------------------------------------------- models of one stack, and a class
+
+
+def test_a_decoder_alone_is_compared_with_its_control(open_one_stack):
+    test = open_one_stack("decoder", COMPARE, do="zero-decoder.1.1", layer=2, head=1)
+    rows = figure(test, key_of(test, pair_pictures.outputs))["layout"]["meta"]["table"]["rows"]
+    assert all(row[10] is not None for row in rows if row[1] is not None)
+    assert [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
+
+
+def test_an_encoder_alone_has_maps_and_no_output(open_one_stack):
+    test = open_one_stack("encoder", COMPARE, do="zero-encoder.1.1", layer=2, head=1)
+    keys = keys_of(test)
+    assert f"{SECOND}{map_difference.DIFFERENCE}" in keys
+    assert pair_pictures.outputs.key not in keys
+    assert "One of these models does not generate output" in sentences(test)
+    cosines = numbers(figure(test, reading.VECTORS)["data"][0]["z"])
+    np.testing.assert_allclose(cosines[0], 1, atol=1e-6)  # the change comes after the embedding
+    assert cosines[-1].min() < 0.999
+
+
+def test_outputs_that_are_hidden_are_not_compared(compare):
+    test = compare(do=ZERO, guess=1)
+    assert "A comparison shows whole outputs" in sentences(test)
+    assert not keys_of(test)
+
+
+def test_gaps_of_an_encoder_with_a_head_for_them(open_page, monkeypatch, tmp_path):
+    filling(tmp_path)
+    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+    test = open_page(COMPARE, model="filling", src="the quick fox", do="zero-encoder.1.1")
+    checkpoint = opened("filling")
+    ids, mask = checkpoint.run("the quick fox").src_ids, mask_id(checkpoint.src_tokenizer)
+    table = test.dataframe[0].value
+    places = range(len(checkpoint.config.source_start), len(ids) - len(checkpoint.config.source_end))
+    control = hide(checkpoint.model, ids, tuple(places), mask)
+    changed = hide(checkpoint.model, ids, tuple(places), mask, tap=tap_for(parse("zero-encoder.1.1"), checkpoint))
+    np.testing.assert_allclose(table["loss_left"], control.losses, rtol=1e-5)
+    np.testing.assert_allclose(table["difference"], changed.losses - control.losses, atol=1e-5)
+    assert np.abs(table["difference"]).max() > 0
+
+
+def test_a_long_output_is_not_cut_without_a_sign(compare, monkeypatch):
+    monkeypatch.setattr(outputs, "MOST_PIECES", 3)
+    assert told(compare(do=ZERO)).count("…") == 2

@@ -1,0 +1,155 @@
+"""A page may draw the same panels twice: each slot has its own run, view, keys and step."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from glassformer.state import session
+from glassformer.state.view import MAIN, SECOND
+from glassformer.step import piece_choice, step_pictures
+from tests.pages.conftest import ROOT, check
+from tests.pages.reading import address, figure, keys_of, payload, view
+
+TWO = ROOT / "tests" / "pages" / "two_slots_app.py"
+CHARTS = (
+    step_pictures.candidates.key,
+    step_pictures.cross_row.key,
+    step_pictures.cross_map.key,
+    step_pictures.entropy.key,
+    "head_map",
+)
+
+
+@pytest.fixture
+def two(open_page):
+    return open_page(TWO, model="reverse", src="glasses", panel="head")
+
+
+def drawn(test, slot):
+    """Everything that the charts and the stepper of a slot got."""
+    return {name: payload(test, f"{slot}{name}") for name in (*CHARTS, session.STEPPER)} | {"view": view(test, slot)}
+
+
+def go_to(test, slot, number):
+    data = payload(test, f"{slot}{session.STEPPER}")
+    report = {"run_id": data["run"]["run_id"], "step_revision": data["step_revision"], "step": number - 1}
+    test.session_state[f"{slot}{session.STEPPER}"] = {"step": report}
+    return check(test.run())
+
+
+def title(test, key):
+    return figure(test, key)["layout"]["title"]["text"]
+
+
+def test_each_slot_draws_its_own_run(two):
+    first, second = (payload(two, f"{slot}{session.STEPPER}")["run"] for slot in (MAIN, SECOND))
+    assert first["run_id"] != second["run_id"]
+    assert "".join(chip["piece"] for chip in second["source"]).startswith("▁I")
+
+
+@pytest.mark.parametrize(("slot", "other"), [(MAIN, SECOND), (SECOND, MAIN)])
+def test_a_step_of_one_slot_leaves_the_other(two, slot, other):
+    before = drawn(two, other)
+    test = go_to(two, slot, 3)
+    assert view(test, slot).step == 2
+    assert "Step 3" in title(test, f"{slot}{step_pictures.candidates.key}")
+    assert drawn(test, other) == before
+
+
+@pytest.mark.parametrize(("slot", "other"), [(MAIN, SECOND), (SECOND, MAIN)])
+def test_a_head_of_one_slot_leaves_the_other(two, slot, other):
+    before = drawn(two, other)
+    check(two.selectbox(key=f"{slot}layer").set_value(1).run())
+    check(two.selectbox(key=f"{slot}head").set_value(3).run())
+    assert (view(two, slot).layer, view(two, slot).head) == (1, 3)
+    for name in (step_pictures.cross_map.key, "head_map"):
+        assert "layer 2, head 4" in title(two, f"{slot}{name}")
+    assert drawn(two, other) == before
+
+
+@pytest.mark.parametrize(("slot", "other"), [(MAIN, SECOND), (SECOND, MAIN)])
+def test_a_piece_forced_in_one_slot_leaves_the_other(two, slot, other):
+    before = drawn(two, other)
+    piece = {MAIN: "a", SECOND: "le"}[slot]
+    check(two.text_input(key=f"{slot}{piece_choice.FORCE_CHOICE}").set_value(piece).run())
+    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{piece_choice.BRANCH_CHOICE}").options) == 2
+    assert drawn(two, other) == before
+
+
+def test_the_address_says_the_main_slot_only(two):
+    go_to(two, SECOND, 3)
+    assert "step" not in address(two)
+    go_to(two, MAIN, 2)
+    assert address(two)["step"] == "2"
+
+
+def test_another_sentence_takes_both_runs_to_their_first_step(two):
+    for slot in (MAIN, SECOND):
+        go_to(two, slot, 3)
+    check(two.text_input(key=session.SOURCE).set_value("noon").run())
+    assert [view(two, slot).step for slot in (MAIN, SECOND)] == [0, 0]
+
+
+# ---------------------------------------------------------------- every part of every page
+
+
+def twice(page, fields):
+    """Draw a part of a page in both slots; runs as a script."""
+    import importlib
+
+    import streamlit as st
+
+    from glassformer.frame.sidebar import sidebar
+    from glassformer.frame.source_box import head, source_box
+    from glassformer.runs.open_run import open_run
+    from glassformer.state import session
+
+    importlib.import_module("glassformer.runs.declared")  # all parts of all pages
+    session.begin(page)
+    checkpoint = sidebar(shows_run=True)
+    source_box(checkpoint, head("Two"))
+    inside = {"model": "model_panel", "pieces": "embeddings_panel"}  # the others have the names of their parts
+    for slot in session.SLOTS:
+        st.subheader(slot)
+        session.replace(slot, layer=0, head=0, **fields)
+        if page == "positions":
+            controls = importlib.import_module("glassformer.positions.position_controls")
+            table = controls.draw(checkpoint, slot)
+            importlib.import_module("glassformer.positions.position_panels").draw(
+                table, open_run(checkpoint, slot=slot)
+            )
+            continue
+        run = open_run(checkpoint, slot=slot)
+        if page == "inside":
+            row, part = (
+                importlib.import_module("glassformer.inside.inside_controls").draw(run),
+                fields["inside_panel"],
+            )
+            importlib.import_module(f"glassformer.inside.{inside.get(part, part)}").draw(run, row)
+        else:
+            panels = "mask_panels" if page == "masks" else f"{page}_panels"
+            importlib.import_module(f"ui.{page}.{panels}").draw(run)
+
+
+PARTS = (
+    *(("attention", {"panel": part}) for part in ("overview", "head", "flow", "walk", "table")),
+    *(("inside", {"inside_panel": part}) for part in ("model", "stream", "lens", "ffn", "pieces", "fast")),
+    *(("masks", {"masks_panel": part}) for part in ("masks", "one_row", "checks")),
+    *(("matters", {"matters_panel": part}) for part in ("heads", "pieces", "logit")),
+    ("forcing", {}),
+    *(("positions", {"positions_panel": part}) for part in ("table", "similarity", "shift", "sentence")),
+    ("search", {"search_panel": "tree", "with_beam": True}),
+    ("search", {"search_panel": "sampling"}),
+    ("search", {"search_panel": "drafts"}),
+)
+
+
+@pytest.mark.parametrize(("page", "fields"), PARTS, ids=str)
+def test_every_part_can_be_drawn_twice(page, fields):
+    test = AppTest.from_function(twice, args=(page, fields), default_timeout=300)
+    test.query_params["model"] = "reverse"
+    test.query_params["src"] = test.query_params["ref"] = "abcdef"
+    check(test.run())
+    keys = keys_of(test)
+    first = {key for key in keys if not key.startswith(SECOND)}
+    assert first
+    assert {f"{SECOND}{key}" for key in first} == keys - first

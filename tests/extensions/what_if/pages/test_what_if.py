@@ -1,0 +1,126 @@
+"""What stands in the dialog that changes something inside the model, and the click that takes a head away."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from glassformer.extensions.what_if import measuring
+from glassformer.extensions.what_if.analysis.head_effects import head_effects
+from glassformer.extensions.what_if.change_chips import CHANGES
+from glassformer.extensions.what_if.interventions import KINDS
+from glassformer.extensions.what_if.whatif import FIELD, GROUPS
+from glassformer.runs import loading
+from glassformer.state import session
+from tests.pages.conftest import check
+from tests.pages.reading import address, opened
+from transformer.runs.interventions import parse
+
+APP = Path(__file__).parent / "what_if_app.py"
+
+
+def choose(test, name, value):
+    return check(test.selectbox(key=f"{FIELD}{name}").set_value(value).run())
+
+
+def make(test):
+    return check(test.button(key=f"{FIELD}make").click().run())
+
+
+def chips(test):
+    return [one.label.replace("\\", "") for one in test.button if (one.key or "").startswith(f"{CHANGES}_")]
+
+
+def said(test):
+    shown = [element.value for kind in ("markdown", "caption", "warning", "info") for element in test.get(kind)]
+    return " ".join(shown).replace("\\", "")
+
+
+def test_a_change_is_put_together_said_and_made(open_page):
+    test = open_page(APP, model="reverse", src="glass")
+    choose(test, "zero_layer", 1)
+    choose(test, "zero_head", 3)
+    assert "Cross-attention, layer 2, head 4: writes nothing" in said(test)
+    make(test)
+    assert address(test)["do"] == "zero-cross.2.4"
+    make(test)
+    assert address(test)["do"] == "zero-cross.2.4"  # the same once more is the same
+    make(choose(test, "zero_head", 0))
+    assert address(test)["do"] == "zero-cross.2.4_zero-cross.2.1"
+    assert chips(test) == [f"Cross-attention, layer 2, head {head}: writes nothing" for head in (4, 1)]
+
+
+def test_what_is_looked_at_is_proposed_first(open_page):
+    test = open_page(APP, model="reverse", src="glass", layer="2", head="3")
+    assert test.selectbox(key=f"{FIELD}zero_layer").value == 1
+    assert test.selectbox(key=f"{FIELD}zero_head").value == 2
+
+
+def effects():
+    checkpoint = opened("reverse")
+    return head_effects(checkpoint, loading.runner().trace(checkpoint, checkpoint.query("glass")))
+
+
+def test_where_all_heads_are_looked_at_the_one_that_matters_most_is_proposed(open_page):
+    test, found = open_page(APP, model="reverse", src="glass"), effects()
+    proposed = [test.selectbox(key=f"{FIELD}zero_{name}").value for name in ("kind", "layer", "head")]
+    assert proposed == list(measuring.matters_most(found)) != ["cross", 0, 0]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_kind_can_be_made_as_it_is_proposed_or_says_what_is_missing(open_page, group):
+    test = open_page(APP, model="reverse", src="glass")
+    config = opened("reverse").config
+    test.segmented_control(key=f"{FIELD}group").set_value(group)
+    check(test.run())
+    for word, kind in KINDS.items():
+        if kind.group != group:
+            continue
+        if (why := kind.unfit(config)) is not None:
+            assert str(why) in said(test)
+            continue
+        choose(test, group, word)
+        made = [one for one in test.button if one.key == f"{FIELD}make"]
+        if not made:
+            assert [one.value for one in test.warning], word
+            continue
+        make(test)
+        changes = parse(address(test).get("do", ""))
+        assert [one.word for one in changes] == [word] or not changes  # or it was said why it does not fit here
+        check(test.run())
+        test.session_state[session.STANDING] = session.Standing()
+
+
+def test_the_head_that_matters_most_is_one_click_away(open_page):
+    test, found = open_page(APP, model="reverse", src="glass"), effects()
+    kind, layer, head = measuring.matters_most(found)
+    losses = {one: -effect.log_prob.sum(axis=2) for one, effect in found.of.items()}
+    assert losses[kind][layer, head] == max(loss.max() for loss in losses.values())
+    check(test.button(key=f"{FIELD}most").click().run())
+    assert address(test)["do"] == f"zero-{kind}.{layer + 1}.{head + 1}"
+
+
+def test_no_head_is_named_while_something_is_covered(open_page):
+    test = open_page(APP, model="reverse", src="glass", cover="part")
+    assert not [one for one in test.button if one.key == f"{FIELD}most"]
+    assert [test.selectbox(key=f"{FIELD}zero_{name}").value for name in ("kind", "layer", "head")] == ["cross", 0, 0]
+
+
+def test_what_a_change_would_do_is_said_before_it_is_made(open_page):
+    test = open_page(APP, model="reverse", src="glass")
+    checkpoint = opened("reverse")
+    for layer, head in ((0, 0), (1, 3)):
+        choose(choose(test, "zero_layer", layer) and test, "zero_head", head)
+        query = replace(checkpoint.query("glass"), interventions=parse(f"zero-cross.{layer + 1}.{head + 1}"))
+        after = loading.runner().trace(checkpoint, query).output_text
+        said_so = "The output stays “ssalg”" if after == "ssalg" else f"Output: “ssalg” → “{after}”"
+        assert said_so in said(test)
+    assert "do" not in address(test)
+
+
+def test_a_head_is_taken_away_and_put_back_with_a_click(reverse):
+    test = reverse(src="glass", layer="2", head="4")
+    check(test.button(key="take_head").click().run())
+    assert address(test)["do"] == "zero-cross.2.4"
+    check(test.button(key="take_head").click().run())
+    assert "do" not in address(test)

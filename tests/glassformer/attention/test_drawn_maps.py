@@ -1,0 +1,205 @@
+"""The map that the Attention page draws, recomputed with plain numpy from the trace."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glassformer.attention.drawn_maps import aggregate_of, drawn_map, map_name, piece_map, rollout_note
+from glassformer.runs.step_rows import Looking
+from glassformer.state.view import View
+from transformer import load, run
+from transformer.runs.query import Query
+
+ROOT = Path(__file__).parents[3] / "checkpoints"
+KINDS = ("encoder", "decoder", "cross")
+TOLERANCE = {"atol": 1e-6}
+
+
+@pytest.fixture(scope="module", params=["zh-en", "en-fr", "reverse"])
+def opened(request):
+    checkpoint = load(ROOT / request.param)
+    return checkpoint, run(checkpoint, checkpoint.query(checkpoint.card.examples[1]))
+
+
+@pytest.fixture(scope="module")
+def english():
+    """English to French: an output of words with several pieces."""
+    checkpoint = load(ROOT / "en-fr")
+    return checkpoint, run(checkpoint, checkpoint.query("I like coffee."))
+
+
+def draw(opened, kind="cross", *, revealed=True, **view):
+    checkpoint, trace = opened
+    return drawn_map(Looking(trace, replace(View(), **view), revealed), checkpoint, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_head_is_the_traces_own_map(opened, kind):
+    drawn = draw(opened, kind, layer=1, head=2)
+    np.testing.assert_array_equal(drawn.weights, opened[1].maps(kind)[1, 2])
+    np.testing.assert_array_equal(drawn.allowed, opened[1].mask(kind))
+    assert drawn.name == "layer 2, head 3"
+    assert drawn.sums_to_one
+    assert not drawn.notes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_mean_and_maximum_of_a_layer_and_of_all(opened, kind):
+    maps = opened[1].maps(kind).astype(np.float64)
+    n_layers, n_heads = maps.shape[:2]
+    layer_mean = sum(maps[1, head] for head in range(n_heads)) / n_heads
+    np.testing.assert_allclose(draw(opened, kind, layer=1).weights, layer_mean, **TOLERANCE)
+    np.testing.assert_allclose(draw(opened, kind).weights, maps.mean(axis=(0, 1)), **TOLERANCE)
+    np.testing.assert_allclose(draw(opened, kind, layer=1, aggregate="max").weights, maps[1].max(axis=0), **TOLERANCE)
+    whole = draw(opened, kind, aggregate="max")
+    np.testing.assert_allclose(whole.weights, maps.max(axis=(0, 1)), **TOLERANCE)
+    assert whole.name == f"maximum of all {n_layers} layers × {n_heads} heads"
+    assert not whole.sums_to_one
+    assert "each cell shows the largest weight, so rows do not sum to 1" in whole.notes
+
+
+def test_rollout_of_each_kind_by_hand(opened):
+    trace = opened[1]
+
+    def mixing(layer):
+        return layer.mean(axis=0).astype(np.float64) / 2 + np.eye(layer.shape[-1]) / 2
+
+    encoder, decoder = trace.encoder_self, trace.decoder_self
+    memory = np.linalg.multi_dot([mixing(layer) for layer in encoder[::-1]])
+    np.testing.assert_allclose(draw(opened, "encoder", aggregate="rollout").weights, memory, **TOLERANCE)
+    two = mixing(decoder[1]) @ mixing(decoder[0])
+    np.testing.assert_allclose(draw(opened, "decoder", layer=1, aggregate="rollout").weights, two, **TOLERANCE)
+    first, second = (trace.cross[layer].mean(axis=0).astype(np.float64) @ memory for layer in (0, 1))
+    source = 0.5 * (mixing(decoder[1]) @ (0.5 * first)) + 0.5 * second
+    drawn = draw(opened, "cross", layer=1, aggregate="rollout")
+    np.testing.assert_allclose(drawn.weights, source / 0.75, **TOLERANCE)
+    np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, **TOLERANCE)
+    assert drawn.title == "Cross-attention: rollout through layers 1 to 2"
+
+
+def test_what_a_rollout_is_stands_beside_it(opened):
+    trace = opened[1]
+    said = rollout_note(trace, View(layer=1, aggregate="rollout"), "cross")
+    assert "layer from 1 to 2" in said
+    assert "0.75 = 1 − ½^2" in said
+    assert rollout_note(trace, View(layer=1, head=0, aggregate="rollout"), "cross") == ""
+    assert aggregate_of(View(layer=1, head=0, aggregate="rollout")) is None
+    assert map_name(trace, View(layer=0, aggregate="rollout"), "decoder") == "rollout of layer 1"
+
+
+def test_rows_of_decoder_maps_say_what_they_read_and_predict(english):
+    expected = ["<s> → ▁J", "▁J → '", "' → aime", "aime → ▁le", "▁le → ▁café", "▁café → .", ". → </s>"]
+    for kind in ("decoder", "cross"):
+        assert draw(english, kind).queries == expected
+    assert draw(english, "decoder").keys == ["<s>", "▁J", "'", "aime", "▁le", "▁café", "."]
+    assert draw(english, "encoder").queries == draw(english, "cross").keys == ["▁I", "▁like", "▁coffee", ".", "</s>"]
+
+
+def test_words_sum_over_keys_and_average_over_queries(english):
+    weights = english[1].cross[0, 1].astype(np.float64)
+    drawn = draw(english, layer=0, head=1, words=True)
+    assert drawn.queries == ["<s> → J'aime", "J'aime → le", "le → café.", "café. → </s>"]
+    assert drawn.keys == ["I", "like", "coffee.", "</s>"]
+    columns = np.stack([weights[:, 0], weights[:, 1], weights[:, 2] + weights[:, 3], weights[:, 4]], axis=1)
+    rows = [columns[0:3].mean(axis=0), columns[3], columns[4:6].mean(axis=0), columns[6]]
+    np.testing.assert_allclose(drawn.weights, rows, **TOLERANCE)
+    np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, atol=1e-5)
+
+
+def test_a_maximum_of_words_is_no_sum_of_maxima(english):
+    weights = english[1].encoder_self[2].astype(np.float64)
+    merged = np.stack([weights[:, :, 0], weights[:, :, 1], weights[:, :, 2:4].sum(axis=2), weights[:, :, 4]], axis=2)
+    drawn = draw(english, "encoder", layer=2, aggregate="max", words=True)
+    np.testing.assert_allclose(drawn.weights[0], merged[:, 0].max(axis=0), **TOLERANCE)
+    assert drawn.weights.max() <= 1 + 1e-6
+
+
+def test_the_words_of_the_decoders_own_columns_are_those_it_reads(english):
+    drawn = draw(english, "decoder", layer=0, head=0, words=True)
+    assert drawn.keys == ["<s>", "J'aime", "le", "café."]
+    # The rows that predict "J'aime" have read "J" and "'" of it when they predict "aime".
+    expected = [[1, 1, 0, 0], [1, 1, 0, 0], [1, 1, 1, 1], [1, 1, 1, 1]]
+    np.testing.assert_array_equal(drawn.allowed, np.array(expected, dtype=bool))
+
+
+def test_chinese_keeps_its_pieces():
+    checkpoint = load(ROOT / "zh-en")
+    opened = checkpoint, run(checkpoint, checkpoint.query("我喜欢喝咖啡。"))
+    pieces, words = draw(opened, "encoder"), draw(opened, "encoder", words=True)
+    assert [piece.removeprefix("▁") for piece in pieces.keys] == words.keys
+    np.testing.assert_allclose(pieces.weights, words.weights, **TOLERANCE)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("words", [False, True])
+def test_hidden_pieces_take_their_weight_with_them_and_the_map_says_how_much(english, kind, words):
+    whole, drawn = draw(english, kind, words=words), draw(english, kind, words=words, hide_special=True)
+    special = {"encoder": -1, "cross": -1, "decoder": 0}[kind]
+    kept = np.delete(whole.weights, special, axis=1)[:-1]  # the last row predicts or reads the end piece
+    np.testing.assert_allclose(drawn.weights, kept)
+    hidden = np.mean([whole.weights[row, special] for row in range(len(kept))])
+    assert drawn.notes[-1] == f"special pieces are hidden; on average, they get {hidden:.2f} of a row's weight"
+    assert not drawn.sums_to_one
+    assert "</s>" not in drawn.keys
+    assert all(not label.endswith("</s>") for label in drawn.queries)
+
+
+def test_pieces_again_after_words_give_the_same_map(english):
+    before, after = draw(english), draw(english, words=False)
+    draw(english, words=True, hide_special=True)
+    np.testing.assert_array_equal(before.weights, after.weights)
+
+
+def test_the_row_of_each_step_is_found_among_words(english):
+    drawn = draw(english, words=True)
+    assert drawn.row_of_step() == [row for row, (first, end) in enumerate(drawn.rows) for _ in range(first, end)]
+    assert drawn.row_of_step()[5] == 2
+    assert draw(english, "encoder").row_of_step() == []
+    hidden = draw(english, hide_special=True)
+    assert hidden.row_of_step() == [*range(len(hidden.queries)), None]
+
+
+def test_the_cell_is_found_among_words(english):
+    drawn = draw(english, words=True)
+    assert drawn.cell(View(query=1, key=3)) == (0, 2)
+    assert drawn.cell(View(query=1)) is None
+    assert drawn.cell(View(query=1, key=99)) is None
+    assert draw(english, hide_special=True).cell(View(query=1, key=4)) is None
+
+
+def test_a_click_on_a_word_finds_its_strongest_pieces(english):
+    drawn = draw(english, layer=0, head=1, words=True)
+    weights = piece_map(Looking(english[1], View(layer=0, head=1)), "cross")
+    query, key = drawn.pieces_at(0, 2, weights)
+    assert query in range(3)
+    assert key in (2, 3)
+    assert weights[query, key] == weights[0:3, 2:4].max()
+    hidden = draw(english, "decoder", hide_special=True)
+    assert hidden.pieces_at(1, 0, np.ones((7, 7))) == (1, 1)
+
+
+@pytest.mark.parametrize("hide_special", [False, True])
+def test_in_guess_mode_nothing_tells_what_comes(english, hide_special):
+    for step in range(english[1].n_steps):
+        view = {"step": step, "guess": True, "words": True, "hide_special": hide_special, "revealed": False}
+        for kind in ("decoder", "cross"):
+            drawn = draw(english, kind, **view)
+            assert drawn.rows[-1] == (step, step + 1)  # neither joined with its word nor hidden as special
+            assert drawn.queries[-1].endswith("→ ?")
+            seen = "".join(drawn.queries) + ("".join(drawn.keys) if kind == "decoder" else "")
+            assert all(
+                piece.strip("▁") not in seen for piece in english[1].tgt_pieces[max(step, 3) : 6] if len(piece) > 1
+            )
+
+
+def test_sixty_pieces_of_twenty_letters():
+    checkpoint = load(ROOT / "en-fr")
+    sentence = " ".join(["internationalisation"] * 20)
+    trace = run(checkpoint, Query(checkpoint=checkpoint.content_hash, source=sentence, max_new=60))
+    opened = checkpoint, trace
+    assert len(trace.src_pieces) > 60
+    drawn = draw(opened, "encoder", words=True)
+    assert drawn.keys == ["internationalisation"] * 20 + ["</s>"]
+    np.testing.assert_allclose(drawn.weights.sum(axis=1), 1, atol=1e-5)

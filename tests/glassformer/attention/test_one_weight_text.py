@@ -1,0 +1,203 @@
+"""The written arithmetic: a learner who computes from what is written finds what is written."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import transformer
+from glassformer.attention import one_weight_text
+from glassformer.attention.one_weight_text import number, products, result, shown_keys, softmax_table, tex
+from tests.transformer.featured import featured
+from transformer.analysis.one_weight import sites, walk
+from transformer.i18n.numbers import written
+from transformer.runs.replay import replay
+from transformer.runs.running import run
+
+NUMBER = r"-?\d[\d.]*(?:\\cdot 10\^\{-?\d+\})?"
+
+FACTOR = rf"(\({NUMBER}\)|{NUMBER})"
+
+
+@pytest.fixture(scope="module")
+def every_walk(checkpoint_folder):
+    """All weights of all kinds, layers and heads of a tiny run."""
+    checkpoint = transformer.load(checkpoint_folder)
+    trace = run(checkpoint, checkpoint.query("ba lo mi ta su mi ke ta lo ba", max_new=6))
+    found = []
+    for kind in ("encoder", "decoder", "cross"):
+        n_layers, n_heads, n_queries, n_keys = trace.maps(kind).shape
+        for layer in range(n_layers):
+            recorded = replay(checkpoint, trace, sites(kind, layer))
+            found += [
+                walk(recorded, checkpoint.model, kind=kind, layer=layer, head=head, query=query, key=key)
+                for head in range(n_heads)
+                for query in range(0, n_queries, 2)
+                for key in range(n_keys)
+            ]
+    return found
+
+
+def value(text):
+    """A number as it stands in a formula."""
+    return float(text.strip("()").replace(r"\cdot 10^{", "e").replace("}", ""))
+
+
+def same(written, by_hand):
+    """Whether a result rounds to what is written, with the digits that are written."""
+    digits = len(re.sub(r"e.*|\D", "", written).lstrip("0")) or 1
+    if float(written) == 0:
+        decimals = len(written.partition(".")[2])
+        return abs(by_hand) <= 0.5000001 * 10**-decimals
+    step = 10 ** (math.floor(math.log10(abs(float(written)))) - digits + 1)
+    return abs(by_hand - float(written)) <= 0.5000001 * step
+
+
+def sum_of(formula):
+    """Compute a formula of `products` from its text alone: what it says, and what it ends in."""
+    body = formula.removeprefix(r"\begin{aligned}").removesuffix(r"\end{aligned}")
+    lines = [line.split("&", 1)[1].lstrip("=+ ") for line in body.split(r"\\ ")]
+    total = 0.0
+    for line in lines[:-1]:
+        line, _, remark = line.partition(r"\ \text")
+        factors = None if remark else re.fullmatch(rf"{FACTOR}\\cdot {FACTOR}", line)
+        total += value(factors[1]) * value(factors[2]) if factors else value(line)
+    return total, lines[-1].replace(r"\cdot 10^{", "e").replace("}", "")
+
+
+@given(st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-12), st.floats(-1e-3, 1e-3))
+def test_a_result_is_what_both_round_to(exact, error):
+    by_hand = exact * (1 + error)
+    written = result(exact, by_hand)
+    assert same(written, exact)
+    assert same(written, by_hand)
+    assert not written.startswith("-0") or float(written) < 0
+
+
+def test_digits_are_taken_away_until_both_agree():
+    assert result(1.23456, 1.23456) == "1.235"
+    assert result(1.23456, 1.23444) == "1.23"
+    assert (result(33.9954, 33.9951), result(1.0, 1.0), result(100.4, 99.8)) == ("34.00", "1", "1.0e+02")
+    assert result(0.000012345, 0.000012345) == "1.234e-05"
+    assert result(3e-10, -2e-9) == "0.00000000"
+    assert result(-1e-9, 0.0) == "0.00000000"
+    assert (result(math.nan, 1.0), result(-math.inf, 0.0)) == ("nan", "-inf")
+    assert (number(-0.0), number(1 / 3), number(2.5)) == ("0", "0.333333", "2.5")
+    assert (tex("1.5e-07"), tex("-inf"), tex("2")) == (r"1.5\cdot 10^{-7}", r"-\infty", "2")
+
+
+def test_sums_can_be_done_again(every_walk):
+    for one in every_walk:
+        formulas = {
+            one_weight_text.dot(one): one.q @ one.keys[one.key],
+            one_weight_text.head_output(one)[1]: one.head_out[one_weight_text.head_output(one)[0]],
+            one_weight_text.share(one)[1]: (one.w_o @ one.head_out)[one_weight_text.share(one)[0]],
+        }
+        for formula, exact in formulas.items():
+            by_hand, written = sum_of(formula)
+            assert same(written, by_hand), formula
+            assert same(written, exact), formula
+
+
+def test_the_chosen_key_is_a_term_of_the_output_even_when_it_is_small(every_walk):
+    one = min(every_walk, key=lambda w: w.weights[w.key] if w.allowed[w.key] else 2)
+    dimension, formula = one_weight_text.head_output(one)
+    assert rf"{tex(number(one.weights[one.key]))}\cdot" in formula
+    assert abs(one.head_out[dimension]) == np.abs(one.head_out).max()
+    assert f"o_{{{dimension}}} &=" in formula  # counted from 0, as on every page
+    dimension, formula = one_weight_text.share(one)
+    assert f"y_{{{dimension}}} &=" in formula
+    few = products("x", np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    assert few == r"\begin{aligned}x &= 1\cdot 3\\ &+ 2\cdot 4\\ &= 11\end{aligned}"
+
+
+def test_scores_and_their_mask_can_be_done_again(every_walk):
+    for one in every_walk:
+        found = re.fullmatch(rf".*\\frac\{{({NUMBER})\}}\{{({NUMBER})\}} = ({NUMBER})", one_weight_text.score(one))
+        written = found[3].replace(r"\cdot 10^{", "e").replace("}", "")
+        assert same(written, value(found[1]) / value(found[2]))
+        assert same(written, one.scores[one.key])
+        assert (r"-\infty" in one_weight_text.masked(one)) == (not one.allowed[one.key])
+
+
+def test_the_table_of_the_softmax_can_be_done_again(every_walk):
+    for one in every_walk:
+        rows, total = softmax_table(one)
+        assert same(total, sum(float(row.exp) for row in rows))
+        assert sum(row.n_keys for row in rows) == len(one.weights)
+        assert [row.key for row in rows if row.key is not None] == shown_keys(one)
+        assert one.key in shown_keys(one)
+        for row in rows:
+            assert same(row.weight, float(row.exp) / float(total))
+            if row.key is not None:
+                assert same(row.exp, math.exp(float(row.score) - float(number(one.peak))))
+                assert same(row.weight, one.weights[row.key])
+                assert (row.score == "-inf") == (not one.allowed[row.key])
+        chosen = next(row for row in rows if row.key == one.key)
+        formula = one_weight_text.softmax(one)
+        assert formula.removesuffix(r"\end{aligned}").endswith(f"= {tex(chosen.weight)}")
+        if one.allowed[one.key]:
+            high, low = re.search(rf"d &= ({NUMBER}) - {FACTOR}\\\\", formula).groups()
+            assert same(chosen.exp, math.exp(value(high) - value(low)))
+
+
+def test_long_rows_are_listed_in_short(every_walk):
+    one = max(every_walk, key=lambda w: len(w.weights))
+    assert len(one.weights) > one_weight_text.MOST_KEYS
+    rows, _ = softmax_table(one)
+    assert len(rows) == one_weight_text.MOST_KEYS + 1
+    listed = [row.key for row in rows[:-1]]
+    others = np.delete(one.weights, listed)
+    assert others.max() <= sorted(one.weights[[key for key in listed if key != one.key]])[0]
+    assert same(rows[-1].exp, np.delete(one.exps, listed).sum())
+
+
+def test_the_length_of_a_share_can_be_done_again(every_walk):
+    for one in every_walk[::7]:
+        top, bottom, written = re.fullmatch(
+            r".*\\frac\{([^{}]*)\}\{([^{}]*)\} = (.*)", one_weight_text.norm_share(one)
+        ).groups()
+        assert same(written, float(top) / sum(float(part) for part in bottom.split(" + ")))
+        norms = [np.linalg.norm(share) for share in one.shares]
+        assert same(written, norms[one.head] / sum(norms))
+
+
+def test_differences_are_said(every_walk):
+    said = one_weight_text.differences(every_walk[0])
+    for amount in vars(every_walk[0].differences).values():
+        assert written(f"{amount:.1e}") in said
+
+
+def lines_of(formula):
+    """Name and right-hand side of each line; a line without a name goes on with the one above."""
+    body = formula.removeprefix(r"\begin{aligned}").removesuffix(r"\end{aligned}")
+    return [line.split("&= ", 1)[1] for line in body.split(r"\\ ")]
+
+
+@pytest.mark.parametrize(("name", "kind"), [("relative", "encoder"), ("relative", "cross"), ("windows", "decoder"),
+                                            ("alibi", "decoder")])  # fmt: skip
+def test_a_score_that_is_made_otherwise_is_written_so_that_it_can_be_done_again(tmp_path, name, kind):
+    checkpoint = featured(name, tmp_path)
+    trace = run(checkpoint, checkpoint.query("ba lo mi ta", max_new=6))
+    for layer, maps in enumerate(trace.maps(kind)):
+        recorded = replay(checkpoint, trace, sites(kind, layer, config=checkpoint.config))
+        for query in range(maps.shape[1]):
+            found = walk(recorded, checkpoint.model, kind=kind, layer=layer, head=1, query=query)
+            biased = name in ("relative", "alibi") and kind != "cross"
+            product, total, *capped = lines_of(one_weight_text.score_otherwise(found, with_bias=biased))
+            dot, scale, *bias = re.findall(FACTOR, product)
+            by_hand = value(dot) * value(scale) + sum(map(value, bias))
+            assert len(bias) == biased
+            assert same(total.replace(r"\cdot 10^{", "e").replace("}", ""), by_hand)
+            assert bool(capped) == (name == "windows")
+            if capped:
+                cap, inside, again = re.fullmatch(
+                    rf"({NUMBER})\\cdot\\tanh\\frac\{{({NUMBER})\}}\{{({NUMBER})\}}", capped[0]
+                ).groups()
+                assert cap == again
+                written = capped[1].replace(r"\cdot 10^{", "e").replace("}", "")
+                assert same(written, value(cap) * math.tanh(value(inside) / value(cap)))
+                assert same(written, found.scores[found.key])

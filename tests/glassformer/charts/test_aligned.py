@@ -1,0 +1,83 @@
+"""Two outputs beside each other, and the difference of two maps."""
+
+import numpy as np
+import pytest
+
+from glassformer.charts import aligned_outputs, difference_map
+from glassformer.charts.aligned import Row, aligned_outputs_spec
+from glassformer.charts.difference import difference_map_spec
+from glassformer.charts.theme import SIGNED_SCALE
+
+ROWS = [
+    Row(left="a", right="a", same=True, left_step=0, right_step=0, p_left=0.5, p_right=0.6, p_crossed=0.6,
+        p_crossed_back=0.5, divergence=0.25),
+    Row(left="b", right="c", same=False, left_step=1, right_step=1, p_left=0.9, p_right=0.8, p_crossed=0.1,
+        p_crossed_back=0.2, divergence=2.5),
+    Row(left=None, right="d", same=False, right_step=2, p_right=0.7, p_crossed_back=0.1),
+]  # fmt: skip
+
+
+def traces(figure):
+    return {trace.name: trace for trace in figure.data}
+
+
+def test_each_mark_is_its_number_and_what_is_not_there_has_none():
+    figure = aligned_outputs(ROWS, title="two", first=1)
+    found = traces(figure)
+    assert list(found["left-hand piece in the left-hand run"].x) == [0.5, 0.9]
+    assert list(found["right-hand piece in the right-hand run"].x) == [0.6, 0.8, 0.7]
+    assert list(found["left-hand piece in the right-hand run"].x) == [0.6, 0.1]
+    bars = found["KL(left ‖ right) in nats"]
+    assert (list(bars.x), list(bars.y), bars.xaxis) == ([0.25, 2.5], [0, 1], "x2")
+
+
+def test_pieces_stand_on_both_sides_and_differences_are_marked_without_colour():
+    layout = aligned_outputs(ROWS, title="two", first=1).layout
+    assert list(layout.yaxis.ticktext) == ["a", "≠ b", "≠ –"]
+    assert list(layout.yaxis2.ticktext) == ["a", "≠ c", "≠ d"]
+    assert [shape.y0 for shape in layout.shapes] == [0.5]
+    assert [note.text for note in layout.annotations] == ["first difference"]
+
+
+def test_without_another_vocabulary_there_are_no_divergences():
+    rows = [Row(left="a", right="b", same=False, left_step=0, right_step=0, p_left=0.5, p_right=0.6)]
+    figure = aligned_outputs(rows, title="two", first=0)
+    assert set(traces(figure)) == {"left-hand piece in the left-hand run", "right-hand piece in the right-hand run"}
+    assert "xaxis2" not in figure.layout.to_plotly_json()
+
+
+def test_the_table_has_all_numbers():
+    table = aligned_outputs_spec(ROWS, title="two", first=1)["layout"]["meta"]["table"]
+    assert len(table["columns"]) == len(table["rows"][0]) == 11
+    assert table["rows"][1] == [2, 2, "b", 2, "c", 0, 0.9, 0.1, 0.8, 0.2, 2.5]
+    assert table["rows"][2] == [3, None, None, 3, "d", 0, None, None, 0.7, 0.1, None]
+
+
+def test_a_row_that_is_not_there_is_refused():
+    with pytest.raises(ValueError, match="Row 7 of 3"):
+        aligned_outputs_spec(ROWS, title="two", first=7)
+
+
+def test_nothing_written_is_an_empty_chart():
+    assert aligned_outputs_spec([], title="two", first=None)["data"] == []
+
+
+def test_a_difference_is_right_minus_left_around_0():
+    left, right = np.array([[0.2, 0.8], [1.0, 0.0]]), np.array([[0.5, 0.5], [0.9, 0.1]])
+    figure = difference_map(left, right, queries=["q", "r"], keys=["k", "l"], allowed=None, title="Right − left")
+    (drawn,) = figure.data
+    np.testing.assert_allclose(drawn.z, right - left, atol=1e-7)
+    assert drawn.zmin == -drawn.zmax == pytest.approx(-0.3)
+    assert [list(stop) for stop in drawn.colorscale] == SIGNED_SCALE
+    assert drawn.name == "right − left"
+
+
+def test_closed_cells_have_no_difference_and_equal_maps_are_white():
+    same, allowed = np.eye(2), np.array([[True, False], [True, True]])
+    spec = difference_map_spec(same, same, queries=["q", "r"], keys=["k", "l"], title="", allowed=allowed)
+    drawn = spec["data"][0]
+    assert np.isnan(drawn["z"][0, 1])
+    assert drawn["z"][allowed].tolist() == [0.0] * 3
+    assert (drawn["zmin"], drawn["zmax"]) == (-1.0, 1.0)
+    with pytest.raises(ValueError, match="maps of the same pieces"):
+        difference_map_spec(same, np.ones((2, 3)), queries=["q", "r"], keys=["k", "l"], allowed=None, title="")

@@ -1,0 +1,143 @@
+"""The charts of teacher forcing: pieces in bands, losses, perplexity, and two texts that part."""
+
+import numpy as np
+import pytest
+
+from glassformer import charts
+from glassformer.charts import bands
+from glassformer.charts.bands import COLUMNS, MOST, place_in_bands, tops, window
+
+LABELS = [f"p{i}" for i in range(11)]
+READS = ["<s>", *LABELS[:-1]]
+LOSSES = [i / 2 for i in range(11)]
+
+
+def shift(n=11, chosen=3):
+    labels = [f"p{i}" for i in range(n)]
+    return charts.shift_spec(
+        ["<s>", *labels[:-1]], labels, [i / 2 for i in range(n)], guessing=5.0, chosen=chosen, title="t"
+    )
+
+
+def cells(figure):
+    """Text, shade and hover of every cell that is drawn, by row and place."""
+    found = {}
+    for trace in figure["data"]:
+        for row, column in np.argwhere(np.isfinite(trace["z"])).tolist():
+            at = place_in_bands((row, column), n_rows=2, first=figure["layout"]["meta"]["first"])
+            found[at] = (trace["colorscale"], float(trace["z"][row, column]), trace["hovertext"][row][column])
+    return found
+
+
+def test_inputs_stand_above_labels_shifted_by_one():
+    figure = shift()
+    found = cells(figure)
+    assert set(found) == {(row, place) for row in (0, 1) for place in range(11)}
+    for place in range(11):
+        assert f"token {place + 1} reads <b>{READS[place]}</b>".replace("<s>", "&#60;s&#62;") in found[0, place][2]
+        assert f"token {place + 1} has to predict <b>{LABELS[place]}</b>" in found[1, place][2]
+    table = figure["layout"]["meta"]["table"]["rows"]
+    assert [row[1] for row in table[1:]] == [row[2] for row in table[:-1]]
+    texts = [note["text"] for note in figure["layout"]["annotations"]]
+    assert texts.count("p3") == 2  # once to predict, once to read
+
+
+def test_a_place_sees_itself_and_what_stands_before_it():
+    found = cells(shift(chosen=3))
+    assert [found[0, place][1] > 0 for place in range(11)] == [place <= 3 for place in range(11)]
+    assert "not visible from token 4" in found[0, 4][2]
+    assert all(shade > 0 for (row, _), (_, shade, _) in cells(shift(chosen=None)).items() if row == 0)
+
+
+def test_a_label_is_the_darker_the_larger_its_loss_up_to_guessing():
+    shades = [shade for (row, _), (_, shade, _) in sorted(cells(shift()).items()) if row == 1]
+    assert shades == pytest.approx([min(i / 2 / 5.0, 1) for i in range(11)])
+
+
+def test_a_line_leads_from_each_label_to_where_it_is_read():
+    lines = [shape for shape in shift()["layout"]["shapes"] if shape["type"] == "line"]
+    assert len(lines) == (COLUMNS - 1) + (11 - COLUMNS - 1)
+    assert all(line["x1"] > line["x0"] and line["y1"] < line["y0"] for line in lines)
+
+
+@pytest.mark.parametrize(("count", "place"), [(3, None), (48, 47), (49, 0), (49, 48), (400, 200), (400, 399)])
+def test_the_window_holds_the_place_and_is_whole_bands(count, place):
+    found = window(count, place)
+    assert (place or 0) in found
+    assert len(found) <= MOST
+    assert found.start % COLUMNS == 0
+    assert found.stop == count or found.stop % COLUMNS == 0
+    assert count > MOST or found == range(count)
+
+
+def test_a_click_between_rows_means_nothing():
+    assert place_in_bands((1, 2), n_rows=2, first=0) is None
+    assert place_in_bands((4,), n_rows=2, first=0) is None
+    assert place_in_bands((6, 2), n_rows=2, first=16) == (1, 16 + COLUMNS + 2)
+    edges = tops(3, 2)
+    assert edges == sorted(edges)
+    assert len(edges) == 12
+    assert bands.top(1, 0, 2) == edges[4]
+
+
+def texts(one, other, parts_at, tail):
+    each = ([0.5] * len(one), [0.25] * len(other))
+    return charts.two_texts_spec(("a", "b"), (one, other), each, parts_at=parts_at, tail=tail, title="t")
+
+
+def test_two_texts_are_alike_until_they_part():
+    figure = texts("xyz.", "xw.", 1, 1)
+    parts = [row[-1] for row in figure["layout"]["meta"]["table"]["rows"]]
+    assert [str(part) for part in parts] == [
+        "same",
+        "first difference",
+        "after the first difference",
+        "same ending",
+        "same",
+        "first difference",
+        "same ending",
+    ]
+    found = cells(figure)
+    assert found[0, 0][:2] == found[1, 0][:2]  # colour and shade
+    assert found[0, 1][0] != found[0, 0][0]
+    assert found[0, 3][:2] == found[1, 2][:2] not in (found[0, 0][:2], found[0, 2][:2])
+    frames = [shape for shape in figure["layout"]["shapes"] if shape["type"] == "rect"]
+    assert [frame["x0"] for frame in frames] == pytest.approx([0.52, 0.52])
+
+
+def test_equal_texts_have_no_frame():
+    figure = texts("xy", "xy", None, 0)
+    assert not [shape for shape in figure["layout"]["shapes"] if shape["type"] == "rect"]
+    assert len({str(cell[:2]) for cell in cells(figure).values()}) == 1
+
+
+def test_perplexity_alone_and_so_far():
+    figure = charts.perplexity(["a", "<b>"], [2.0, 8.0], [2.0, 4.0], n_pieces=100, chosen=1, title="t")
+    points, line = figure.data
+    assert (list(points.y), list(line.y)) == ([2, 8], [2, 4])
+    assert list(points.marker.line.width) == [0, 2]
+    assert figure.layout.shapes[0].y0 == 100
+    assert figure.layout.yaxis.type == "log"
+    assert 10 ** figure.layout.yaxis.range[1] > 100
+    assert "&#60;b&#62;" in points.hovertext[1]
+    assert figure.layout.meta["table"]["rows"][1] == [2, "<b>", 8.0, 4.0]
+
+
+def test_losses_with_the_mean_and_guessing():
+    figure = charts.piece_losses(
+        ["a", "b"], [0.5, 1.5], places=[0, 1], ranks=[1, 3], best=["a", "c"], best_probabilities=[0.6, 0.5],
+        chosen=1, title="t", guessing=4.0,
+    )  # fmt: skip
+    assert [shape.y0 for shape in figure.layout.shapes] == [1.0, 4.0]
+    assert figure.layout.shapes[0].line.dash != figure.layout.shapes[1].line.dash
+    assert figure.layout.yaxis.range[1] > 4.0
+    assert "nats" in figure.layout.yaxis.title.text
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(ValueError, match="1 labels need"):
+        charts.shift_spec(["a"], ["a"], [], guessing=1.0, chosen=None, title="t")
+    with pytest.raises(ValueError, match="one probability"):
+        charts.two_texts_spec(("a", "b"), ("x", "y"), ([1.0], []), parts_at=None, tail=0, title="t")
+    with pytest.raises(ValueError, match="1 pieces need"):
+        charts.perplexity_spec(["a"], [1.0], [], n_pieces=2, chosen=None, title="t")

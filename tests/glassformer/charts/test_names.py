@@ -1,0 +1,29 @@
+"""The names of the package: charts and their figures, the package's own and those of extensions."""
+
+import importlib
+from types import FunctionType, ModuleType
+
+import pytest
+
+from glassformer import charts
+
+
+@pytest.mark.parametrize("name", dir(charts))
+def test_each_name_is_a_function(name):
+    assert callable(getattr(charts, name))
+
+
+def test_a_module_that_is_imported_does_not_hide_the_figure_of_its_name():
+    for name in ("grid", "heatmap", "theme"):
+        assert isinstance(importlib.import_module(f"charts.{name}"), ModuleType)
+    assert isinstance(charts.grid, FunctionType)
+    assert isinstance(charts.heatmap, FunctionType)
+    assert isinstance(charts.theme, ModuleType)
+
+
+def test_without_extensions_their_charts_are_unknown(monkeypatch):
+    assert charts.__getattr__("losses")
+    monkeypatch.setattr(charts, "extensions", lambda: ())
+    assert charts.__getattr__("heatmap")
+    with pytest.raises(AttributeError, match="losses"):
+        charts.__getattr__("losses")

@@ -1,0 +1,127 @@
+"""The tree of a search: where its branches stand, and what its marks carry."""
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer import charts
+from glassformer.charts.lanes import Growing, lanes
+from glassformer.charts.search_marks import Leaf, Twig
+from glassformer.charts.theme import MARK_COLOR
+
+
+def twig(place, parent, step, piece="x", kind="open", **more):
+    return Twig(place, parent, step, piece, kind, ["a number"], **more)
+
+
+TWIGS = [
+    twig(0, None, 0, "<b>a</b>", result=0),
+    twig(1, None, 0, "b"),
+    twig(2, None, 0, "c", "dropped"),
+    twig(3, 0, 1, "%{x}", "ended", result=0),
+    twig(4, 0, 1, "e", "ended", result=1),
+    twig(5, 1, 1, "f", "closed"),
+]
+LEAVES = [Leaf(3, "<i>one</i> " * 9, "score -1.000"), Leaf(4, "two", "score -2.000")]
+
+
+@st.composite
+def growths(draw):
+    """Any tree of a few beams over a few steps, some of its ends kept to the edge."""
+    nodes, before = [], [None]
+    for step in range(draw(st.integers(1, 6))):
+        here = []
+        for _ in range(draw(st.integers(1, 4))):
+            place = len(nodes)
+            nodes.append((place, draw(st.sampled_from(before)), step))
+            here.append(place)
+        before = here
+    parents = {parent for _, parent, _ in nodes}
+    ends = [place for place, _, _ in nodes if place not in parents]
+    kept = set(draw(st.lists(st.sampled_from(ends), unique=True)))
+    orders = {place: n for n, place in enumerate(sorted(kept))}
+    return [Growing(p, parent, step, orders.get(p, 1000 + p), p in kept) for p, parent, step in nodes]
+
+
+@given(growths())
+def test_no_two_beginnings_of_a_step_share_a_lane(nodes):
+    found = lanes(nodes)
+    assert found.keys() == {node.place for node in nodes}
+    assert min(found.values()) == 0
+    for one, other in itertools.combinations(nodes, 2):
+        if one.step == other.step:
+            assert found[one.place] != found[other.place]
+        for early, late in ((one, other), (other, one)):
+            if early.stays and late.step > early.step:
+                assert found[early.place] != found[late.place]
+
+
+@given(growths())
+def test_what_is_written_at_the_edge_stands_in_its_order(nodes):
+    found = lanes(nodes)
+    kept = sorted((node for node in nodes if node.stays), key=lambda node: node.order)
+    assert [found[node.place] for node in kept] == sorted(found[node.place] for node in kept)
+
+
+def drawn(**more):
+    return charts.search_tree(TWIGS, LEAVES, title="T", start="<s>", n_steps=2, **more)
+
+
+def test_each_beginning_is_one_mark_that_carries_its_place():
+    figure = drawn(step=1, shown=0)
+    marks = [trace for trace in figure.data if trace.mode == "markers"]
+    assert sorted(place for trace in marks for place in trace.customdata) == [0, 1, 2, 3, 4, 5]
+    symbols = {place: trace.marker.symbol for trace in marks for place in trace.customdata}
+    assert symbols[0] == symbols[1] == "circle"
+    assert len({symbols[0], symbols[2], symbols[3], symbols[5]}) == 4  # a shape says what became of it
+    results = next(trace for trace in figure.data if trace.mode == "markers+text" and trace.customdata is not None)
+    assert list(results.customdata) == [3, 4]
+    assert figure.layout.shapes[0].x0 == 1.5
+
+
+def test_lines_lead_from_what_is_continued_and_say_how_strong():
+    lines = {trace.name: trace for trace in drawn(shown=0).data if trace.mode == "lines" and trace.name}
+    assert len(lines) == 4
+    edges = {name: len(trace.x) // 3 for name, trace in lines.items()}
+    assert edges == {"dropped": 2, "kept for a while": 1, "leads to a result": 1, "the chosen result": 2}
+    assert lines["the chosen result"].line.color == MARK_COLOR
+    widths = [lines[name].line.width for name in edges]
+    assert widths == sorted(widths)
+
+
+def test_pieces_and_results_are_no_markup():
+    text = str(drawn(step=0).to_dict())
+    assert "<b>a</b>" not in text
+    assert "<i>one" not in text
+    assert "%{x}" not in text
+
+
+def test_a_long_search_is_wider_than_its_place():
+    widths = [
+        charts.search_tree_spec(TWIGS, LEAVES, title="T", start="", n_steps=n)["layout"]["meta"]["least_width"]
+        for n in (17, 60)
+    ]
+    assert widths[0] < 920 < widths[1]
+
+
+def test_a_step_that_nothing_survived_is_drawn():
+    figure = charts.search_tree([], [], title="T", start="<s>", n_steps=1)
+    assert len(figure.data) == 1
+
+
+def test_names_have_a_ground_and_the_start_stands_beside_its_mark():
+    spec = charts.search_tree_spec(TWIGS, LEAVES, title="T", start="<s>", n_steps=2)
+    assert spec["layout"]["meta"]["grounded"] is True
+    start = next(trace for trace in spec["data"] if trace.get("text") and trace["x"] == [0.0])
+    assert start["textposition"] == "middle left"  # lines lead to the right
+
+
+def test_what_was_dropped_has_its_name_away_from_what_was_kept():
+    """The names of a step stand at its marks; those of its dropped ends grow towards the left."""
+    twigs = [*TWIGS[:2], *(twig(9 + n, None, 0, "dropped piece", "dropped", named=True) for n in range(4))]
+    spec = charts.search_tree_spec(twigs, [], title="T", start="<s>", n_steps=2, step=0)
+    (names,) = [trace for trace in spec["data"] if trace.get("text") and "dropped piece" in trace["text"][0]]
+    assert names["textposition"] == "middle left"
+    assert all(text.endswith("\u00a0") for text in names["text"]), "the name hides the left half of its mark"
+    assert max(names["x"]) < 1

@@ -1,0 +1,378 @@
+import base64
+import json
+import re
+from dataclasses import replace
+from functools import partial
+from graphlib import CycleError
+from os.path import normpath
+from pathlib import PurePosixPath
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from glassformer import charts
+from glassformer.charts.heatmap import LOG_FLOOR
+from glassformer.charts.rounding import shortened
+from glassformer.components import assets
+from glassformer.components.element import Element
+from glassformer.components.flow.flow_data import Flow
+from glassformer.components.flow.flow_view import flow_view
+from glassformer.components.glossary.glossary_view import glossary_list, glossary_marks
+from glassformer.components.packing import FINE_LEVELS
+from glassformer.components.plotly.plotly_view import figure_json, parse_click, plotly_view
+from glassformer.components.stepper.stepper import (
+    SourceChip,
+    StepperRun,
+    TargetChip,
+    rest,
+    rest_key,
+    settled_step,
+    stepper,
+)
+from glassformer.extensions.classroom.components.lessons.lessons_view import lesson_memory
+from glassformer.extensions.rooms.components.present.present_view import presenter
+from glassformer.extensions.rooms.components.room.room_view import room_bar, room_counts
+from glassformer.extensions.training.components.moments.moments_view import Move, Stop, moments_view, moved
+from glassformer.state.click import Click
+from tests.glassformer.unpacking import numbers_of
+from tests.pages.reading import numbers
+
+RUN = StepperRun(
+    run_id="a",
+    source=(SourceChip("▁x", 1), SourceChip("</s>", 2, special=True)),
+    target=(TargetChip("▁a", 3, 0.5), TargetChip("</s>", 4, 1.0000001, special=True)),
+    start_piece="<s>",
+    texts=("a", "a"),
+    shading=np.array([[0.25, 0.75], [float("nan"), -1e-9]]),
+)
+
+
+# ---------------------------------------------------------------- assets
+
+
+def test_plotly_is_copied_once(tmp_path):
+    target = assets.ensure_static(tmp_path / "static")
+    assert "Plotly" in target.read_text(encoding="utf-8")
+    before = target.stat().st_mtime_ns
+    assert assets.ensure_static(tmp_path / "static") == target
+    assert target.stat().st_mtime_ns == before
+
+
+def test_our_script_is_named_by_its_text(tmp_path, monkeypatch):
+    assets.ensure_static(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {assets.PLOTLY_FILE, assets.script_file()}
+    assert (tmp_path / assets.script_file()).read_text("utf-8") == assets.script()
+    before = assets.script_file()
+    monkeypatch.setattr(assets, "script", lambda: "// another")
+    assets.script_file.cache_clear()
+    assert assets.script_file() != before
+    assets.script_file.cache_clear()
+
+
+def test_half_a_copy_is_replaced(tmp_path):
+    (tmp_path / assets.PLOTLY_FILE).write_text("half", encoding="utf-8")
+    assert assets.ensure_static(tmp_path).stat().st_size > 1_000_000
+
+
+def test_a_failed_copy_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(assets.os, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        assets.ensure_static(tmp_path)
+    assert not list(files_in(tmp_path))
+
+
+def files_in(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("name", assets.modules())
+def test_modules_put_text_in_as_text_and_ask_no_other_machine(name):
+    text = assets.modules()[name]
+    for unsafe in ("innerHTML", "insertAdjacentHTML", "outerHTML", "document.write", "eval(", "http:", "https:"):
+        assert unsafe not in text.replace("http://www.w3.org/2000/svg", "")  # a name, not an address
+
+
+def test_the_script_holds_every_module_after_those_that_it_imports():
+    script = assets.script()
+    begins = {name: script.index(f'modules["{name}"] = (() => {{') for name in assets.modules()}
+    assert len(begins) > 30
+    for name, text in assets.modules().items():
+        paths = re.findall(r'^import .* from "(.+?)";', text, flags=re.MULTILINE)
+        before = [normpath(PurePosixPath(name).parent / path) for path in paths]
+        assert all(begins[other] < begins[name] for other in before)
+    exports = re.findall(r"^(?:import|export) .*", script, flags=re.MULTILINE)
+    assert exports == [f'export const {name} = modules["{at}"].component;' for name, at in assets.COMPONENTS.items()]
+
+
+def test_modules_that_import_each_other_are_refused(monkeypatch):
+    one, other = (
+        'import { b } from "./b.js";\nexport const a = b;\n',
+        'import { a } from "./a.js";\nexport const b = a;\n',
+    )
+    monkeypatch.setattr(assets, "modules", lambda: {"c/a.js": one, "c/b.js": other})
+    with pytest.raises(CycleError):
+        assets.script.__wrapped__()
+
+
+@pytest.mark.parametrize("name", assets.COMPONENTS)
+def test_a_loader_is_short_and_names_its_component(name):
+    loader = assets.loader(name)
+    assert loader.count(f"app/static/{assets.script_file()}") == 2
+    assert f"script.{name}(component)" in loader
+    assert not {"SCRIPT", "NAME"} & set(re.findall(r"\w+", loader))
+    assert "//" not in loader
+    assert len(loader) < 800  # it is sent with every element
+
+
+def test_pages_fetch_our_script_ahead():
+    assert assets.link() == f"<app/static/{assets.script_file()}>; rel=modulepreload; fetchpriority=low"
+
+
+def ignore():
+    pass
+
+
+FLOW = Flow(
+    "s", "Kind", "layer 1", ("a",), ("b",), "Q", "K", "target", "source", np.ones((1, 1, 1)), np.ones((1, 1)) > 0
+)
+DRAWN = {
+    "PlotlyPayload": partial(plotly_view, {"data": [], "layout": {}}, alt="a", height=1),
+    "PresenterPayload": lambda key: presenter(),
+    "StepperPayload": partial(stepper, RUN, step=0),
+    "RestPayload": partial(rest, addresses=("", "step=2"), on_step_change=ignore),
+    "FlowPayload": partial(flow_view, FLOW, alt="a", caption="c"),
+    "GlossaryMarksPayload": partial(glossary_marks, [], apart=""),
+    "GlossaryListPayload": partial(glossary_list, [], chosen="", on_choice=ignore),
+    "LessonMemoryPayload": partial(lesson_memory, [], forgotten=0, opened="", look=(), on_news=ignore),
+    "MomentsPayload": partial(
+        moments_view, [Stop(0, "a", "b"), Stop(None, "c", "d")], of="m", at=1, revision=2, on_move=ignore
+    ),
+    "RoomPayload": partial(room_bar, "K7MPR4", role="viewer"),
+    "RoomCountsPayload": room_counts,
+}
+TYPES = assets.read_asset("common/payloads.d.ts")
+
+
+def typed(interface):
+    body = re.search(rf"interface {interface} (?:extends Spoken )?{{\n(.*?)\n}}", TYPES, flags=re.DOTALL)[1]
+    return set(re.findall(r"^  (\w+)\??:", body, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize(("interface", "draw"), DRAWN.items())
+def test_the_types_of_a_payload_name_what_python_sends(monkeypatch, interface, draw):
+    sent = []
+    monkeypatch.setattr(Element, "draw", lambda _, payload, **__: sent.append(payload) or {})
+    draw(key="k")
+    assert [set(payload) for payload in sent] == [typed(interface)]
+    json.dumps(sent)
+
+
+def test_the_types_of_a_run_name_what_python_sends():
+    assert set(RUN.plain) == typed("SentRun")
+    assert {name for chip in RUN.plain["target"] for name in chip} <= typed("TargetChip")
+    assert set(RUN.plain["shading"]) == typed("Packed")
+
+
+def test_every_payload_is_compared():
+    assert set(re.findall(r"interface (\w+) extends Spoken", TYPES)) == set(DRAWN)
+
+
+# ---------------------------------------------------------------- charts to the browser and back
+
+
+def test_cell_labels_are_not_sent_for_every_cell():
+    weights = np.eye(40, dtype=np.float32)
+    pieces = [f"▁piece{place}" for place in range(40)]
+    figure = charts.heatmap(weights, queries=pieces, keys=pieces, allowed=None, title="A map")
+    sent = figure_json(figure)
+    assert len(sent) < 20_000
+    assert "customdata" not in json.loads(sent)["data"][0]
+    assert json.loads(sent)["layout"]["meta"]["cells"]["rows"][3] == "4: <b>▁piece3</b>"
+    assert figure.data[0].customdata is not None
+
+
+def test_numbers_arrive_exactly():
+    weights = np.random.default_rng(0).random((3, 3)).astype(np.float32)
+    figure = charts.heatmap(weights, queries="abc", keys="abc", allowed=None, title="A map", rows_sum_to_one=False)
+    sent = json.loads(figure_json(figure))["data"][0]["z"]
+    received = np.frombuffer(base64.b64decode(sent["bdata"]), dtype=np.float32).reshape(3, 3)
+    np.testing.assert_array_equal(received, weights)
+
+
+def test_a_logarithmic_map_is_sent_as_numbers_and_its_floor():
+    weights = np.array([[0.5, 0.5], [1e-7, 1]], dtype=np.float32)
+    options = {"queries": "ab", "keys": "cd", "title": "A map", "log": True, "allowed": None}
+    for figure in (charts.heatmap(weights, **options), charts.heatmap_spec(weights, **options)):
+        sent = json.loads(figure_json(figure))
+        received = np.frombuffer(base64.b64decode(sent["data"][0]["z"]["bdata"]), dtype=np.float32)
+        np.testing.assert_array_equal(received, weights.ravel())
+        assert sent["layout"]["meta"]["cells"]["floor"] == LOG_FLOOR
+        assert "customdata" not in sent["data"][0]
+
+
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [("int64", "i4"), ("uint64", "u4"), ("uint8", "u1"), ("float16", "f4"), ("float32", "f4"), ("float64", "f8")],
+)
+def test_numbers_are_sent_in_kinds_that_plotly_has(given, sent):
+    spec = {"data": [{"type": "bar", "y": np.array([1, 2], dtype=given)}], "layout": {}}
+    assert json.loads(figure_json(spec))["data"][0]["y"]["dtype"] == sent
+
+
+def test_what_no_figure_can_hold_is_refused():
+    with pytest.raises(TypeError, match="ndarray"):
+        figure_json({"data": [{"y": np.array(["a"])}], "layout": {}})
+
+
+def test_other_figures_keep_their_customdata():
+    sent = json.loads(figure_json(go.Figure(go.Bar(x=[1], y=[2], customdata=[7]))))
+    assert sent["data"][0]["customdata"] == [7]
+    assert "template" not in sent["layout"]
+
+
+def test_a_click_is_read():
+    raw = {"curve": 0, "index": [2, 3], "customdata": 17, "count": 1}
+    assert parse_click(raw) == Click(0, (2, 3), 17)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [None, 3, "click", [], {}, {"curve": 0}, {"curve": "0", "index": [1]}, {"curve": 0, "index": "1"},
+     {"curve": -1, "index": [1]}, {"curve": 0, "index": [1.5]}, {"curve": True, "index": [1]},
+     {"curve": 0, "index": [-1]}, {"index": [1]}],
+)  # fmt: skip
+def test_what_is_no_click_is_none(raw):
+    assert parse_click(raw) is None
+
+
+def test_a_large_map_is_sent_as_the_numbers_it_has():
+    """Beyond 64 x 64 cells closed ones take a bit each, and a map of one number takes one."""
+    random = np.random.default_rng(0).random((80, 70))
+    causal = np.tri(80, 70, dtype=bool)
+    halves = np.where(causal, random, np.nan).astype(np.float16)
+    short = np.where(causal, shortened(random.astype(np.float32))[0], np.nan).astype(np.float32)
+    for cells in (random, halves, short, random * np.nan, causal.astype(np.int8), np.zeros((80, 70), np.int8)):
+        sent = json.loads(figure_json({"data": [{"z": cells}], "layout": {}}))["data"][0]["z"]
+        np.testing.assert_array_equal(numbers(sent), cells)
+        assert (sent["dtype"] == "f3") == (cells is short)
+    allowed = np.tri(300, dtype=bool)
+    spec = charts.heatmap_spec(
+        np.zeros((300, 300)), queries=["q"] * 300, keys=["k"] * 300, title="t", allowed=allowed
+    )
+    sent = json.loads(figure_json(spec))["data"]
+    assert [len(trace["z"]["bdata"]) for trace in sent[:2]] == [
+        4,
+        4,
+    ]  # a zero in half precision, a zero in three bytes
+    np.testing.assert_array_equal(np.isfinite(numbers(sent[1]["z"])), ~allowed)
+
+
+# ---------------------------------------------------------------- stepper
+
+
+@pytest.mark.parametrize(
+    "change", [{"texts": ("a",)}, {"shading": np.full((1, 2), 0.5)}, {"shading": np.ones((2, 1))}]
+)
+def test_parts_that_do_not_fit_are_refused(change):
+    with pytest.raises(ValueError, match="2"):
+        replace(RUN, **change)
+
+
+@pytest.fixture
+def answer(monkeypatch):
+    """Where the reader rests, when the browser has reported that."""
+
+    def rest(report, step=0):
+        monkeypatch.setattr("streamlit.session_state", {} if report is None else {"s": {"step": report}})
+        return settled_step(RUN, key="s", step=step)
+
+    return rest
+
+
+def test_without_a_report_python_says_where_to_stand(answer):
+    assert answer(None, step=1) == 1
+    assert answer(None, step=99) == 1
+    assert answer(None, step=-3) == 0
+
+
+def test_a_report_about_this_run_and_revision_counts(answer):
+    assert answer({"run_id": "a", "step_revision": 0, "step": 1}) == 1
+    assert answer({"run_id": "a", "step_revision": 0, "step": 99}) == 1
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        {"run_id": "b", "step_revision": 0, "step": 1},
+        {"run_id": "a", "step_revision": 7, "step": 1},
+        {"run_id": "a", "step_revision": 0, "step": "1"},
+        {"run_id": "a", "step_revision": 0, "step": True},
+        {"run_id": "a", "step_revision": 0},
+        "1",
+    ],
+)
+def test_other_reports_do_not(answer, report):
+    assert answer(report) == 0
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_what_the_stepper_and_the_quiet_one_say_the_later_counts(monkeypatch, order):
+    told = {"run_id": "a", "step_revision": 0}
+    said = [{"step": told | {"step": step, "when": when}} for step, when in ((0, 5), (1, 9))]
+    monkeypatch.setattr("streamlit.session_state", dict(zip(("s", rest_key("s")), said[::order], strict=True)))
+    assert settled_step(RUN, key="s", step=0) == 1
+
+
+def stepper_page():
+    from glassformer.components.stepper.stepper import stepper
+    from tests.glassformer.components.test_components import RUN
+
+    stepper(RUN, key="s", step=0)
+
+
+def test_what_the_browser_gets_is_plain_and_inside_its_range():
+    page = AppTest.from_function(stepper_page).run()
+    sent = json.loads(page.main.children[0].proto.json)["payload"]
+    assert sent["run"]["source"][1] == {"piece": "</s>", "id": 2, "special": True}
+    assert sent["run"]["target"][1]["probability"] == 1.0
+    np.testing.assert_allclose(numbers_of(sent["run"]["shading"]), [0.25, 0.75, 0, 0], atol=0.5 / FINE_LEVELS)
+    assert sent["run"]["texts"] == [[0, "a"], [1, ""]]
+    assert sent["step"] == 0
+
+
+def test_texts_are_sent_as_changes_counted_as_javascript_counts():
+    texts = ("🙂", "🙂 שלום", "🙃x", "")
+    target = tuple(TargetChip("p", 1, 0.5) for _ in texts)
+    sent = replace(RUN, target=target, texts=texts, shading=None).plain
+    assert sent["texts"] == [[0, "🙂"], [2, " שלום"], [0, "🙃x"], [0, ""]]
+    assert sent["shading"] is None
+
+
+def test_reading_the_step_needs_no_session():
+    assert settled_step(RUN, key="nobody", step=1) == 1
+
+
+# ---------------------------------------------------------------- time in a training
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({"of": "m", "step": 5, "passing": False}, Move(5, False)),
+        ({"of": "m", "step": None, "passing": True}, Move(None, True)),
+        ({"of": "other", "step": 5}, None),
+        ({"of": "m", "step": -1}, None),
+        ({"of": "m", "step": "5"}, None),
+        ({"of": "m", "step": True}, None),
+        ("m", None),
+        (None, None),
+    ],
+)
+def test_only_a_stop_of_this_checkpoint_is_a_move(monkeypatch, said, found):
+    monkeypatch.setattr("streamlit.session_state", {"k": {"move": said}})
+    assert moved("k", of="m") == found

@@ -1,0 +1,197 @@
+import base64
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from glassformer.charts.theme import HEAD_COLOURS
+from glassformer.components.flow.flow_data import Flow, Pin, encoded
+from glassformer.components.flow.flow_view import last_choice
+from glassformer.components.packing import COARSE_LEVELS, FINE_LEVELS
+from tests.glassformer.unpacking import numbers_of
+
+PAPER, NIGHT = "#FBFAF7", "#141B23"
+# Linear RGB as people without red, green and blue cones see it (Machado, Oliveira and Fernandes 2009, severity 1).
+VISIONS = {
+    "full": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+# Ottosson's Oklab: distances in it are about as large as they look.
+TO_LMS = [
+    [0.4122214708, 0.5363325363, 0.0514459929],
+    [0.2119034982, 0.6806995451, 0.1073969566],
+    [0.0883024619, 0.2817188376, 0.6299787005],
+]
+TO_LAB = [
+    [0.2104542553, 0.7936177850, -0.0040720468],
+    [1.9779984951, -2.4285922050, 0.4505937099],
+    [0.0259040371, 0.7827717662, -0.8086757660],
+]
+
+
+def flow(**changes):
+    random = np.random.default_rng(0)
+    scores = np.exp(random.standard_normal((3, 4, 4)))
+    allowed = np.tri(4, dtype=bool)
+    weights = scores * allowed / (scores * allowed).sum(axis=-1, keepdims=True)
+    made = Flow(
+        "s",
+        "Kind",
+        "layer 1",
+        tuple("abcd"),
+        tuple("abcd"),
+        "Q",
+        "K",
+        "target",
+        "target",
+        weights,
+        allowed,
+        (0, 1, 2, 3),
+    )
+    return replace(made, **changes)
+
+
+def decoded(sent, n_queries, n_keys):
+    """Weights as the browser reads them, NaN where nothing was sent."""
+    allowed = np.ones(n_queries * n_keys, dtype=bool)
+    if sent["open"] is not None:
+        bits = np.frombuffer(base64.b64decode(sent["open"]), dtype=np.uint8)
+        allowed = np.unpackbits(bits)[: n_queries * n_keys].astype(bool)
+    weights = np.full((sent["heads"], n_queries * n_keys), np.nan)
+    weights[:, allowed] = numbers_of(sent["weights"]).reshape(sent["heads"], -1)
+    return weights.reshape(sent["heads"], n_queries, n_keys)
+
+
+# ---------------------------------------------------------------- what is sent
+
+
+def test_weights_arrive_and_closed_cells_do_not():
+    made = flow()
+    sent = encoded(np.where(made.allowed, made.weights, 0.7), made.allowed)
+    assert sent["weights"]["levels"] == FINE_LEVELS
+    assert len(base64.b64decode(sent["weights"]["steps"])) == 3 * 10 * 2  # heads, open cells, bytes
+    received = decoded(sent, 4, 4)
+    assert np.isnan(received[:, ~made.allowed]).all()
+    np.testing.assert_allclose(received[:, made.allowed], made.weights[:, made.allowed], atol=0.5 / FINE_LEVELS)
+
+
+def test_an_open_map_sends_no_mask():
+    weights = np.full((2, 3, 5), 0.2)
+    sent = encoded(weights, np.ones((3, 5), dtype=bool))
+    assert sent["open"] is None
+    np.testing.assert_allclose(decoded(sent, 3, 5), weights, atol=0.5 / FINE_LEVELS)
+
+
+def test_many_cells_are_sent_coarsely():
+    weights = np.random.default_rng(1).random((2, 512, 512)).astype(np.float32)
+    sent = encoded(weights, np.ones((512, 512), dtype=bool))
+    assert sent["weights"]["levels"] == COARSE_LEVELS
+    np.testing.assert_allclose(decoded(sent, 512, 512), weights, atol=0.5 / COARSE_LEVELS + 1e-6)
+
+
+def test_weights_that_round_to_nothing_take_a_bit():
+    weights = np.full((2, 512, 512), 0.001, dtype=np.float32)
+    weights[:, ::2, 7] = 0.5
+    sent = encoded(weights, np.ones((512, 512), dtype=bool))
+    assert len(json.dumps(sent)) < weights.size / 8 * 1.4
+    np.testing.assert_allclose(decoded(sent, 512, 512), weights, atol=0.5 / COARSE_LEVELS + 1e-6)
+
+
+def test_numbers_beside_the_range_stay_inside():
+    weights = np.array([[[1.0000001, -1e-9, np.nan]]])
+    received = decoded(encoded(weights, np.ones((1, 3), dtype=bool)), 1, 3)
+    np.testing.assert_array_equal(received, [[[1, 0, 0]]])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"queries": tuple("abc")}, "3 queries"),
+        ({"allowed": np.ones((4, 3), dtype=bool)}, "mask"),
+        ({"weights": np.ones((4, 4))}, "shape"),
+        ({"row_of_step": (0, None, 4)}, "row of a step is 4"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(changes, said):
+    with pytest.raises(ValueError, match=said):
+        flow(**changes)
+
+
+# ---------------------------------------------------------------- what comes back
+
+
+@pytest.fixture
+def read(monkeypatch):
+    """What Python makes of a report of the browser; four heads, three queries, two keys."""
+
+    def choice(report):
+        monkeypatch.setattr("streamlit.session_state", {"f": {"pin": report}})
+        return last_choice("f", n_heads=4, n_queries=3, n_keys=2)
+
+    return choice
+
+
+def test_a_pin_is_read(read):
+    assert read({"side": "query", "index": 2, "stamp": "x 1"}).pin == Pin(side="query", index=2)
+    assert read({"side": "key", "index": 0}).pin == Pin(side="key", index=0)
+
+
+@pytest.mark.parametrize(
+    "report",
+    [None, 3, [], {}, {"side": None, "index": None}, {"side": "query"}, {"side": "query", "index": 3},
+     {"side": "key", "index": 2}, {"side": "key", "index": -1}, {"side": "key", "index": True},
+     {"side": "key", "index": 0.5}, {"side": "head", "index": 0}],
+)  # fmt: skip
+def test_what_is_no_pin_is_none(read, report):
+    assert read(report).pin is None
+
+
+# ---------------------------------------------------------------- colours
+
+
+def linear(colour):
+    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+
+
+def seen(colour, vision):
+    return np.array(TO_LAB) @ np.cbrt(np.array(TO_LMS) @ np.clip(np.array(vision) @ linear(colour), 0, 1))
+
+
+def luminance(colour):
+    return linear(colour) @ [0.2126, 0.7152, 0.0722]
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("theme", [0, 1])
+def test_heads_are_told_apart_by_colour(vision, theme):
+    colours = [seen(pair[theme], VISIONS[vision]) for pair in HEAD_COLOURS[:8]]
+    gaps = [np.linalg.norm(a - b) for i, a in enumerate(colours) for b in colours[:i]]
+    assert min(gaps) > 0.05  # 0.02 is about what can just be noticed
+
+
+@pytest.mark.parametrize(("theme", "ground"), [(0, PAPER), (1, NIGHT)])
+def test_heads_stand_out_from_the_ground(theme, ground):
+    for pair in HEAD_COLOURS:
+        low, high = sorted((luminance(pair[theme]), luminance(ground)))
+        assert (high + 0.05) / (low + 0.05) >= 3
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        ({"shown": [2, 0], "following": True}, ((0, 2), True)),
+        ({"shown": [], "following": False}, ((), False)),
+        ({"shown": [0, 1, 2, 3]}, ((), False)),
+        ({"shown": [1, 9, -1, "2", None], "following": 1}, ((1,), False)),
+        ({"shown": "0 1"}, ((), False)),
+        (None, ((), False)),
+    ],
+    ids=str,
+)
+def test_heads_and_following_are_read(read, report, said):
+    choice = read(report)
+    assert (choice.heads, choice.following) == said

@@ -1,0 +1,72 @@
+"""The parts of Streamlit's page have their names in one place, and this Streamlit's scripts know them."""
+
+import re
+from importlib import reload
+from pathlib import Path
+
+import pytest
+import streamlit
+
+from glassformer.components import streamlit_page
+from glassformer.components.streamlit_page import SELECTORS, styled
+from glassformer.server.streamlit_private import is_on
+from tests.source_code import ROOT
+
+STYLED = [path for part in ("ui", "glassformer") for path in sorted((ROOT / part).rglob("*")) if path.is_file()]
+OURS = [path for path in STYLED if path.suffix in {".py", ".css", ".js", ".toml"}]
+TABLES = ("streamlit_page.py", "streamlit_private.py")
+PRIVATE = re.compile(r"\.st[A-Z]\w+|data-testid|data-test-|data-baseweb|data-collapsed|st-emotion|__streamlit")
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
+    return "".join(text_of(path) for path in folder.glob("*.js"))
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_this_streamlit_calls_it_so(name, scripts):
+    words = re.findall(r"st[A-Z]\w+|data-[\w-]+|notRunning|running|CONNECTED", SELECTORS[name])
+    assert words
+    assert [word for word in words if word not in scripts] == []
+
+
+def test_nothing_else_says_what_streamlit_calls_it():
+    found = {path.name: PRIVATE.findall(text_of(path)) for path in OURS if path.name not in TABLES}
+    there = {name: words for name, words in found.items() if words}
+    assert there == {}, "name it in streamlit_page.py"
+
+
+def test_each_name_is_known_and_used():
+    used = set()
+    for path in OURS:
+        text = text_of(path)
+        used |= set(re.findall(r":--([\w-]+)", text))
+        if path.suffix == ".js":
+            used |= {one or other for one, other in re.findall(r'PAGE(?:\.([a-z]+)|\["([\w-]+)"\])', text)}
+            used |= {word for said in re.findall(r'isPage\(("[^)]*)\)', text) for word in re.findall(r"\w+", said)}
+    assert used == set(SELECTORS)
+
+
+def test_rules_that_name_a_part_say_what_streamlit_calls_it():
+    assert styled(":--app > :--main:not(:--column) { --x: var(--gf-y); }") == (
+        '.stApp > [data-testid="stMain"]:not([data-testid="stColumn"]) { --x: var(--gf-y); }'
+    )
+    with pytest.raises(KeyError):
+        styled(":--no-such-part {}")
+
+
+def test_turned_off_no_part_is_found(monkeypatch):
+    monkeypatch.setenv("GLASSFORMER_STREAMLIT_PRIVATE", "off")
+    is_on.cache_clear()
+    try:
+        assert set(reload(streamlit_page).SELECTORS.values()) == {":not(*)"}
+        assert streamlit_page.styled(":--main p {}") == ":not(*) p {}"
+    finally:
+        monkeypatch.undo()
+        is_on.cache_clear()
+        reload(streamlit_page)

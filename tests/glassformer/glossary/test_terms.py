@@ -1,0 +1,74 @@
+"""The glossary: every term has one meaning, and leads to a place that there is."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from glassformer.glossary import glossary_page
+from glassformer.glossary.term_places import PLACES
+from glassformer.glossary.terms import APART, TERMS
+from glassformer.runs import loading
+from glassformer.state.link import Link, read_link, write_link
+from glassformer.state.view import View, all_fields
+from tests.pages.conftest import PAGES
+from transformer.i18n import Sentence, said
+from transformer.runs.interventions import parse
+
+
+def forms(term):
+    names = re.split(r"\s*\(([^)]+)\)", term.name) + term.also.split("|")
+    return {name.strip().lower() for name in names if name.strip()}
+
+
+def test_every_term_has_one_meaning():
+    assert len(TERMS) > 150
+    counted = Counter(form for term in TERMS for form in forms(term))
+    assert [form for form, times in counted.items() if times > 1] == []
+    assert not set(APART.lower().split("|")) & set(counted)
+
+
+@pytest.mark.parametrize("term", TERMS, ids=lambda term: term.id)
+def test_a_term_is_sentences(term):
+    assert term.text.endswith(".")
+    told = [text for text in (term.name, term.text, term.also, term.among) if text]
+    assert all(isinstance(text, Sentence) for text in told)
+    assert all("⟦" in said(text, "qps") for text in told)
+    assert term.seen in PLACES
+    assert "||" not in f"{term.also}{term.among}"
+
+
+def test_words_that_make_an_everyday_word_a_term_are_terms():
+    known = {form for term in TERMS for form in forms(term)}
+    assert {word for term in TERMS if term.among for word in term.among.split("|")} <= known
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
+def test_a_place_is_a_page_and_its_address_opens_it(place):
+    assert place.page in PAGES
+    assert set(place.fields) <= {*all_fields()}
+    checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
+    link = Link(model="reverse", source="a b", view=View().but(term="piece", step=2, query=3))
+    written = write_link(glossary_page.leads_to(checkpoint, place, link))
+    opened, notes = read_link({name: (value,) for name, value in written.items()})
+    if not place.has(checkpoint.config):  # a model that has it, with its own example
+        there = loading.open_checkpoint(loading.usable()[place.shown_by])
+        assert place.has(there.config)
+        assert (notes, opened) == ((), Link(model=place.shown_by, view=View().but(**place.fields)))
+        link, checkpoint = Link(model=there.name, source=there.card.first_example()), there
+        assert glossary_page.leads_to(there, place, link).view == link.view.but(**place.fields)
+        return
+    assert (notes, opened.model, opened.source) == ((), "reverse", "a b")
+    assert opened.view == link.view.but(**({"term": "", "query": None} | place.fields))
+    assert (opened.decoding, opened.interventions) == (place.decoding or link.decoding, parse(place.changes))
+    if place.changes:
+        assert checkpoint.run(replace(opened.query(checkpoint.content_hash), source="ab")).n_steps
+
+
+def test_every_place_is_where_a_term_is_seen():
+    assert {term.seen for term in TERMS} == set(PLACES)
+
+
+def test_the_term_stands_in_the_address():
+    assert write_link(Link(view=View().but(term="W_O"))) == {"term": "W_O"}

@@ -1,0 +1,119 @@
+"""What a browser shows of each picture at each step is what the server draws: 20 runs of 8 kinds of model."""
+
+import json
+from random import Random
+
+import pytest
+
+from glassformer.runs.declared import PICTURES
+from glassformer.runs.frames import Frames
+from glassformer.state.view import all_fields
+from tests.glassformer.runs.test_frames import OF, changed, drawn, fetched
+from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
+from transformer.runs.interventions import parse
+from transformer.runs.query import Beam, Sampling
+
+# Four kinds with an encoder and a decoder, of which one is trained, and four with a decoder alone.
+RUNS = (
+    ("reverse", {}),
+    ("relative", {"decoding": Beam(size=3)}),
+    ("halves", {"decoding": Sampling(seed=1)}),
+    ("decoder", {}),
+    ("rotary", {"decoding": Beam(size=3), "hypothesis": 1}),
+    ("windows", {"decoding": Sampling(temperature=2.0, seed=2)}),
+    ("alibi", {"forced": (9, 12, 9)}),
+    ("own decoder", {"companions": ("ta ta",)}),
+    ("reverse", {"decoding": Beam(size=4, length_penalty=0.0), "hypothesis": 3}),
+    ("relative", {"forced": (8, 5), "reference": "a red fox"}),
+    ("halves", {"interventions": parse("zero-cross.1.1")}),
+    ("decoder", {"decoding": Sampling(top_k=3, seed=3), "companions": None}),
+    ("rotary", {"interventions": parse("causal-off")}),
+    ("windows", {"forced": (7,), "interventions": parse("zero-decoder.2.1_noresidual-all.1.all")}),
+    ("alibi", {"decoding": Sampling(top_p=0.8, seed=4), "reference": "the moon is small"}),
+    ("own decoder", {"interventions": parse("zero-encoder.1.1"), "decoding": Beam(size=2), "hypothesis": 1}),
+    ("reverse", {"forced": (6, 6, 6), "interventions": parse("fill-all.m1")}),
+    ("halves", {"decoding": Beam(size=2), "companions": ("ta ta", "su")}),
+    ("decoder", {"decoding": Beam(size=4), "hypothesis": 2, "forced": (10,)}),
+    ("relative", {"interventions": parse("causal-inverted"), "decoding": Sampling(seed=5)}),
+)
+CHOICES = (
+    "kind", "side", "aggregate", "unsure", "depths", "lens_colour", "nearness", "mask", "effect", "effect_at",
+    "rounds", "begin",
+)  # fmt: skip
+SWITCHES = ("words", "hide_special", "own_scale", "log_scale", "cosine", "apart", "fold", "with_beam", "ends")
+PLACES = ("layer", "head", "query", "key", "neuron", "at", "changed", "hidden", "rival")
+
+
+def asked(number):
+    """The kind of a run, what its link asks for, and what is looked at of it, drawn by its number."""
+    kind, more = RUNS[number]
+    draw = Random(number)
+    words = "abcdefghij" if kind == "reverse" else ("ba ", "lo ", "mi ", "ta ", "ke ", "su ")
+    source = "".join(draw.choices(words, k=draw.randint(1, 7)))
+    looked_at = {name: draw.choice([word for word in all_fields()[name].words if word]) for name in CHOICES}
+    looked_at |= {name: draw.random() < 0.3 for name in SWITCHES}
+    looked_at |= {name: draw.choice((None, 0, 1, 2)) for name in PLACES}
+    return kind, {"source": source, "max_new": 7} | more, looked_at
+
+
+def pictures(follows):
+    return [key for key, picture in PICTURES.items() if picture.follows == follows]
+
+
+def looks(opened, key, number):  # noqa: F811
+    """A function that looks at a picture at a step of a run."""
+    kind, link, looked_at = asked(number)
+    return lambda step: look(PICTURES[key], opened(kind), kind, asked=link, **looked_at | {"step": step})
+
+
+def one_that_shows(opened, key):  # noqa: F811
+    """The number of a run that shows a picture, another one for each picture."""
+    turn = [(number + list(PICTURES).index(key)) % len(RUNS) for number in range(len(RUNS))]
+    return next(number for number in turn if PICTURES[key].of(looks(opened, key, number)(1)) is not None)
+
+
+def follows_the_step(opened, key, number):  # noqa: F811
+    """Whether frames, fetched once, are what the server draws at each step; nothing where nothing is drawn."""
+    picture, at = PICTURES[key], looks(opened, key, number)
+    run = at(1)
+    moment = drawn(picture, run)
+    if moment is None:
+        return
+    frames = Frames()
+    found = fetched(frames, frames.offer(picture, run, OF, moment))
+    assert len(found["changes"]) == run.trace.n_steps > 1
+    for step, made in enumerate(found["changes"]):
+        there = drawn(picture, at(step))
+        assert changed(found["first"], made) == there | {"figure": json.loads(there["figure"])}
+
+
+def stands_still(opened, key, number):  # noqa: F811
+    """Whether the server draws the same at each step."""
+    picture, at = PICTURES[key], looks(opened, key, number)
+    run = at(0)
+    first = drawn(picture, run)
+    assert all(drawn(picture, at(step)) == first for step in range(1, run.trace.n_steps))
+
+
+@pytest.mark.parametrize("key", pictures("frames"))
+def test_frames_are_what_the_server_draws_at_each_step(opened, key):  # noqa: F811
+    follows_the_step(opened, key, one_that_shows(opened, key))
+
+
+@pytest.mark.parametrize("key", pictures("still"))
+def test_a_picture_that_stands_still_is_the_same_at_each_step(opened, key):  # noqa: F811
+    stands_still(opened, key, one_that_shows(opened, key))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("number", range(len(RUNS)))
+@pytest.mark.parametrize("key", pictures("frames"))
+def test_frames_of_every_run_are_what_the_server_draws(opened, key, number):  # noqa: F811
+    follows_the_step(opened, key, number)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("number", range(len(RUNS)))
+@pytest.mark.parametrize("key", pictures("still"))
+def test_what_stands_still_does_so_in_every_run(opened, key, number):  # noqa: F811
+    stands_still(opened, key, number)

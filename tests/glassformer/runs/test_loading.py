@@ -1,0 +1,180 @@
+"""Where checkpoints are looked for, and that a broken one is listed and never fatal."""
+
+import os
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import streamlit as st
+
+from glassformer.extensions.training import grown
+from glassformer.runs import loading
+from glassformer.server import switch
+from tests.transformer.stand_in import DEVICE
+from transformer.checkpoint.save import Parts, save
+from transformer.errors import CheckpointError
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    """Each test looks anew, and leaves nothing behind for tests of pages."""
+    st.cache_data.clear()
+    yield
+    st.cache_data.clear()
+
+
+@pytest.fixture
+def own(tmp_path, checkpoint_folder, monkeypatch):
+    """A folder of checkpoints of one's own, named by the environment: one that works and three that do not."""
+    folder = tmp_path / "own"
+    shutil.copytree(checkpoint_folder, folder / "works")
+    shutil.copytree(checkpoint_folder, folder / "cut")
+    weights = folder / "cut" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    shutil.copytree(checkpoint_folder, folder / "garbage")
+    (folder / "garbage" / "config.json").write_bytes(b"\xff<script>alert(1)</script>")
+    (folder / "empty").mkdir()
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+    return folder
+
+
+# ---------------------------------------------------------------- where
+
+
+def test_the_project_comes_first_then_the_environment_then_the_command_line(monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, os.pathsep.join(["/one", "/two"]))
+    found = loading.folders(["--checkpoints", "/three", "--checkpoints=/four", "other"])
+    assert found == [loading.SHIPPED, *map(Path, ("/one", "/two", "/three", "/four"))]
+
+
+def test_a_folder_named_twice_is_looked_at_once(monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, os.pathsep.join(["/one", "", "/one", str(loading.SHIPPED)]))
+    assert loading.folders(["--checkpoints", "/one"]) == [loading.SHIPPED, Path("/one")]
+
+
+def test_without_wishes_there_is_only_the_project(monkeypatch):
+    monkeypatch.delenv(loading.ENVIRONMENT, raising=False)
+    assert loading.folders([]) == [loading.SHIPPED]
+    assert loading.folders(["--checkpoints"]) == [loading.SHIPPED]  # said without a folder
+
+
+def test_home_is_understood(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert Path("/home/somebody/models") in loading.folders(["--checkpoints=~/models"])
+
+
+def test_the_real_command_line_is_read(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["app.py", "--checkpoints", "/elsewhere"])
+    assert Path("/elsewhere") in loading.folders()
+
+
+# ---------------------------------------------------------------- what is there
+
+
+def test_broken_folders_are_listed_with_their_error(own):
+    errors = {entry.name: entry.error for entry in loading.entries() if entry.folder.parent == own}
+    assert errors["works"] is None
+    assert "config.json" in errors["empty"]
+    assert "config.json" in errors["garbage"]
+    assert "model.safetensors" in errors["cut"]
+
+
+def test_nobody_waits_for_a_list_that_takes_long(own, monkeypatch):
+    go_on, real, waited_for = threading.Event(), loading.listing, []
+
+    def slow(*arguments, **options):
+        waited_for.append(go_on.wait(30))
+        return real(*arguments, **options)
+
+    listed = loading._Listed([own])
+    before = listed.entries()
+    monkeypatch.setattr(loading, "LOOK_AGAIN_SECONDS", 0)
+    monkeypatch.setattr(loading, "listing", slow)
+    (own / "new").mkdir()
+    assert listed.entries() == before
+    assert waited_for == []
+    go_on.set()
+    deadline = time.monotonic() + 120
+    while "new" not in {entry.name for entry in listed.entries()}:
+        assert time.monotonic() < deadline
+
+
+def test_only_what_can_be_opened_is_offered(own):
+    usable = loading.usable()
+    assert "works" in usable
+    assert "reverse" in usable
+    assert not {"cut", "garbage", "empty"} & usable.keys()
+
+
+def test_a_folder_that_is_not_there_is_passed_over(monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, "/no/such/folder")
+    assert "reverse" in loading.usable()
+
+
+def test_the_default_comes_first(own):
+    shutil.move(own / "works", own / loading.DEFAULT_NAME)
+    assert next(iter(loading.usable())) == loading.DEFAULT_NAME
+
+
+# ---------------------------------------------------------------- opening
+
+
+def test_a_checkpoint_is_loaded_once(own):
+    entry = loading.usable()["works"]
+    assert loading.open_checkpoint(entry) is loading.open_checkpoint(entry)
+
+
+def test_a_checkpoint_is_loaded_again_when_it_was_replaced(own, checkpoint_folder):
+    entry = loading.usable()["works"]
+    before = loading.open_checkpoint(entry)
+    state = {name: tensor * 2 for name, tensor in before.model.state_dict().items()}
+    models = tuple((checkpoint_folder / name).read_bytes() for name in ("source.model", "target.model"))
+    save(Parts(before.config, state, models, {}), own / "works")
+    after = loading.open_checkpoint(entry)
+    assert after.content_hash != before.content_hash
+
+
+def test_a_folder_that_broke_after_it_was_listed_raises_a_sentence(own):
+    entry = loading.usable()["works"]
+    (own / "works" / "config.json").write_text("{}")
+    with pytest.raises(CheckpointError, match=r"works/config\.json"):
+        loading.open_checkpoint(entry)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights on Windows")
+def test_a_listed_folder_that_becomes_a_link_out_of_the_root_is_refused(own, checkpoint_folder):
+    entry = loading.usable()["works"]
+    shutil.rmtree(own / "works")
+    (own / "works").symlink_to(checkpoint_folder)
+    with pytest.raises(CheckpointError, match="'works': now points to a place outside the folder of checkpoints"):
+        loading.open_checkpoint(entry)
+
+
+def test_what_the_app_opens_is_on_its_device(own, monkeypatch):
+    """A checkpoint, one beside it that another is let go for, and a snapshot, which all run there."""
+    here = loading.open_checkpoint(loading.usable()["reverse"])
+    loading.let_go(lambda which: True)
+    monkeypatch.setattr(switch, "device", lambda: DEVICE)
+    there = loading.open_checkpoint(loading.usable()["reverse"])
+    assert there is not here
+    assert there.device == grown.opened(there, 1022).device == DEVICE
+    found, expected = (loading.run(one, one.query("1 2 3")) for one in (there, here))
+    assert found.output_text == expected.output_text
+    assert loading.open_checkpoint(loading.usable()["works"]).device == DEVICE
+    loading.let_go(lambda which: True)
+
+
+def test_one_queue_serves_everybody():
+    assert loading.runner() is loading.runner()
+
+
+def test_warming_up_runs_the_default_once_and_survives_an_empty_house(own, monkeypatch):
+    monkeypatch.setattr(loading.garbage, "begin", lambda: None)  # the tests go on; nothing shall stay for good
+    loading.warm_up()
+    ran = loading.runner().n_runs
+    loading.warm_up()
+    assert loading.runner().n_runs == ran
+    monkeypatch.setattr(loading, "usable", dict)
+    loading.warm_up()

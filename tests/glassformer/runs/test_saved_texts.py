@@ -1,0 +1,79 @@
+"""No text of a run is markup in its file: 40 hostile ones as its sentence, its pieces, its model's card and name."""
+
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from glassformer.components.assets import read_asset
+from glassformer.extensions.saving import saved_run
+from tests.extensions.saving.test_saved_run import kept, shown, told
+from tests.glassformer.runs.hostile_run import TEXTS, hostile
+from tests.glassformer.test_pictures import opened  # noqa: F401 (a fixture)
+from transformer.i18n import languages
+
+MARKUP = ("<script", "<img", "<svg", "<iframe", "<style", "<base", "<meta", "<form", "<template", "<a href='java")
+
+
+class Elements(HTMLParser):
+    """Every tag of a file with its attributes, and what is between tags."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.found, self.between = [], []
+        self.feed(file.decode())
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, attrs))
+
+    def handle_endtag(self, tag):
+        self.found.append(tag)
+
+    def handle_decl(self, decl):
+        self.found.append(decl)
+
+    def handle_comment(self, data):
+        self.found.append(data)
+
+    def handle_data(self, data):
+        self.between.append(data)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Files without the scripts, which are the same in all."""
+    monkeypatch.setattr(saved_run, "_plotly", lambda: "PLOTLY")
+    monkeypatch.setattr(saved_run, "script", str)
+
+
+def texts_of(value):
+    """Every text in a figure that Plotly is given: neither its tables nor what keeps a zoom are drawn."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        within = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, one in within:
+            yield from () if key in ("uirevision", "table") else texts_of(one)
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
+def test_a_hostile_text_is_text(opened, small, text):  # noqa: F811
+    plain, page = kept(opened), kept(opened).page
+    one, run = hostile(plain.again.run(), page, text)
+    file = saved_run.saved_run(one)
+    languages_told, found = told(file), Elements(file)
+    expected = Elements(read_asset("bundle/page.html").encode())
+    assert found.found == expected.found
+    assert len(found.between) == len(expected.between)
+    whole = text.encode("utf-8", "replace").decode()
+    for said in languages_told:
+        about = [value for _, value in said["about"]]
+        assert about.count(whole) >= 3  # the model, its data and the licence
+        assert {chip["piece"] for chip in said["stepper"]["run"]["source"]} == {whole}
+        assert whole[:1000] in said["title"]
+        assert json.loads(said["query"]["json"])["source"] == run.trace.query.source
+        for chart in shown(said).values():
+            figure = json.loads(chart["figure"])
+            assert not [mark for value in texts_of(figure) for mark in MARKUP if mark in value]
+    assert len(languages_told) == len(languages())

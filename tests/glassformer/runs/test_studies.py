@@ -1,0 +1,138 @@
+"""Measurements in the background: shared, kept, stopped when nobody wants them, behind shorter work."""
+
+import threading
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+
+from glassformer.runs.measured import new_studies, study
+from glassformer.server import jobs
+from glassformer.server.work import BusyError, Runner
+from tests.glassformer.waiting import WAIT, until
+from transformer.errors import QueryError
+
+RESULT = SimpleNamespace(nbytes=10)
+
+
+class Work:
+    """A made-up measurement: it can be held before each of its parts, and says which it did."""
+
+    def __init__(self, *, parts=3, held=False, error=None, result=RESULT):
+        self.parts, self.error, self.result, self.begun, self.did = parts, error, result, 0, []
+        self.go, self.closed = threading.Semaphore(0 if held else 1_000), threading.Event()
+
+    def __call__(self):
+        self.begun += 1
+        try:
+            for part in range(self.parts):
+                yield SimpleNamespace(done=part, whole=self.parts)
+                assert self.go.acquire(timeout=WAIT)
+                self.did.append(part)
+                if self.error is not None:
+                    raise self.error
+            return self.result
+        finally:
+            self.closed.set()
+
+
+class Studies:
+    """Measurements of a server of their own."""
+
+    def __init__(self, runner=None, **room):
+        self.runner, self.jobs = runner or Runner(), new_studies(**room)
+        self.look = self.jobs.look
+        self.withdraw = self.jobs.withdraw
+
+    def ask(self, key, measuring, *, visitor, cost):
+        return self.jobs.ask(key, partial(study, self.runner, measuring, cost), visitor=visitor).seen
+
+
+@pytest.fixture
+def studies():
+    return Studies()
+
+
+def test_a_measurement_is_done_once_for_all_who_ask(studies):
+    work = Work(held=True)
+    for visitor in ("a", "b"):
+        assert studies.ask("key", work, visitor=visitor, cost=1).is_under_way
+    until(lambda: studies.look("key", "a").so_far)
+    assert (studies.look("key", "a").so_far.done, studies.look("key", "a").so_far.whole) == (0, 3)
+    work.go.release()
+    until(lambda: studies.look("key", "b").so_far.done == 1)
+    work.go.release(2)
+    seen = studies.look("key", "a", patience=WAIT)
+    assert (seen.state, seen.result, work.begun) == ("done", RESULT, 1)
+    assert studies.ask("key", work, visitor="c", cost=1).result is RESULT
+    assert work.begun == 1
+    assert studies.look("other", "a") is None
+
+
+def test_nobody_stops_what_somebody_else_watches_and_the_last_one_does(studies):
+    work = Work(held=True)
+    for visitor in ("a", "b"):
+        studies.ask("key", work, visitor=visitor, cost=1)
+    until(lambda: studies.look("key", "a").so_far)
+    studies.withdraw("key", "a")
+    assert studies.look("key", "b").is_under_way
+    studies.withdraw("key", "b")
+    assert studies.look("key", "b") is None
+    work.go.release(3)
+    assert work.closed.wait(WAIT)
+    assert work.did == [0]  # it ended within its part
+    again = Work()
+    studies.ask("key", again, visitor="b", cost=1)
+    assert studies.look("key", "b", patience=WAIT).state == "done"
+
+
+def test_what_everybody_has_left_ends(studies, monkeypatch):
+    work = Work(parts=1_000, held=True)
+    studies.ask("key", work, visitor="a", cost=1)
+    until(lambda: studies.look("key", "a").so_far)
+    monkeypatch.setattr(jobs, "AWAY_SECONDS", 0.0)
+    work.go.release(1_000)
+    assert work.closed.wait(WAIT)
+    assert len(work.did) < 1_000
+    until(lambda: not studies.jobs.n_under_way())
+
+
+def test_an_error_is_said_and_tried_again_when_it_is_asked_for_again(studies):
+    failing = Work(error=QueryError("there is no {what}.", what="such head"))
+    studies.ask("key", failing, visitor="a", cost=1)
+    seen = studies.look("key", "a", patience=WAIT)
+    assert (seen.state, str(seen.problem)) == ("failed", "there is no such head.")
+    studies.ask("key", Work(), visitor="a", cost=1)
+    assert studies.look("key", "a", patience=WAIT).state == "done"
+    studies.ask("bug", Work(error=ZeroDivisionError()), visitor="a", cost=1)
+    assert "see the server's log" in str(studies.look("bug", "a", patience=WAIT).problem)
+
+
+def test_shorter_work_goes_first_between_two_parts():
+    runner = Runner()
+    studies, work, done = Studies(runner), Work(held=True), []
+    studies.ask("key", work, visitor="a", cost=100)
+    until(lambda: studies.look("key", "a").so_far)
+
+    def short():
+        done.append(list(work.did))
+
+    waiting = threading.Thread(target=lambda: runner.compute("short", short, nbytes=lambda _: 0))
+    waiting.start()
+    until(lambda: len(runner._under_way) == 2)
+    work.go.release(3)
+    waiting.join(WAIT)
+    assert studies.look("key", "a", patience=WAIT).state == "done"
+    assert done == [[0]]
+
+
+def test_there_are_not_too_many_and_what_is_too_large_is_not_kept():
+    studies = Studies(most=1, cache_bytes=5_000)
+    held = Work(held=True)
+    studies.ask("one", held, visitor="a", cost=1)
+    with pytest.raises(BusyError, match="1 measurement is already running"):
+        studies.ask("two", Work(), visitor="b", cost=1)
+    held.go.release(3)
+    assert studies.look("one", "a", patience=WAIT).state == "done"
+    studies.ask("large", Work(result=SimpleNamespace(nbytes=10_000)), visitor="a", cost=1)
+    until(lambda: not studies.jobs.n_under_way() and studies.look("large", "a") is None)

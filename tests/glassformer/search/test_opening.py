@@ -1,0 +1,62 @@
+"""What a click on the tree of a search opens."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from glassformer.search import search_panels
+from glassformer.state import session
+from tests.transformer.tiny import tiny_config
+from transformer import Beam, Greedy, load
+from transformer.analysis.search_tree import search_tree
+
+
+@pytest.fixture(scope="module")
+def found(checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    query = checkpoint.query("ba lo mi ta", max_new=6, decoding=Beam(size=3))
+    return search_tree(checkpoint, query), query
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """What was shown."""
+    shown = []
+    monkeypatch.setattr(session, "go_to_output", lambda *what: shown.append(what))
+    return shown
+
+
+def page(query, decoding):
+    trace = SimpleNamespace(query=SimpleNamespace(decoding=decoding, forced=query.forced))
+    return SimpleNamespace(slot="", trace=trace, checkpoint=SimpleNamespace(config=tiny_config()))
+
+
+def test_a_mark_on_the_way_to_a_result_opens_the_best_such_result_there(found, opened):
+    tree, query = found
+    go = search_panels.opens(page(query, query.decoding), tree)
+    ways = tree.ways_to(tree.results)
+    for place, result in ways.items():
+        go(place)
+        assert opened.pop() == ("", (), result, tree.nodes[place].step)
+    assert set(ways.values()) == set(range(len(tree.results)))
+
+
+def test_what_was_dropped_is_forced(found, opened):
+    tree, query = found
+    dropped = [place for one in tree.rounds for place in one.dropped]
+    go = search_panels.opens(page(query, query.decoding), tree)
+    for place in dropped:
+        go(place)
+        assert opened.pop() == ("", tree.ids(place), 0, tree.nodes[place].step)
+
+
+def test_where_the_run_decodes_otherwise_all_is_forced(found, opened):
+    tree, query = found
+    search_panels.opens(page(query, Greedy()), tree)(tree.results[1])
+    assert opened == [("", tree.ids(tree.results[1]), 0, tree.nodes[tree.results[1]].step)]
+
+
+def test_a_place_that_there_is_not_opens_nothing(found, opened):
+    tree, query = found
+    search_panels.opens(page(query, query.decoding), tree)(len(tree.nodes))
+    assert not opened

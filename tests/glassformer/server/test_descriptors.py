@@ -1,0 +1,74 @@
+"""A class that comes again and again stays within what a process may have open, and who comes too much is told."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.testclient import TestClient, WebSocketDenialResponse
+
+from glassformer.extensions.replicas.health import Health
+from glassformer.server import descriptors
+from glassformer.server.descriptors import Enough
+from tests.source_code import ROOT
+
+
+@pytest.fixture
+def scarce(monkeypatch):
+    monkeypatch.setattr(descriptors, "limit", lambda: 1024)
+    monkeypatch.setattr(descriptors, "n_open", lambda: 1024 * 3 / 4)
+
+
+def test_the_soft_limit_becomes_the_hard_one():
+    program = (
+        "import resource as r; from glassformer.server import descriptors\n"
+        "r.setrlimit(r.RLIMIT_NOFILE, (128, 200)); descriptors.limit(raised=True)\n"
+        "print(*r.getrlimit(r.RLIMIT_NOFILE))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["200", "200"]
+
+
+def test_new_pages_are_refused_with_a_sentence_and_nothing_else_is(scarce):
+    async def socket(websocket):
+        await websocket.accept()
+        await websocket.close()
+
+    page = Route("/{path:path}", lambda _: PlainTextResponse("a page"))
+    stream = WebSocketRoute("/_stcore/stream", socket)
+    others = [Route(f"/{path}", page.endpoint) for path in ("class/{room}/events", "healthz")]
+    with TestClient(Starlette(routes=[stream, page], middleware=[Middleware(Enough, routes=others)])) as client:
+        answer = client.get("/step?s=secret")
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
+        assert answer.text.startswith(
+            "This server has nearly as many connections and files open as it may have (1,024)"
+        )
+        assert "ulimit -n" in answer.text
+        with pytest.raises(WebSocketDenialResponse) as denied, client.websocket_connect("/_stcore/stream"):
+            pass
+        assert denied.value.status_code == 503
+        for path in ("static/js/x.js", "class/ABCD/events", "_stcore/upload_file/x/y", "healthz"):
+            assert client.get(f"/{path}").text == "a page"
+    problem = Health().problem()
+    assert problem is not None
+    assert str(problem) == answer.text
+
+
+@pytest.mark.parametrize(("limit", "found"), [(0, 10_000), (1024, 767), (65_536, 10_000)])
+def test_where_there_is_room_all_may_come(monkeypatch, limit, found):
+    monkeypatch.setattr(descriptors, "limit", lambda: limit)
+    monkeypatch.setattr(descriptors, "n_open", lambda: found)
+    assert descriptors.problem() is None
+
+
+def test_none_left_is_scarce_too(monkeypatch):
+    def none_left(_):
+        raise OSError(24, os.strerror(24))
+
+    monkeypatch.setattr(os, "listdir", none_left)
+    monkeypatch.setattr(descriptors, "limit", lambda: 1024)
+    assert descriptors.problem() is not None

@@ -1,0 +1,166 @@
+"""What touches private parts of Streamlit stays off when they are not as they were, and the log says what is lost."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import streamlit
+from streamlit import net_util
+from streamlit.components.v2.presentation import make_bidi_component_presenter
+from streamlit.runtime import app_session
+from streamlit.runtime.pages_manager import PagesManager
+from streamlit.runtime.state.common import WidgetMetadata
+from streamlit.runtime.state.session_state import SessionState, Value
+
+from glassformer.server import streamlit_private, switch
+from glassformer.server.descriptors import n_open
+from glassformer.server.streamlit_private import (
+    PAGE,
+    REPLACED,
+    SCRIPT,
+    UPLOADS,
+    LateLoop,
+    _at,
+    _late,
+    briefly,
+    is_on,
+    problem,
+)
+from tests.source_code import ROOT, imports, sources
+
+USES = [*REPLACED, SCRIPT, UPLOADS, PAGE]
+
+
+@pytest.fixture
+def asked_anew():
+    for kept in (is_on, streamlit_private._context):
+        kept.cache_clear()
+    yield
+    for kept in (is_on, streamlit_private._context):
+        kept.cache_clear()
+
+
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.relies[0])
+def test_all_that_is_relied_on_is_there(use):
+    assert problem(use) == ""
+
+
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.relies[0])
+def test_under_another_version_it_is_off_and_the_log_says_once_what_is_lost(use, monkeypatch, caplog, asked_anew):
+    monkeypatch.setattr(streamlit, "__version__", "1.68.0")
+    assert not is_on(use)
+    assert not is_on(use)
+    (line,) = caplog.messages
+    assert "Streamlit is 1.68.0, tested is 1.67.*" in line
+    assert use.lost in line
+
+
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.relies[0])
+def test_the_environment_turns_it_off(use, monkeypatch, caplog, asked_anew):
+    monkeypatch.setenv("GLASSFORMER_STREAMLIT_PRIVATE", "off")
+    assert not is_on(use)
+    assert use.lost in caplog.text
+
+
+CASES = [(use, number) for use in USES for number in range(len(use.relies))]
+
+
+@pytest.mark.parametrize(("use", "number"), CASES, ids=lambda one: str(one)[-30:])
+def test_each_guard_stays_off_when_what_it_relies_on_has_gone_or_takes_something_else(use, number, monkeypatch):
+    name = use.relies[number]
+    if ":" not in name:
+        monkeypatch.setattr(
+            streamlit_private, "_script_of_page", lambda: "; ".join(one for one in use.relies if one != name).encode()
+        )
+    elif "(" in name:
+        monkeypatch.setattr(*_at(name), lambda something_else: None)
+    else:
+        owner, last = _at(name)
+        monkeypatch.delattr(owner, last, raising=False)
+        others = {one: is_ for one, is_ in getattr(owner, "__annotations__", {}).items() if one != last}
+        monkeypatch.setattr(owner, "__annotations__", others, raising=False)
+        if isinstance(owner, type):
+            monkeypatch.setattr(owner, "__init__", lambda self: None)
+    assert problem(use) == f"{name} is not as it was"
+
+
+def test_what_is_off_is_left_as_it_is(monkeypatch, asked_anew):
+    monkeypatch.setenv("GLASSFORMER_STREAMLIT_PRIVATE", "off")
+    before = net_util.get_external_ip, PagesManager.uses_pages_directory, app_session.asyncio
+    streamlit_private.begin()
+    assert before == (net_util.get_external_ip, PagesManager.uses_pages_directory, app_session.asyncio)
+    assert switch.mode(["--uploads", "on"]) == "off"
+    assert not streamlit_private.in_fragment()
+    assert streamlit_private.session_id()  # a name of our own
+
+
+def test_what_is_on_is_replaced(monkeypatch):
+    for use in REPLACED:
+        monkeypatch.setattr(*_at(use.relies[0]), getattr(*_at(use.relies[0])))  # and put back
+    monkeypatch.setattr(PagesManager, "uses_pages_directory", True)
+    streamlit_private.begin()
+    assert net_util.get_external_ip() is None
+    assert PagesManager.uses_pages_directory is False
+    assert app_session.asyncio.new_event_loop is LateLoop
+
+
+def test_nothing_else_imports_what_is_private():
+    types = {"streamlit.navigation.page", "streamlit.runtime.uploaded_file_manager"}
+    found = {
+        f"{source.path}: {one.name}"
+        for source in sources(ROOT)
+        for one in imports(source)
+        if source.part in ("app", "main", "pages", "ui", "glassformer")
+        and one.name.startswith("streamlit.")
+        and not any(one.name.startswith(known) for known in types)
+    }
+    assert found == set()
+
+
+def shown(make, event):
+    """What a session shows of a component whose state is given, and of which an event may have come just now."""
+    state = SessionState()
+    widgets = state._new_widget_state
+    widgets.set_widget_metadata(
+        WidgetMetadata("events", lambda value: value, lambda value: value, "json_trigger_value")
+    )
+    if event is not None:
+        widgets.states["events"] = Value([{"event": "clicked", "value": event}])
+    return make("events", "own", {"step"})({"step": 3}, state)
+
+
+@pytest.mark.parametrize("event", [None, 7])
+def test_a_component_says_what_it_says_without_this(event):
+    found = shown(briefly(make_bidi_component_presenter), event)
+    assert found == shown(make_bidi_component_presenter, event)
+    assert found == {"step": 3} | ({} if event is None else {"clicked": 7})
+
+
+def test_an_event_loop_that_never_runs_has_nothing_open():
+    before = n_open()
+    loops = [LateLoop() for _ in range(50)]
+    assert n_open() == before
+    for loop in loops:
+        loop.close()
+    assert all(loop.is_closed() for loop in loops)
+    assert n_open() == before
+
+
+def test_it_runs_as_any_other_and_is_woken_by_threads():
+    async def work():
+        await asyncio.sleep(0)
+        return await asyncio.get_running_loop().run_in_executor(None, sum, [1, 2])
+
+    before, loop = n_open(), LateLoop()
+    assert [loop.run_until_complete(work()) for _ in range(2)] == [3, 3]
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+    assert n_open() == before
+
+
+def test_sessions_of_streamlit_have_such_loops():
+    made = _late(asyncio).new_event_loop()
+    assert isinstance(made, LateLoop)
+    made.close()
+    source = Path(app_session.__file__).read_text(encoding="utf-8")
+    assert source.count("asyncio.new_event_loop()") == 2, "Streamlit makes a session's loop in another way"

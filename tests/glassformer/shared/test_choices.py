@@ -1,0 +1,130 @@
+"""Controls of the view: what they show is the view's, what they write is their field, and labels are no values."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from glassformer.inside import InsideLook
+from glassformer.shared.choices import NONE
+from glassformer.state import session
+from glassformer.state.view import MAIN, View
+
+
+def page():
+    """A choice of each kind."""
+    import streamlit as st
+
+    from glassformer.shared import choices
+    from glassformer.state.view import MAIN
+
+    german = st.toggle("Deutsch", key="german")
+    kinds = {"encoder": "Kodierer", "cross": "Kreuz"} if german else {"encoder": "Encoder", "cross": "Cross"}
+    layers = {None: "Alle" if german else "All", **choices.numbered(3)}
+    most = st.session_state.get("most", 9)
+    shown = (
+        choices.choose(choices.field(MAIN, "kind"), "Attention", kinds),
+        choices.menu(choices.field(MAIN, "layer", forgets=("neuron",)), "Layer", layers),
+        choices.scale(
+            choices.field(MAIN, "tokens"), "Tokens", {4: "vier" if german else "four", 8: "8"}, otherwise=4
+        ),
+        choices.slider(choices.field(MAIN, "shift"), "Shift", 1, most),
+        choices.switch(choices.field(MAIN, "words"), "Words"),
+    )
+    choices.several(choices.field(MAIN, "dims"), "Dims", range(6), most=3, placeholder="")
+    choices.number(choices.field(MAIN, "neuron"), "Neuron", 16, placeholder="", help="", width=100)
+    st.session_state["typed"] = choices.typed(choices.field(MAIN, "piece"), "Piece", most=20, width=100)
+    st.session_state["shown"] = shown
+
+
+@pytest.fixture
+def test():
+    return AppTest.from_function(page).run()
+
+
+def view(test):
+    return test.session_state[session.STANDING].view if session.STANDING in test.session_state else View()
+
+
+def controls(test):
+    return (*test.button_group, *test.selectbox, *test.select_slider, *test.slider, *test.multiselect)
+
+
+def written(test):
+    """The controls that the last run set."""
+    return {element.key for element in controls(test) if element.proto.set_value}
+
+
+def test_a_typed_text_is_the_view_s(test):
+    assert test.session_state["typed"] == ""
+    test.text_input(key="piece").set_value(" query  key ").run()
+    assert view(test).of(InsideLook).piece == test.session_state["typed"] == "query  key"
+    test.session_state[session.STANDING] = session.Standing(view=View().but(piece="other"))
+    test.run()
+    assert test.text_input(key="piece").value == "other"
+
+
+def test_each_shows_the_view_or_its_own_choice(test):
+    assert test.session_state["shown"] == ("cross", None, 4, 1, False)
+    assert test.selectbox(key="layer").value == NONE
+    assert test.selectbox(key="layer").options == ["All", "1", "2", "3"]
+    assert view(test) == View()
+
+
+def test_each_writes_its_field(test):
+    test.button_group(key="kind").set_value("encoder")
+    test.selectbox(key="layer").set_value(2)
+    test.select_slider(key="tokens").set_value(8)
+    test.slider(key="shift").set_value(5)
+    test.toggle(key="words").set_value(True)
+    test.multiselect(key="dims").set_value([1, 4])
+    test.run()
+    assert view(test) == View().but(kind="encoder", layer=2, tokens=8, shift=5, words=True, dims=(1, 4))
+    assert test.session_state["shown"] == ("encoder", 2, 8, 5, True)
+
+
+def test_what_the_old_value_gave_a_meaning_is_forgotten(test):
+    test.number_input(key="neuron").set_value(16).run()
+    assert view(test).of(InsideLook).neuron == 15
+    test.selectbox(key="layer").set_value(0).run()
+    assert (view(test).layer, view(test).of(InsideLook).neuron) == (0, None)
+    test.selectbox(key="layer").set_value(NONE).run()
+    assert view(test).layer is None
+
+
+def test_a_control_that_shows_the_view_is_not_written(test):
+    test.run()
+    assert written(test) == set()
+    test.slider(key="shift").set_value(5).run()
+    assert written(test) == set()
+
+
+def test_a_control_follows_the_view(test):
+    test.session_state[session.STANDING] = session.Standing(view=View().but(layer=1, shift=3, kind="encoder"))
+    test.run()
+    assert test.session_state["shown"][:2] == ("encoder", 1)
+    assert test.slider(key="shift").value == 3
+    assert written(test) >= {"kind", "layer", "shift"}
+
+
+def test_other_labels_leave_the_value_and_reach_the_browser(test):
+    test.button_group(key="kind").set_value("encoder")
+    test.selectbox(key="layer").set_value(2).run()
+    before = view(test)
+    test.toggle(key="german").set_value(True).run()
+    assert view(test) == before
+    assert test.session_state["shown"][:3] == ("encoder", 2, 4)
+    assert written(test) == {"kind", "layer", "tokens"}
+    assert test.selectbox(key="layer").options[0] == "Alle"
+    assert (test.button_group(key="kind").value, test.selectbox(key="layer").value) == ("encoder", 2)
+
+
+def test_a_value_that_is_no_option_stays_in_the_view(test):
+    test.session_state[session.STANDING] = session.Standing(
+        view=View().but(kind="decoder", layer=9, tokens=5, shift=20)
+    )
+    test.run()
+    assert test.session_state["shown"][:4] == ("encoder", None, 4, 9)
+    assert view(test) == View().but(kind="decoder", layer=9, tokens=5, shift=20)
+
+
+def test_the_main_slot_has_the_bare_keys():
+    assert MAIN == ""

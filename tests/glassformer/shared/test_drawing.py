@@ -1,0 +1,76 @@
+"""`plain`: text that Streamlit's Markdown shows letter by letter.
+
+A browser looks at it too: tests/browser/test_markup.py."""
+
+import re
+import string
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from glassformer.shared.drawing import plain, with_code
+from transformer.i18n import Sentence, say
+
+JOINER = "\u2060"
+# What Streamlit 1.67 rewrites in text although every mark in it is escaped (StreamlitMarkdown.js).
+REWRITTEN = (
+    re.compile(r"(^|\s)(<->|->|<-|--|>=|<=|~=)(\s|$)"),
+    re.compile(r":(streamlit|material_\w+|material/\w+):"),
+    re.compile(r"https?://|www\.|[-.\w+]@[-\w]", re.IGNORECASE),
+)
+PARTS = (
+    "<-", "->", "--", "<->", ">=", "~=", ":", "streamlit", "material_home", "/", "HTTP", "www", ".", "@", " ", "a",
+)  # fmt: skip
+RISKY = st.lists(st.sampled_from(PARTS), max_size=12).map("".join)
+
+
+def shown(markdown: str) -> str:
+    """What Markdown shows of a text whose marks are all escaped, word joiners left out as nobody sees them."""
+    return re.sub(r"\\(.)", r"\1", markdown).replace(JOINER, "")
+
+
+@given(st.text() | RISKY)
+@example("<img src=x onerror=alert(1)> $x^2$ **b** `c` [a](http://b) :red[x] &lt; | # - 1. > ~~d~~")
+def test_every_letter_is_shown(text):
+    assert shown(plain(text)) == " ".join(text.split()).replace(JOINER, "")
+
+
+@given(st.text() | RISKY)
+@example("set `mask=None` -> `q @ k` or `")
+@example("`` and ` `")
+def test_code_is_what_stands_between_two_backticks_and_the_rest_letter_by_letter(text):
+    found = with_code(text)
+    read = re.sub(r"\\(.)|(`[^`]+`)", lambda one: one[1] or one[2], found)
+    assert read.replace(JOINER, "") == " ".join(text.split()).replace(JOINER, "")
+    assert not re.search(r"[!-/:-@\[-`{-~]", re.sub(r"\\.|`[^`]+`", "", found))
+
+
+def test_code_in_a_sentence_stays_code_and_the_sentence_one():
+    sentence = with_code(say("It was loaded with `strict=False`; it was frozen."))
+    assert sentence == r"It was loaded with `strict=False`\; it was frozen\."
+    assert isinstance(sentence, Sentence)
+
+
+@given(st.text() | RISKY)
+def test_no_mark_stands_alone(text):
+    left = re.sub(r"\\.", "", plain(text))
+    assert not set(left) & set(string.punctuation)
+
+
+@given(RISKY)
+@example("see www.example.org http://x.org a@b.co HTTPS://x -- -> <- <-> >= <= ~= :streamlit: :material_home:")
+def test_nothing_is_left_that_streamlit_would_rewrite(text):
+    visible = re.sub(r"\\(.)", r"\1", plain(text))
+    assert not any(pattern.search(visible) for pattern in REWRITTEN)
+
+
+@given(st.text())
+def test_it_is_one_line(text):
+    assert len(plain(text).splitlines()) <= 1
+    assert plain(text) == plain(text).strip()
+
+
+@pytest.mark.parametrize("text", ["glass", "我喜欢喝咖啡。", "שלום עולם", "👨‍👩‍👧"])
+def test_ordinary_text_is_left_alone(text):
+    assert plain(text) == text

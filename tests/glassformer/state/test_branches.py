@@ -1,0 +1,51 @@
+"""Branches in an address."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.state import branch_addresses
+from glassformer.state.link import Link, read_link, write_link
+
+BRANCHES = st.lists(st.lists(st.integers(0, 99_999), min_size=1, max_size=12).map(tuple), max_size=12, unique=True)
+
+
+@given(BRANCHES)
+def test_what_was_written_is_read(tried):
+    assert branch_addresses.read(branch_addresses.write(tried), longest=12) == tuple(tried)
+
+
+@given(st.text(alphabet="0123456789.~_ab-", max_size=60) | st.text())
+def test_no_text_is_too_odd(text):
+    found = branch_addresses.read(text, longest=20)
+    assert found is None or all(0 < len(branch) <= 20 and min(branch) >= 0 for branch in found)
+
+
+@pytest.mark.parametrize("text", ["x", "1..2", "~", "1_", "-1", "1~", "12345678", "_".join("123456789abcd"), "1.²"])
+def test_what_is_no_branch_is_left_out_and_said(text):
+    link, notes = read_link({"tried": (text,), "src": ("abc",)})
+    assert link == Link(source="abc")
+    assert len(notes) == 1
+
+
+def test_branches_of_one_output_take_little_more_room_than_the_longest():
+    own = tuple(range(1000, 1100))
+    tried = [(*own[:n], 7) for n in range(40, 100, 5)]
+    text = branch_addresses.write(tried)
+    assert len(text) < len(".".join(map(str, tried[-1]))) + 150
+    assert branch_addresses.read(text, longest=512) == tuple(tried)
+
+
+def test_what_has_no_room_is_the_oldest():
+    tried = [tuple(range(1000 * n, 1000 * n + 200)) for n in range(1, 13)]
+    text = branch_addresses.write(tried)
+    assert len(text) <= branch_addresses.LONGEST_TEXT
+    kept = branch_addresses.read(text, longest=512)
+    assert kept
+    assert kept == tuple(tried[-len(kept) :])
+
+
+def test_a_link_says_them():
+    link = Link(source="abc", forced=(5, 9), tried=((5, 9), (5, 7)))
+    assert write_link(link)["tried"] == "5.9_1~7"
+    assert read_link({name: (value,) for name, value in write_link(link).items()}) == (link, ())

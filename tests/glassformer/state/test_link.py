@@ -1,0 +1,212 @@
+"""Addresses: what is written is read again, and what strangers write is put right and said."""
+
+import unicodedata
+from dataclasses import replace
+from types import UnionType
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.extensions.what_if.interventions import ZeroHead
+from glassformer.positions import MAX_DIMS
+from glassformer.state.fields import MOST_COMPANIONS
+from glassformer.state.link import DEFAULT_NEW, Link, read_link, write_link
+from glassformer.state.view import View, all_fields, parameters
+from transformer.errors import QueryError
+from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Greedy, Sampling
+
+KEYS = (
+    "model", "rev", "answers", "src", "ref", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result",
+    "do", "with", "b", *parameters(),
+)  # fmt: skip
+PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+MOST = {"sentence": MOST_COMPANIONS, "draft_bits": 8}  # of numbers with less room than others
+BEAMS = st.builds(Beam, size=st.integers(1, MAX_BEAM), length_penalty=st.floats(0, 2))
+SAMPLINGS = st.builds(
+    Sampling,
+    temperature=st.floats(0.05, 5),
+    top_k=st.integers(0, 1_000_000),
+    top_p=st.floats(0.01, 1),
+    seed=st.integers(0, MAX_SEED),
+)
+
+
+def values_of(name, hint, default):
+    """Values that a field of the view may have, by its type."""
+    kinds = {
+        bool: st.booleans(),
+        int: st.integers(1, MOST.get(name, 200)),
+        float: st.floats(0.05, 1).map(lambda number: round(number, 6)),
+        str: st.sampled_from([default, "source.0", "target.4711", "a b&c"]),
+        type(None): st.none(),
+        tuple[int, ...]: st.lists(st.integers(0, 600), unique=True, max_size=MAX_DIMS).map(tuple),
+    }
+    if get_origin(hint) is Literal:
+        return st.sampled_from(get_args(hint))
+    return st.one_of(*(kinds[one] for one in (get_args(hint) if get_origin(hint) is UnionType else (hint,))))
+
+
+VIEWS = st.builds(
+    View().but,
+    **{
+        one.name: values_of(one.name, get_type_hints(one.record)[one.name], one.default)
+        for one in all_fields().values()
+    },
+)
+CHANGES = st.builds(
+    ZeroHead, kind=st.sampled_from(["encoder", "decoder", "cross"]), layer=st.integers(0, 20), head=st.integers(0, 20)
+)
+ANSWERS = st.none() | st.booleans() | st.integers(-9, 9_999) | st.floats(0, 2) | PLAIN.filter(bool)
+LINES = PLAIN.filter(lambda text: text.splitlines() == [text]).map(lambda text: unicodedata.normalize("NFC", text))
+
+
+@st.composite
+def links(draw):
+    decoding = draw(st.just(Greedy()) | BEAMS | SAMPLINGS)
+    max_new = draw(st.integers(1, MAX_NEW))
+    source = draw(st.none() | PLAIN)
+    return Link(
+        model=draw(PLAIN),
+        revision=draw(PLAIN),
+        answers=tuple(draw(st.dictionaries(st.sampled_from(["n_heads", "norm"]), ANSWERS)).items()),
+        source=None if source is None else unicodedata.normalize("NFC", source),
+        reference=unicodedata.normalize("NFC", draw(PLAIN)) or None,
+        decoding=decoding,
+        max_new=max_new,
+        forced=tuple(draw(st.lists(st.integers(0, 9_999_999), max_size=min(20, max_new)))),
+        hypothesis=draw(st.integers(0, decoding.size - 1)) if isinstance(decoding, Beam) else 0,
+        interventions=tuple(draw(st.lists(CHANGES, max_size=4, unique=True))),
+        companions=draw(st.none() | st.lists(LINES, min_size=1, max_size=3).map(tuple)),
+        view=draw(VIEWS),
+    )
+
+
+def read(**parameters):
+    """Read an address in which each name has one value, or the values of a list."""
+    return read_link({name: v if isinstance(v, list) else [v] for name, v in parameters.items()})
+
+
+# ---------------------------------------------------------------- there and back
+
+
+@given(links())
+def test_what_is_written_is_read_again(link):
+    written = {name: [value] for name, value in write_link(link).items()}
+    assert read_link(written) == (link, ())
+
+
+def test_the_plain_address_is_the_default_view():
+    assert write_link(Link()) == {}
+    assert read_link({}) == (Link(), ())
+
+
+def test_people_count_from_one():
+    link = Link(view=View(step=2, layer=0, head=3), decoding=Beam(), hypothesis=1)
+    written = write_link(link)
+    assert [written[name] for name in ("step", "layer", "head", "result")] == ["3", "1", "4", "2"]
+
+
+def test_an_empty_sentence_is_not_a_missing_one():
+    assert write_link(Link(source="")) == {"src": ""}
+    assert read(src="")[0].source == ""
+    assert read_link({})[0].source is None
+
+
+def test_a_link_becomes_a_query():
+    query = Link(source="glass", decoding=Beam(size=3), max_new=9, forced=(4, 5), hypothesis=2).query("hash")
+    assert (query.checkpoint, query.source, query.forced, query.hypothesis) == ("hash", "glass", (4, 5), 2)
+    with pytest.raises(QueryError, match="4,001 characters"):
+        Link(source="x" * 4001).query("hash")
+
+
+# ---------------------------------------------------------------- garbage
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(KEYS) | st.text(max_size=5),
+        st.lists(
+            st.text(max_size=60) | st.integers().map(str) | st.floats().map(str), max_size=3  # NaN and inf as well
+        ),
+        max_size=8,
+    )
+)  # fmt: skip
+def test_nothing_that_strangers_write_raises(parameters):
+    link, notes = read_link(parameters)
+    assert all(note.endswith(".") for note in notes)
+    written = {name: [value] for name, value in write_link(link).items()}
+    assert read_link(written) == (link, ())  # what was put right once stays so
+    link.query("hash")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "read_as", "note"),
+    [
+        (
+            {"beam": "1000000", "how": "beam"},
+            {"decoding": Beam(size=MAX_BEAM)},
+            "outside the allowed range of 1 to 16",
+        ),
+        ({"beam": "-3", "how": "beam"}, {"decoding": Beam(size=1)}, "outside the allowed range of 1 to 16"),
+        ({"max": "1000000"}, {"max_new": MAX_NEW}, "outside the allowed range of 1 to 512"),
+        ({"max": "0"}, {"max_new": 1}, "outside the allowed range of 1 to 512"),
+        ({"temp": "nan", "how": "sampling"}, {"decoding": Sampling(temperature=0.05)}, "temp"),
+        ({"temp": "inf", "how": "sampling"}, {"decoding": Sampling(temperature=5.0)}, "temp"),
+        ({"p": "-inf", "how": "sampling"}, {"decoding": Sampling(top_p=0.01)}, "“p”"),
+        ({"lp": "1e400", "how": "beam"}, {"decoding": Beam(length_penalty=2.0)}, "lp"),
+        ({"seed": "9" * 30, "how": "sampling"}, {"decoding": Sampling(seed=MAX_SEED)}, "seed"),
+        ({"seed": "9" * 5000, "how": "sampling"}, {"decoding": Sampling()}, "too long (5,000 characters)"),
+        ({"step": "0"}, {"view": View()}, "step"),
+        ({"step": "two"}, {"view": View()}, "not a number"),
+        ({"layer": "0"}, {"view": View(layer=0)}, "layer"),
+        ({"how": "guided"}, {"decoding": Greedy()}, "unknown decoding method, “guided”"),
+        ({"how": ["beam", "greedy"]}, {"decoding": Beam()}, "“how” appears 2 times"),
+        ({"src": ["one", "two"]}, {"source": "one"}, "“src” appears 2 times"),
+        ({"model": ["a", "b"]}, {"model": "a"}, "“model” appears 2 times"),
+        ({"model": "m" * 600_000}, {"model": ""}, "too long (600,000 characters)"),
+        ({"src": "s" * 600_000}, {"source": None}, "600,000 characters; the limit is 4,000"),
+        ({"ref": "r" * 4_001}, {"reference": None}, "reference was ignored. The reference has 4,001 characters"),
+        ({"ref": ["one", "two"]}, {"reference": "one"}, "“ref” appears 2 times"),
+        ({"at": "0"}, {"view": View().but(at=0)}, "at"),
+        ({"forced": "1." * 300_000}, {"forced": ()}, "too long (600,000 characters)"),
+        ({"forced": "-1"}, {"forced": ()}, "could not be read"),
+        ({"forced": "1.2.x"}, {"forced": ()}, "could not be read"),
+        ({"forced": "１.２"}, {"forced": ()}, "could not be read"),
+        ({"forced": "99999999999"}, {"forced": ()}, "could not be read"),
+        (
+            {"forced": "4.5.6", "max": "2"},
+            {"forced": (), "max_new": 2},
+            "more pieces than the maximum output length allows",
+        ),
+        ({"result": "9", "how": "beam"}, {"decoding": Beam(), "hypothesis": 3}, "result"),
+    ],
+)
+def test_what_is_wrong_is_put_right_and_said(parameters, read_as, note):
+    link, notes = read(**parameters)
+    assert link == replace(Link(), **read_as)
+    assert len(notes) == 1
+    assert note in notes[0]
+
+
+def test_a_step_beyond_the_output_is_left_to_the_run():
+    assert read(step="9999") == (Link(view=View(step=9998)), ())
+
+
+def test_half_a_surrogate_pair_becomes_a_question_mark():
+    assert read(src="a\ud800b")[0].source == "a?b"
+
+
+def test_a_long_sentence_is_read_whole():
+    text = "字" * MAX_SOURCE_CHARACTERS
+    assert read(src=text) == (Link(source=text), ())
+
+
+def test_notes_stay_short():
+    _, notes = read(how="x" * 90, step="y" * 40, lp="z" * 90)
+    assert all(len(note) < 160 for note in notes)
+
+
+def test_the_default_limit_is_not_written():
+    assert "max" not in write_link(Link(max_new=DEFAULT_NEW))

@@ -1,0 +1,69 @@
+"""The view: what pages share, what each page and extension alone looks at, and that they never mean two things."""
+
+import pytest
+
+from glassformer.masks import MasksLook
+from glassformer.state import view as module
+from glassformer.state.fields import Look, flag, place
+from glassformer.state.link import Link, address_words, read_link, write_link
+from glassformer.state.view import ORDER, View, all_fields
+
+
+@pytest.fixture
+def declare(monkeypatch):
+    """Have only these looks beside those of pages, as if the extensions were others."""
+
+    def set_(*looks):
+        monkeypatch.setattr(module, "provided", lambda name: looks if name == "looks" else ())
+        all_fields.cache_clear()
+
+    yield set_
+    monkeypatch.undo()
+    all_fields.cache_clear()
+
+
+def test_a_page_reads_its_own_fields():
+    view = View(layer=1).but(mask="cross", layer=2, with_beam=True)
+    assert (view.layer, view.of(MasksLook).mask, view.of(MasksLook).pads) == (2, "cross", MasksLook.pads)
+    assert (view.get("layer"), view.get("mask"), view.get("with_beam"), view.get("term")) == (2, "cross", True, "")
+
+
+def test_equal_views_are_equal_however_they_came_about():
+    one, other = View().but(mask="cross", at=3), View().but(at=3).but(pads=9, mask="cross").but(pads=4)
+    assert (one, hash(one)) == (other, hash(other))
+    assert one.but(mask="decoder", at=None) == View()
+
+
+def test_addresses_keep_their_order():
+    names = module.parameters()
+    assert [name for name in ORDER.split() if name in names] == [name for name in names if name in ORDER.split()]
+    words = address_words()
+    assert len(words) == len(set(words))
+
+
+@pytest.mark.parametrize("two", [{"mask": flag("own_name")}, {"own_name": flag("mask")}, {"step": place("one", 9)}])
+def test_two_looks_never_share_a_name(declare, two):
+    name, declared = next(iter(two.items()))
+    kind = bool if declared.default is False else int
+    declare(type("Second", (Look,), {"__annotations__": {name: kind}, **two}))
+    with pytest.raises(TypeError, match="several looks declare the"):
+        all_fields()
+
+
+def test_fields_of_an_extension_that_is_gone_are_unknown(declare):
+    declare()
+    assert read_link({"corpus": ("search",), "mask": ("cross",)}) == (Link(view=View().but(mask="cross")), ())
+    assert View().but(corpus_panel="search") == View()
+    assert write_link(Link(view=View().but(corpus_panel="search", term="piece"))) == {"term": "piece"}
+
+
+def test_a_new_extension_declares_its_own(declare):
+    class Mine(Look):
+        """Fields."""
+
+        mine: bool = flag("mine")
+
+    declare(Mine)
+    link, notes = read_link({"mine": ("1",), "layer": ("2",)})
+    assert (link.view.of(Mine).mine, link.view.layer, notes) == (True, 1, ())
+    assert list(write_link(link)) == ["layer", "mine"]

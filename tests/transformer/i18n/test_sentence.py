@@ -1,0 +1,124 @@
+"""A sentence is English text wherever text is asked for, and says itself in other languages when it is drawn."""
+
+import copy
+import json
+import pickle
+
+import pytest
+
+from transformer.i18n import PSEUDO, Sentence, joined, paragraph, said, said_throughout, say, say_n, through
+
+
+@through
+def shouted(text: str, mark: str = "!") -> str:
+    return text.upper() + mark
+
+
+def test_it_is_its_english_text():
+    sentence = say("Step {n} looks at {what}.", n=3, what="▁like")
+    assert sentence == "Step 3 looks at ▁like."
+    assert hash(sentence) == hash("Step 3 looks at ▁like.")
+    assert isinstance(sentence, str)
+    assert {sentence: 1}["Step 3 looks at ▁like."] == 1
+
+
+def test_numbers_follow_the_template():
+    assert say("{n:,} of {share:.0%}", n=12345, share=0.257) == "12,345 of 26%"
+
+
+def test_a_number_below_0_has_a_minus_and_what_was_typed_stays_as_it_is():
+    assert (
+        say("{total:+.3f} nats, {tiny:.1e}, {up:+.1f}", total=-0.373, tiny=-2e-7, up=1)
+        == "−0.373 nats, −2.0 × 10⁻⁷, +1.0"
+    )
+    assert said(say("{n:,} of {id}", n=-1200, id=-1), PSEUDO) == "⟦−1,200 oof -1⟧"
+
+
+@pytest.mark.parametrize(("n", "text"), [(0, "0 pieces"), (1, "1 piece"), (2, "2 pieces"), (1200, "1,200 pieces")])
+def test_a_plural_follows_its_number(n, text):
+    assert say_n("{n:,} piece", "{n:,} pieces", n) == text
+
+
+def test_braces_of_a_value_are_text_and_a_doubled_brace_is_one():
+    assert say("{piece} in {{braces}}", piece="{n}") == "{n} in {braces}"
+    assert said(say("{piece} in {{braces}}", piece="{n}"), PSEUDO) == "⟦{n} iin {braacees}⟧"
+
+
+def test_a_value_that_is_missing_is_named():
+    with pytest.raises(KeyError, match="what"):
+        say("{what}")
+
+
+def test_a_sentence_inside_another_is_said_too():
+    sentence = say("{pieces} in {where}.", pieces=say_n("{n} piece", "{n} pieces", 2), where="data")
+    assert sentence == "2 pieces in data."
+    assert said(sentence, PSEUDO) == "⟦‹2 piieecees› iin data.·⟧"
+
+
+def test_a_paragraph_is_made_of_the_sentences_that_a_function_yields():
+    @paragraph
+    def told(n):
+        yield say("Step {n}.", n=n)
+        yield ""
+        if n > 1:
+            yield say("There are others.")
+
+    assert told(2) == "Step 2. There are others."
+    assert said(told(2), PSEUDO) == " ".join(
+        said(one, PSEUDO) for one in (say("Step {n}.", n=2), say("There are others."))
+    )
+    assert isinstance(told(1), Sentence)
+
+
+def test_joined_sentences_stay_apart():
+    lines = joined("<br>", [say("Layer"), "data", say("Head")])
+    assert lines == "Layer<br>data<br>Head"
+    assert said(lines, PSEUDO) == "⟦Laayeer⟧<br>data<br>⟦Heeaad⟧"
+
+
+def test_a_function_is_applied_in_each_language():
+    assert shouted(say("Layer"), "?") == "LAYER?"
+    assert said(shouted(say("Layer"), "?"), PSEUDO) == "⟦LAAYEER⟧?"
+    assert type(shouted("layer")) is str
+
+
+def test_what_a_method_of_str_returns_is_english():
+    sentence = say("Layer {n}", n=2)
+    for text in (sentence.upper(), sentence + "!", f"{sentence}", sentence[:3], str(sentence)):
+        assert type(text) is str
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        say("Step {n}", n=3),
+        say_n("{n} piece", "{n} pieces", 4),
+        joined(" · ", [say("Layer"), "x"]),
+        shouted(say("Layer"), mark="?"),
+    ],
+)
+def test_it_survives_pickle_copies_and_json(sentence):
+    for other in (pickle.loads(pickle.dumps(sentence)), copy.copy(sentence), copy.deepcopy(sentence)):
+        assert other == sentence
+        assert said(other, PSEUDO) == said(sentence, PSEUDO) != sentence
+    assert json.loads(json.dumps({"a": sentence})) == {"a": str(sentence)}
+
+
+def test_nothing_changes_a_sentence():
+    sentence = say("Layer")
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        sentence.template = "Head"
+
+
+def test_plain_text_is_returned_as_it_is():
+    assert said("data", PSEUDO) == "data"
+    assert type(said(say("Layer"), "en")) is str
+
+
+def test_a_tree_is_said_throughout_and_what_has_no_sentence_is_the_same_object():
+    numbers = [1.0, "x"]
+    tree = {"title": {"text": say("Layer")}, "x": numbers, "rows": [("a", say("Head"))], say("key"): None}
+    told = said_throughout(tree, PSEUDO)
+    assert told == {"title": {"text": "⟦Laayeer⟧"}, "x": numbers, "rows": [("a", "⟦Heeaad⟧")], "⟦keey⟧": None}
+    assert told["x"] is numbers
+    assert isinstance(tree["title"]["text"], Sentence)

@@ -1,5 +1,0 @@
-"""The doctor: is a checkpoint healthy? `examination.examine` runs all tests; `watch` does while a model trains."""
-
-from transformer.doctor.watching import watch
-
-__all__ = ["watch"]

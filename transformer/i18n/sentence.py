@@ -1,0 +1,295 @@
+"""A sentence that is English text and can still be said in other languages.
+
+    Sentence              a str; what it shows is its English text
+    ├── Template          say, say_n: a template with named values, which may be sentences themselves
+    ├── Written           in_languages: a template that data give in every language, such as a lesson's
+    ├── Joined            joined: whole sentences, one after the other, with a separator that is no language
+    └── Passed            through: what a function such as an escape makes of a sentence
+
+A sentence is equal to its English text and hashes like it, so a cache that is keyed by text takes the one for the
+other: keep caches of text (`lru_cache` on an escape, say) behind `through`. Whatever a method of `str` returns, and
+an f-string, is English for good; the test in the pseudo-language finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
+from numbers import Real
+from types import MappingProxyType
+from typing import Any, Concatenate, LiteralString, ParamSpec, Self, cast
+
+from transformer.i18n import pseudo, spacing
+from transformer.i18n.catalogue import ENGLISH, PSEUDO, plural_template, template
+from transformer.i18n.numbers import written
+
+_Rest = ParamSpec("_Rest")
+_SET = object.__setattr__  # sentences refuse the usual way
+
+
+class Sentence(str):
+    """English text that `said` can give in another language; immutable, and it pickles."""
+
+    __slots__ = ("made_of",)  # one slot: charts say thousands of sentences
+    made_of: tuple[Any, ...]
+    _english: Callable[..., str]  # of what it is made of
+
+    def __new__(cls, *made_of: Any) -> Self:
+        """Say it in English."""
+        made = super().__new__(cls, cls._english(*made_of))
+        _SET(made, "made_of", made_of)
+        return made
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """The text in a language; use `said`. That it is nested in another only the pseudo-language shows."""
+        raise NotImplementedError
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"A sentence cannot be changed: make another instead of setting {name}.")
+
+    def __copy__(self) -> Sentence:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Sentence:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self.made_of
+
+
+class Template(Sentence):
+    """A template with its values: English, with a `{name}` or `{name:format}` for each value.
+
+    There may be another for all numbers but 1, where the value `n` chooses, and what the template is about.
+    """
+
+    __slots__ = ()
+
+    @staticmethod
+    def _english(one: str, many: str | None, about: str, values: Mapping[str, Any]) -> str:
+        return filled(one if many is None or values["n"] == 1 else many, values)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What stands for each name."""
+        return MappingProxyType(dict(self.made_of[3]))
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """See `Sentence`."""
+        one, many, about, values = self.made_of
+        told = {name: _inside(value, language) for name, value in values.items()}
+        if language == PSEUDO:
+            english = one if many is None or values["n"] == 1 else many
+            return pseudo.marked(filled(pseudo.longer(english), told), nested=nested)
+        try:
+            return filled(
+                template(one, language, about=about)
+                if many is None
+                else plural_template(one, many, values["n"], language, about=about),
+                told,
+                language,
+            )
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            return str(self)  # a catalogue that names other values; a test finds it, a reader gets English
+
+
+class Written(Sentence):
+    """A template that stands in data in several languages, with its values."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _english(texts: Mapping[str, str], values: Mapping[str, Any]) -> str:
+        return filled(texts[ENGLISH], values)
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """See `Sentence`; English where the data lack a language."""
+        texts, values = self.made_of
+        told = {name: _inside(value, language) for name, value in values.items()}
+        if language == PSEUDO:
+            return pseudo.marked(filled(pseudo.longer(texts[ENGLISH]), told), nested=nested)
+        return filled(texts.get(language, texts[ENGLISH]), told, language)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        texts, values = self.made_of
+        return Written, (dict(texts), dict(values))
+
+
+class Joined(Sentence):
+    """Sentences and data in a row, and what stands between them."""
+
+    __slots__ = ()
+    _english = str.join
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """See `Sentence`."""
+        separator, parts = self.made_of
+        told = (part.in_language(language, nested=nested) if isinstance(part, Sentence) else part for part in parts)
+        return spacing.joined(separator, told) if language == spacing.CHINESE else str(separator).join(told)
+
+
+class Passed(Sentence):
+    """What a function makes of a sentence, in each language, given the rest of its arguments."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _english(
+        function: Callable[..., str], sentence: Sentence, args: Iterable[Any], named: Mapping[str, Any]
+    ) -> str:
+        return function(str(sentence), *args, **named)
+
+    def in_language(self, language: str, *, nested: bool = False) -> str:
+        """See `Sentence`."""
+        function, sentence, args, named = self.made_of
+        return str(function(sentence.in_language(language, nested=nested), *args, **named))
+
+
+def say(template: LiteralString, /, *, about: LiteralString = "", **values: object) -> Sentence:
+    """Write a sentence down.
+
+    Args:
+        template: English, written out here (extraction reads the source), with `{name}` or `{name:format}` for each
+            value. A brace of its own is doubled.
+        about: Where one English word has two meanings, which one; translators see it.
+        **values: The values by name; sentences among them are translated too.
+
+    Returns:
+        The sentence, which is a `str` with the English text.
+
+    Raises:
+        KeyError: If the template names a value that is not given.
+    """
+    return Template(template, None, about, values)
+
+
+def say_n(
+    one: LiteralString, many: LiteralString, n: int, /, *, about: LiteralString = "", **values: object
+) -> Sentence:
+    """Write a sentence down that differs with a number, which is its value `{n}`.
+
+    Args:
+        one: English for 1.
+        many: English for all other numbers.
+        n: The number.
+        about: See `say`.
+        **values: See `say`.
+    """
+    return Template(one, many, about, {"n": n, **values})
+
+
+def in_languages(texts: Mapping[str, str], /, **values: object) -> Sentence:
+    """A sentence whose data bring it in each language; for long texts, such as those of a lesson.
+
+    Args:
+        texts: Each language with its template, English among them; all name the same values.
+        **values: See `say`.
+    """
+    return Written(texts, values)
+
+
+def joined(separator: str, parts: Iterable[str]) -> Sentence:
+    """Set whole sentences and data one after the other, such as the lines of a label.
+
+    Args:
+        separator: No language in it: a line break, a dot between two labels.
+        parts: Each whole. A sentence is not made of halves: say it as one, with values.
+    """
+    return Joined(separator, tuple(parts))
+
+
+def paragraph(function: Callable[_Rest, Iterator[str]]) -> Callable[_Rest, Sentence]:
+    """Let a function that yields sentences, one after the other, return them in a row; empty ones are left out."""
+
+    @wraps(function)
+    def whole(*args: _Rest.args, **kwargs: _Rest.kwargs) -> Sentence:
+        return joined(" ", filter(None, function(*args, **kwargs)))
+
+    return whole
+
+
+def through(function: Callable[Concatenate[str, _Rest], str]) -> Callable[Concatenate[str, _Rest], str]:
+    """Let a function of a text (an escape, a mark around it) be applied to sentences in whichever language they are.
+
+    Args:
+        function: At the top level of its module, as a sentence that went through it has to pickle.
+
+    Returns:
+        The function; given a sentence it returns one.
+    """
+
+    @wraps(function)
+    def applied(text: str, /, *args: _Rest.args, **kwargs: _Rest.kwargs) -> str:
+        if isinstance(text, Sentence):
+            return Passed(cast(Callable[..., str], applied), text, args, kwargs)
+        return function(text, *args, **kwargs)
+
+    return applied
+
+
+def _inside(value: object, language: str) -> object:
+    """A value of a template, in a language."""
+    return value.in_language(language, nested=True) if isinstance(value, Sentence) else value
+
+
+def said(text: str, language: str) -> str:
+    """A text in a language: a sentence translated, any other text as it is.
+
+    Args:
+        text: A sentence or plain text.
+        language: One of `words.languages()`, or the pseudo-language.
+
+    Returns:
+        Plain text.
+    """
+    if not isinstance(text, Sentence):
+        return text
+    return str(text) if language == ENGLISH else text.in_language(language)
+
+
+def said_throughout(tree: Any, language: str) -> Any:
+    """Plain data in a language: each sentence in its dictionaries, lists and tuples is translated.
+
+    Args:
+        tree: Such as a figure's `data` and `layout`, or a table's columns. It is not changed; parts without a
+            sentence are returned as they are, and arrays are not looked into.
+        language: See `said`.
+    """
+    if isinstance(tree, Sentence):
+        return said(tree, language)
+    if isinstance(tree, dict):
+        return {said_throughout(key, language): said_throughout(value, language) for key, value in tree.items()}
+    if type(tree) in (list, tuple):
+        parts = [said_throughout(part, language) for part in tree]
+        if all(new is old for new, old in zip(parts, tree, strict=True)):
+            return tree
+        return type(tree)(parts)
+    return tree
+
+
+def filled(template: str, values: Mapping[str, Any], language: str = ENGLISH) -> str:
+    """Fill a template with values in its language; the one place where a number becomes text in a sentence.
+
+    English and Chinese write 1,234.5 and 12% alike. A language with separators of its own is served here.
+    """
+    if not values:
+        return template.format()
+    shown = {name: _Number(value) if _is_number(value) else value for name, value in values.items()}
+    return spacing.filled(template, shown) if language == spacing.CHINESE else template.format_map(shown)
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, str) and isinstance(value, Real)
+
+
+class _Number:
+    """A number as people write it where it is given digits; a plain one, such as an id, stays as it was typed."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __format__(self, form: str) -> str:
+        text = format(self._value, form)
+        return written(text) if form else text

@@ -1,1 +1,0 @@
-"""The app: what its pages share, and one folder per page. A folder imports only what is below it."""

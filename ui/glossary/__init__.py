@@ -1,9 +1,0 @@
-"""The terms of the glossary, where each is seen, and its page."""
-
-from ui.state.fields import Look, text
-
-
-class GlossaryLook(Look):
-    """What is looked at in the glossary."""
-
-    term: str = text("term")  # A term of the glossary, by its English name; "" for none
