@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "tools" / "javascript"
 LOCK = TOOLS / "package-lock.json"
 INSTALLED = TOOLS / "node_modules" / ".glassformer"
-CHECKED = ("glassformer/components", "tests/browser/javascript", "tools/javascript/eslint.config.js")
+CHECKED = ("glassformer", "tests/browser/javascript", "tools/javascript/eslint.config.js")
 REMEDY = (
     "The tools that check JavaScript could not be fetched: connect to a package registry of npm once"
     " (its address is npm's setting `registry`), then try again."

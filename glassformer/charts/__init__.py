@@ -13,8 +13,8 @@ a number. Shapes follow the name of an array: [layer, head]. Sizes that do not f
 click gives the `customdata` of a mark or the index of a cell, and `layout.height` suggests a height in pixels.
 
 Example:
-    >>> import charts
-    >>> figure = glassformer.charts.heatmap(weights, queries=["▁like"], keys=["▁I", "▁like"], allowed=mask, title="Head 1")
+    >>> from glassformer import charts
+    >>> figure = charts.heatmap(weights, queries=["▁like"], keys=["▁I", "▁like"], allowed=mask, title="Head 1")
     >>> figure.show()
 """
 
@@ -40,7 +40,6 @@ _OWN = {
     "embedding": ("embedding_rows_spec", "embedding_strengths_spec"),
     "given": ("all_heads", "one_map"),
     "grid": ("grid", "grid_spec"),
-    "growing": ("growing_losses_spec",),
     "head_effects": ("head_effects_spec",),
     "heatmap": ("heatmap_spec",),
     "lens": ("lens_curves_spec", "lens_map_spec", "lens_table_spec"),
@@ -56,7 +55,6 @@ _OWN = {
         "silent_shares_spec",
     ),
     "one_weight": ("head_norms_spec", "key_row_spec", "query_times_key_spec"),
-    "parameters": ("number_spread_spec", "row_lengths_spec", "singular_values_spec"),
     "perplexity": ("perplexity_spec",),
     "piece_losses": ("hidden_pieces_spec", "piece_losses_spec"),
     "piece_rows": ("piece_rows_spec",),
@@ -72,7 +70,6 @@ _OWN = {
     "reshaped": ("reshaped_spec",),
     "rotations": ("rotation_map_spec", "turning_circle_spec", "turning_waves_spec"),
     "search_tree": ("search_tree_spec",),
-    "sentences": ("line_points_spec", "line_spread_spec"),
     "shift": ("shift_spec",),
     "signed": ("signed_rows_spec",),
     "statistics": ("head_measure_spec", "row_measure_spec"),

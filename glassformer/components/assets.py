@@ -21,49 +21,53 @@ from pathlib import Path, PurePosixPath
 
 import plotly
 
+from glassformer.paths import PACKAGE, STATIC
 from glassformer.charts.theme import DARK_COLORS
 from glassformer.components.streamlit_page import SELECTORS
 from transformer.extensions import extensions
 
-FOLDER = Path(__file__).resolve().parent
-STATIC = FOLDER.parents[1] / "static"
 PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
 
 COMPONENTS = {
-    "plotly_view": "plotly/view.js",
-    "stepper": "stepper/view.js",
-    "rest": "stepper/rest.js",
-    "flow_view": "flow/view.js",
-    "glossary_marks": "glossary/marks.js",
-    "glossary_list": "glossary/list.js",
-} | {name: module for one in extensions() for name, module in one.components.items()}
-"""The module that is each component, by its path in this folder, or in `components` of an extension's."""
-FOLDERS = (FOLDER, *(Path(folder) / "components" for one in extensions() for folder in one.package().__path__))
+    "plotly_view": "components/plotly/view.js",
+    "stepper": "components/stepper/view.js",
+    "rest": "components/stepper/rest.js",
+    "flow_view": "components/flow/view.js",
+    "glossary_marks": "components/glossary/marks.js",
+    "glossary_list": "components/glossary/list.js",
+    **{name: f"extensions/{one.name}/{path}" for one in extensions() for name, path in one.components.items()},
+}
+"""The module that is each component, by its path in the package."""
 
-_LOADER = "common/loader.js"
+_LOADER = "components/common/loader.js"
 _IMPORT = re.compile(r'^import (\{[^}]*\}) from "(\.[^"]+)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) (\w+))", re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?://|/\*\*).*\n+", re.MULTILINE)
 
 
 def read_asset(name: str) -> str:
-    """The text of a file of one of the folders, by its path there."""
-    return next(path for folder in FOLDERS if (path := folder / name).exists()).read_text(encoding="utf-8")
+    """The text of a file of the package, by its path there."""
+    return (PACKAGE / name).read_text(encoding="utf-8")
+
+
+def _found(kind: str) -> list[Path]:
+    """The files of that kind beside components, of the app and of the extensions that are on."""
+    folders = (PACKAGE, *(PACKAGE / "extensions" / one.name for one in extensions()))
+    return sorted(path for folder in folders for path in folder.glob(f"components/*/*.{kind}"))
 
 
 @cache
 def modules() -> dict[str, str]:
     """Every module by its name: those in the repository, and one of values."""
-    names = sorted(path.relative_to(folder).as_posix() for folder in FOLDERS for path in folder.rglob("*.js"))
-    sheets = sorted(sheet for folder in FOLDERS for sheet in folder.glob("*/*.css"))
+    names = [path.relative_to(PACKAGE).as_posix() for path in _found("js")]
     values = {
         "DARK_COLORS": DARK_COLORS,
         "PLOTLY_FILE": PLOTLY_FILE,
         "SELECTORS": SELECTORS,
-        "STYLES": {sheet.parent.name: sheet.read_text(encoding="utf-8") for sheet in sheets},
+        "STYLES": {sheet.parent.name: sheet.read_text(encoding="utf-8") for sheet in _found("css")},
     }
     served = "".join(f"export const {key} = {json.dumps(is_)};\n" for key, is_ in values.items())
-    return {name: read_asset(name) for name in names if name != _LOADER} | {"common/served.js": served}
+    return {name: read_asset(name) for name in names if name != _LOADER} | {"components/common/served.js": served}
 
 
 @cache

@@ -2,5 +2,5 @@
 
 NAMES = (
     "what_if", "effects", "drafts", "importers", "maps", "rooms", "doctor", "training", "sentences", "corpus",
-    "saving", "classroom", "replicas",
+    "saving", "lessons", "classroom", "replicas",
 )  # fmt: skip

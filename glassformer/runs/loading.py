@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from glassformer.paths import SHIPPED
 from glassformer.runs import sources
 from glassformer.runs.map_layers import Work
 from glassformer.server import garbage, switch
@@ -46,7 +47,6 @@ _Result = TypeVar("_Result")
 
 ENVIRONMENT = "GLASSFORMER_CHECKPOINTS"
 OPTION = "--checkpoints"
-SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 DEFAULT_NAME = "zh-en"
 LOOK_AGAIN_SECONDS = 10
 PATIENCE_SECONDS = 0.3  # that a visitor waits for a newer list, and for a checkpoint before he sees a bar

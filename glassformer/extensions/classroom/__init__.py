@@ -4,10 +4,10 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="classroom",
-    needs=("what_if", "doctor", "rooms"),
+    needs=("lessons", "what_if", "doctor", "rooms"),
     pages="glassformer.extensions.classroom.pages:PAGES",
     address="glassformer.extensions.classroom.address:ADDRESS",
     hides="glassformer.extensions.classroom.hiding:HIDER",
-    components={"lesson_memory": "lessons/view.js"},
+    components={"lesson_memory": "components/lessons/view.js"},
     blocks="glassformer.extensions.classroom.blocks:BLOCKS",
 )

@@ -4,6 +4,7 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="maps",
+    modules={"transformer.maps": "glassformer.extensions.maps.library"},
     names={
         "GivenAttention": "glassformer.extensions.maps.library.own_maps:GivenAttention",
         "GivenMaps": "glassformer.extensions.maps.library.own_maps:GivenMaps",

@@ -72,7 +72,7 @@ def file_of(*shown: Shown) -> str:
         for sides in told["languages"]:
             for side, slot in zip(sides, reversed(SLOTS), strict=True):
                 side["stepper"]["moves"] = f"{slot}{STEPPER}"
-    page = read_asset("bundle/page.html")
+    page = read_asset("extensions/saving/components/bundle/page.html")
     parts = {"PLOTLY": _plotly(), "RUN": packed(json.dumps(told, ensure_ascii=False)), "SCRIPT": packed(script())}
     for name, text in parts.items():
         page = page.replace(f">{name}<", f">{text}<")

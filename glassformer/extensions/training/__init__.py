@@ -5,8 +5,10 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="training",
     needs=("what_if", "rooms", "doctor"),
+    modules={"transformer.training": "glassformer.extensions.training.library",},
     charts={
         "dev_scores_spec": "glassformer.extensions.training.charts.training:dev_scores_spec",
+        "growing_losses_spec": "glassformer.extensions.training.charts.growing:growing_losses_spec",
         "film": "glassformer.extensions.training.charts.film:film",
         "film_spec": "glassformer.extensions.training.charts.film:film_spec",
         "learning_rates_spec": "glassformer.extensions.training.charts.training:learning_rates_spec",
@@ -37,7 +39,7 @@ EXTENSION = Extension(
     sources="glassformer.extensions.training.source:SOURCE",
     parts="glassformer.extensions.training.film:PART",
     blocks="glassformer.extensions.training.blocks:BLOCKS",
-    components={"moments": "moments/view.js"},
+    components={"moments": "components/moments/view.js"},
     server="glassformer.extensions.training.server_part:SERVER",
     looks="glassformer.extensions.training.training_look:TrainingLook",
 )

@@ -19,7 +19,7 @@ from typing import Final
 
 from transformer import confined
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[3]
 NICE: Final = 10  # of 19
 MOST_FILE: Final = 64 * 2**20  # bytes
 ENDED_SERVER, NO_MEMORY = 3, 4  # exit statuses

@@ -210,7 +210,7 @@ def test_a_run_whose_checkpoint_was_let_go_is_said_to_be_gone(opened):  # noqa: 
 
 def test_the_file_has_the_colours_of_the_app():
     config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))["theme"]
-    light, dark = re.findall(r":root[^{]*{([^}]*)}", read_asset("bundle/view.css"))
+    light, dark = re.findall(r":root[^{]*{([^}]*)}", read_asset("extensions/saving/components/bundle/view.css"))
     names = {"backgroundColor": "background-color", "secondaryBackgroundColor": "secondary-background-color",
              "textColor": "text-color", "borderColor": "border-color"}  # fmt: skip
     for rules, theme in ((light, config["light"]), (dark, config["dark"])):

@@ -155,7 +155,7 @@ DRAWN = {
     "RoomPayload": partial(room_bar, "K7MPR4", role="viewer"),
     "RoomCountsPayload": room_counts,
 }
-TYPES = assets.read_asset("common/payloads.d.ts")
+TYPES = assets.read_asset("components/common/payloads.d.ts")
 
 
 def typed(interface):

@@ -63,7 +63,7 @@ def test_a_hostile_text_is_text(opened, small, text):  # noqa: F811
     one, run = hostile(plain.again.run(), page, text)
     file = saved_run.saved_run(one)
     languages_told, found = told(file), Elements(file)
-    expected = Elements(read_asset("bundle/page.html").encode())
+    expected = Elements(read_asset("extensions/saving/components/bundle/page.html").encode())
     assert found.found == expected.found
     assert len(found.between) == len(expected.between)
     whole = text.encode("utf-8", "replace").decode()

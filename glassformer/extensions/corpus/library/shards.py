@@ -41,8 +41,12 @@ from transformer.model.anatomy import Kind
 
 KINDS: Final = get_args(Kind)  # the order in which `heads` has them
 _PART: Final = ".part"
-_DECIDING: Final = ("model", "runs", "text", "checkpoint", "analysis", "corpus")  # folders
-_WORDS: Final = "training/evaluation.py"  # how BLEU finds words
+_OURS: Final = "glassformer/extensions/corpus/"
+_DECIDING: Final = (  # folders
+    *(f"transformer/{name}" for name in ("model", "runs", "text", "checkpoint", "analysis")),
+    f"{_OURS}library",
+    "glassformer/extensions/what_if/interventions",
+)
 _ASKING: Final = frozenset(  # modules of this one that measure nothing
     f"{name}.py"
     for name in ("conditions", "database", "folder", "joined", "paired", "pool", "queries", "rayed", "scores")
@@ -61,10 +65,10 @@ def _version(library: str) -> str:
 @cache
 def code_version() -> str:
     """A hash of the code that decides the numbers and the bytes: our sources, and the versions of the libraries."""
-    root, digest = Path(__file__).parents[1], hashlib.sha256()
-    for path in sorted([root / _WORDS, *(path for folder in _DECIDING for path in (root / folder).rglob("*.py"))]):
+    root, digest = Path(__file__).parents[4], hashlib.sha256()
+    for path in sorted(path for folder in _DECIDING for path in (root / folder).rglob("*.py")):
         name = path.relative_to(root).as_posix()
-        if name.removeprefix("corpus/") not in _ASKING:
+        if name.removeprefix(f"{_OURS}library/") not in _ASKING:
             digest.update(f"{name}\n".encode() + path.read_bytes())
     libraries = [f"{name} {_version(name)}" for name in ("torch", "pyarrow", "numpy", "sacrebleu")]
     digest.update(" ".join([*libraries, platform.machine()]).encode())

@@ -24,6 +24,7 @@ from typing import Final
 
 import torch
 
+from glassformer.paths import SHIPPED
 from glassformer.extensions.lessons.library.case import Case, NotHere
 from glassformer.extensions.lessons.library.lesson import Kind, Lesson, Step
 from glassformer.extensions.lessons.library.lesson_files import lessons
@@ -31,7 +32,6 @@ from glassformer.extensions.lessons.library.posing import Posed, pose
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
 
-SHIPPED: Final = Path(__file__).resolve().parents[2] / "checkpoints"
 NAMES: Final = ("zh-en", "en-fr", "reverse")
 MOST_ALIKE: Final = 0.95  # of the answers to a finding, the largest share that one of them may have
 LEARNED: Final = ("looking.2",)  # laws that a model learned, so that a few sentences may be exceptions

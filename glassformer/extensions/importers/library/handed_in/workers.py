@@ -29,7 +29,7 @@ from transformer.errors import CheckpointError, ClauseError
 from transformer.files import strictjson
 from transformer.files.files import FolderFiles
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[5]
 MODULE = "glassformer.extensions.importers.library.handed_in.worker"
 START_SECONDS, GRACE_SECONDS, LOOK_SECONDS = 300.0, 10.0, 0.1
 MOST_RESULT = 1_000_000

@@ -1,0 +1,1 @@
+"""Parameters of a checkpoint in numbers."""

@@ -1,0 +1,1 @@
+"""Drafts compared: what each costs and how much of it is kept."""

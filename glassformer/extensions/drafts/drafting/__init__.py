@@ -1,0 +1,1 @@
+"""What proposes an output before the model checks it."""

@@ -1,0 +1,1 @@
+"""The part of the Search page that drafts and checks."""

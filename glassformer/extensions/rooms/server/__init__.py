@@ -1,0 +1,1 @@
+"""Rooms on the server: state, store, registry, HTTP routes, events."""

@@ -1,0 +1,1 @@
+"""Many sentences run one after the other, and a table of them."""

@@ -1,0 +1,1 @@
+"""The command line of training: prepare, train, task, evaluate."""

@@ -1,0 +1,1 @@
+"""What is changed by removing heads, and two runs compared."""
