@@ -15,6 +15,7 @@ from typing import Any
 from transformer.extensions import extensions, imported
 from transformer.module_aliases import install
 
+__version__ = "0.2.0"
 # Where the library's own names are; extensions have more. `__init__.pyi` has the types of all.
 _OWN = {
     "checkpoint.curve": ("Curve", "load_curve"),

@@ -13,10 +13,11 @@ INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
 COMMANDS = (Command(40, "translate", "translate lines of text", "transformer.commands.translate:add"),)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, prog: str = "python -m transformer", epilog: str = "") -> int:
     """Run one command; returns the exit status, which is 0 unless the command says another."""
     parser = argparse.ArgumentParser(
-        prog="python -m transformer", description="Train, import, examine, score, try and draw checkpoints."
+        prog=prog, description="Train, import, examine, score, try and draw checkpoints.", epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     asked = sys.argv[1:] if arguments is None else arguments

@@ -2,7 +2,7 @@
 
 An extension's `modules` says so, for a module or a package and what is in it:
 
-    modules={"extensions.doctor.library": "extensions.doctor.library"}
+    modules={"transformer.doctor": "glassformer.extensions.doctor.library"}
 
 A module that runs under its other name (`python -m`) is found as well.
 """

@@ -11,8 +11,7 @@ A tokenizer may normalise further (SentencePiece's own rules are part of its mod
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-
-from opencc import OpenCC
+from typing import Any
 
 from transformer.i18n import say
 
@@ -45,7 +44,9 @@ def _simplified_note(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _converter() -> OpenCC:
+def _converter() -> Any:
+    from opencc import OpenCC  # not before it is needed: the library is imported without
+
     return OpenCC("t2s")
 
 
