@@ -6,6 +6,6 @@ import transformer
 
 if Path(str(transformer.__file__)).resolve().parents[1] != Path(__file__).resolve().parents[1]:
     raise ImportError(
-        f"{transformer.__file__} is another package called transformer and hides Glassformer's: start Python in another"
-        " folder, with -P, or rename that one."
+        f"{transformer.__file__} is another package called transformer and hides Glassformer's: start Python in"
+        " another folder or with -P, or rename that one."
     )

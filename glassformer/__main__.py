@@ -1,8 +1,8 @@
 """The command `glassformer`: the app without a word, else a command of the library.
 
-    glassformer                                       the app, on http://localhost:8501
-    glassformer --checkpoints DIR --server.port 9000  the app; what has a dot is Streamlit's, the rest the app's
-    glassformer doctor FILE                           a command; `glassformer --help` lists them
+glassformer                                       the app, on http://localhost:8501
+glassformer --checkpoints DIR --server.port 9000  the app; what has a dot is Streamlit's, the rest the app's
+glassformer doctor FILE                           a command; `glassformer --help` lists them
 """
 
 import sys

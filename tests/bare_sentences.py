@@ -1,4 +1,4 @@
-"""Finds text that people read and that bypasses `transformer.i18n.say`, and sentences that a translator could not handle.
+"""Finds text that people read and that bypasses `i18n.say`, and sentences that a translator could not handle.
 
 Source is read with `ast` only. What it does not see: a text that reaches the screen by way of a variable; the test
 that walks pages in the pseudo-language finds those.

@@ -1,4 +1,4 @@
-"""Every sentence that people read goes through `transformer.i18n.say`, in folders that are `CONVERTED`; and can be translated.
+"""Every sentence that people read goes through `i18n.say`, in folders that are `CONVERTED`; and can be translated.
 
 Each rule is also shown code that breaks it, as a check that cannot fail checks nothing.
 """

@@ -86,7 +86,7 @@ def said_in_python(text: str) -> Iterator[tuple[str | tuple[str, str], str | Non
 
 
 def said_in_table(text: str) -> Iterator[tuple[str, str | None, list[str]]]:
-    """Each sentence of a file of data, as `transformer.i18n.tables` reads it: its template, its context, its notes."""
+    """Each sentence of a file of data, as `i18n.tables` reads it: its template, its context, its notes."""
     whole = tomllib.loads(text)
     kinds = whole.pop("sentences", {})
     found: list[tuple[str, Any]] = list(whole.items())

@@ -16,7 +16,9 @@ COMMANDS = (Command(40, "translate", "translate lines of text", "transformer.com
 def main(arguments: Sequence[str] | None = None, prog: str = "python -m transformer", epilog: str = "") -> int:
     """Run one command; returns the exit status, which is 0 unless the command says another."""
     parser = argparse.ArgumentParser(
-        prog=prog, description="Train, import, examine, score, try and draw checkpoints.", epilog=epilog,
+        prog=prog,
+        description="Train, import, examine, score, try and draw checkpoints.",
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")

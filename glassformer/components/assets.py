@@ -21,9 +21,9 @@ from pathlib import Path, PurePosixPath
 
 import plotly
 
-from glassformer.paths import PACKAGE, STATIC
 from glassformer.charts.theme import DARK_COLORS
 from glassformer.components.streamlit_page import SELECTORS
+from glassformer.paths import PACKAGE, STATIC
 from transformer.extensions import extensions
 
 PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"

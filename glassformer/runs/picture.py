@@ -48,7 +48,7 @@ class InASlot(Protocol):
 _APP: Final = __name__.partition(".")[0]
 _Scene = TypeVar("_Scene", bound=InASlot)
 Follows = Literal["frames", "still", "server"]
-"""How a picture follows the step: the browser has it at every step and draws that at once (`glassformer.runs.frames`); it is
+"""How a picture follows the step: the browser has it at every step and draws that at once (`runs.frames`); it is
 the same at all of them, but for a row that the browser marks; or the server draws it anew, as each step is work for
 the model."""
 

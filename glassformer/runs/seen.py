@@ -59,7 +59,7 @@ _Result = TypeVar("_Result")
 
 
 class Work(Protocol):
-    """Who works with the model. A server keeps what was computed and has one queue for all (`glassformer.runs.loading`).
+    """Who works with the model. A server keeps what was computed and has one queue for all (`runs.loading`).
 
     Each raises `QueryError` for what does not fit the checkpoint, and a server `BusyError`.
     """

@@ -1,8 +1,8 @@
 """Running the model for many visitors: one bounded queue in front of it, and a cache of what it gave.
 
 One thread runs the model; in which order, `glassformer.server.queue` says. Runs that wait when it becomes free are
-decoded together, and between two rounds of decoding it does what comes before the run it is at. Nobody is made to wait for
-company. The same request of several visitors is run once.
+decoded together, and between two rounds of decoding it does what comes before the run it is at. Nobody is made to
+wait for company. The same request of several visitors is run once.
 
 Knows nothing of Streamlit.
 """

@@ -4,7 +4,8 @@ A table says it in columns, not in lines of comment: then every program reads it
 sentences can be put below each other, and a row still says where it is from.
 
 Tables are written as `glassformer/components/common/save.js` writes those that the browser makes, so that it does not
-matter which side made a file: UTF-8 with a byte order mark, RFC 4180, formulas neutralised, numbers that read back exactly.
+matter which side made a file: UTF-8 with a byte order mark, RFC 4180, formulas neutralised, numbers that read
+back exactly.
 """
 
 import re

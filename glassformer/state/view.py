@@ -46,8 +46,9 @@ SECOND: Final[Slot] = "b-"
 """The slot beside it, where a page compares two runs."""
 
 LOOKS: Final = (
-    "glassformer.step:StepLook", "glassformer.attention:AttentionLook", "glassformer.positions:PositionsLook", "glassformer.masks:MasksLook",
-    "glassformer.inside:InsideLook", "glassformer.glossary:GlossaryLook", "glassformer.forcing:ForcingLook", "glassformer.search:SearchLook",
+    "glassformer.step:StepLook", "glassformer.attention:AttentionLook", "glassformer.positions:PositionsLook",
+    "glassformer.masks:MasksLook", "glassformer.inside:InsideLook", "glassformer.glossary:GlossaryLook",
+    "glassformer.forcing:ForcingLook", "glassformer.search:SearchLook",
 )  # fmt: skip
 """What single pages look at; extensions name theirs in their records."""
 

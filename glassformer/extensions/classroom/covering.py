@@ -1,4 +1,4 @@
-"""What a teacher's link covers: words of the address for charts and parts that are not sent (see `glassformer.shared.cover`).
+"""What a teacher's link covers: words of the address for charts and parts that are not sent (`shared.cover`).
 
     cover=candidates.cross_map
 

@@ -5,7 +5,7 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="corpus",
     needs=("what_if", "sentences"),
-    modules={"transformer.corpus": "glassformer.extensions.corpus.library",},
+    modules={"transformer.corpus": "glassformer.extensions.corpus.library"},
     charts={
         "head_differences_spec": "glassformer.extensions.corpus.charts.corpus_beside:head_differences_spec",
         "joined_heads_spec": "glassformer.extensions.corpus.charts.corpus_joined:joined_heads_spec",

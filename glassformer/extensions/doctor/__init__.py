@@ -5,7 +5,12 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="doctor",
     needs=("importers", "what_if"),
-    modules={"transformer.analysis.differences": "glassformer.extensions.doctor.analysis.differences", "transformer.analysis.parameters": "glassformer.extensions.doctor.analysis.parameters", "transformer.analysis.spectra": "glassformer.extensions.doctor.analysis.spectra", "transformer.doctor": "glassformer.extensions.doctor.library",},
+    modules={
+        "transformer.analysis.differences": "glassformer.extensions.doctor.analysis.differences",
+        "transformer.analysis.parameters": "glassformer.extensions.doctor.analysis.parameters",
+        "transformer.analysis.spectra": "glassformer.extensions.doctor.analysis.spectra",
+        "transformer.doctor": "glassformer.extensions.doctor.library",
+    },
     names={"examine": "glassformer.extensions.doctor.library.examination:examine"},
     pages="glassformer.extensions.doctor.pages:PAGES",
     commands=(
@@ -16,6 +21,9 @@ EXTENSION = Extension(
             "glassformer.extensions.doctor.command:add",
         ),
     ),
-    charts={name: f"glassformer.extensions.doctor.charts.parameters:{name}" for name in ("number_spread_spec", "row_lengths_spec", "singular_values_spec")},
+    charts={
+        name: f"glassformer.extensions.doctor.charts.parameters:{name}"
+        for name in ("number_spread_spec", "row_lengths_spec", "singular_values_spec")
+    },
     looks="glassformer.extensions.doctor.doctor_look:DoctorLook",
 )

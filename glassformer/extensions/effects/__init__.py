@@ -5,7 +5,7 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="effects",
     needs=("what_if",),
-    modules={"transformer.analysis.attribution": "glassformer.extensions.effects.attribution",},
+    modules={"transformer.analysis.attribution": "glassformer.extensions.effects.attribution"},
     pages="glassformer.extensions.effects.pages:PAGES",
     looks="glassformer.extensions.effects.effects_look:EffectsLook",
 )

@@ -4,7 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="importers",
-    modules={"transformer.importers": "glassformer.extensions.importers.library",},
+    modules={"transformer.importers": "glassformer.extensions.importers.library"},
     names={
         "Given": "glassformer.extensions.importers.library.handed_pieces:Given",
         "QuestionsError": "glassformer.extensions.importers.library.opening:QuestionsError",

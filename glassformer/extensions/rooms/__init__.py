@@ -6,7 +6,11 @@ EXTENSION = Extension(
     name="rooms",
     pages="glassformer.extensions.rooms.pages:PAGES",
     address="glassformer.extensions.rooms.address:ADDRESS",
-    components={"presenter": "components/present/view.js", "room_bar": "components/room/view.js", "room_counts": "components/room/wall.js"},
+    components={
+        "presenter": "components/present/view.js",
+        "room_bar": "components/room/view.js",
+        "room_counts": "components/room/wall.js",
+    },
     blocks="glassformer.extensions.rooms.blocks:BLOCKS",
     server="glassformer.extensions.rooms.server_part:SERVER",
 )

@@ -5,7 +5,7 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="training",
     needs=("what_if", "rooms", "doctor"),
-    modules={"transformer.training": "glassformer.extensions.training.library",},
+    modules={"transformer.training": "glassformer.extensions.training.library"},
     charts={
         "dev_scores_spec": "glassformer.extensions.training.charts.training:dev_scores_spec",
         "growing_losses_spec": "glassformer.extensions.training.charts.growing:growing_losses_spec",

@@ -4,7 +4,10 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="what_if",
-    modules={"transformer.analysis.compare": "glassformer.extensions.what_if.analysis.compare", "transformer.analysis.head_effects": "glassformer.extensions.what_if.analysis.head_effects",},
+    modules={
+        "transformer.analysis.compare": "glassformer.extensions.what_if.analysis.compare",
+        "transformer.analysis.head_effects": "glassformer.extensions.what_if.analysis.head_effects",
+    },
     names={"ZeroHead": "glassformer.extensions.what_if.interventions:ZeroHead"},
     pages="glassformer.extensions.what_if.pages:PAGES",
     changes="glassformer.extensions.what_if.interventions:KINDS",

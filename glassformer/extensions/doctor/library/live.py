@@ -2,8 +2,8 @@
 
 Our own Transformer keeps its class, so what a subclass computes wrongly is found. A model of Hugging Face's
 transformers, and one around torch's layers or of a tutorial, are read as `extensions.importers.library` reads their
-files. What such a file would not say, the modules themselves often do: the number of heads, the place of the norms, the
-activation.
+files. What such a file would not say, the modules themselves often do: the number of heads, the place of the norms,
+the activation.
 """
 
 import json

@@ -24,11 +24,11 @@ from typing import Final
 
 import torch
 
-from glassformer.paths import SHIPPED
 from glassformer.extensions.lessons.library.case import Case, NotHere
 from glassformer.extensions.lessons.library.lesson import Kind, Lesson, Step
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import Posed, pose
+from glassformer.paths import SHIPPED
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
 

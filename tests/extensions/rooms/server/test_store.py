@@ -105,7 +105,8 @@ def test_without_the_package_it_is_said_how_to_get_it(monkeypatch):
 
 def test_an_app_with_a_wrong_address_does_not_start():
     child = subprocess.run(
-        [sys.executable, "-c", "import glassformer.extensions.rooms.server.registry"], env={"GLASSFORMER_STORE": "http://x"}, cwd=ROOT,
+        [sys.executable, "-c", "import glassformer.extensions.rooms.server.registry"],
+        env={"GLASSFORMER_STORE": "http://x"}, cwd=ROOT,
         capture_output=True, text=True, timeout=100, check=False,
     )  # fmt: skip
     assert child.returncode == 1

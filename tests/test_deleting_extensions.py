@@ -1,0 +1,64 @@
+"""An extension goes when its folder is deleted: the kernel imports, its pages open, its tests pass."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.deleted import EXTENSIONS, without
+
+# Every module of the kernel and of the extensions that are left, then every page on a model of each kind.
+OPEN = """
+import sys
+from importlib import import_module
+from pathlib import Path
+from streamlit.testing.v1 import AppTest
+from transformer.extensions import extensions
+
+gone = set(sys.argv[1:])
+assert not gone & {one.name for one in extensions()}
+left = [f"glassformer/extensions/{one.name}/" for one in extensions()]
+for file in sorted([*Path("transformer").rglob("*.py"), *Path("glassformer").rglob("*.py")]):
+    name = file.as_posix()
+    within = name.startswith("glassformer/extensions/") and name.count("/") > 2
+    if (not within or name.startswith(tuple(left))) and "/pages/" not in name:
+        if not file.stem.endswith(("__main__", "_child", "worker", "probe")):
+            import_module(".".join(file.with_suffix("").parts).removesuffix(".__init__"))
+scripts = [*Path("pages").rglob("*.py"), *(file for folder in left for file in Path(folder).glob("pages/*.py"))]
+assert len(scripts) >= 9
+for script in sorted(scripts):
+    for asked in ({"model": "reverse", "src": "glass"}, {"model": "zh-en", "lang": "zh"}):
+        test = AppTest.from_file(str(script), default_timeout=300)
+        for key, value in asked.items():
+            test.query_params[key] = value
+        test.run()
+        assert not test.exception, (script, test.exception)
+test = AppTest.from_file("main.py", default_timeout=300).run()
+assert not test.exception, test.exception
+print("opened", len(scripts))
+"""
+
+
+def run(folder, *command):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(folder)}
+    found = subprocess.run([sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True)
+    assert found.returncode == 0, (found.stdout[-2_000:], found.stderr[-4_000:])
+    return found.stdout
+
+
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_without_one_extension_all_that_is_left_opens(tmp_path, name):
+    assert "opened" in run(without([name], tmp_path), "-c", OPEN, name)
+
+
+def test_the_kernel_alone_opens(tmp_path):
+    assert "opened" in run(without(EXTENSIONS, tmp_path), "-c", OPEN, *EXTENSIONS)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", EXTENSIONS)
+def test_without_one_extension_the_tests_of_the_kernel_pass(tmp_path, name):
+    folder = without([name], tmp_path)
+    tests = ("tests/transformer", "tests/glassformer", "tests/pages")
+    run(folder, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests)
