@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("pages", "ui", "charts", "transformer", "words", "tools", "benchmarks", "tests")
+FOLDERS = ("pages", "glassformer", "transformer", "tools", "benchmarks", "tests")
 SCRIPTS = ("app", "main")
 
 

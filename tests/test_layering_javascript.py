@@ -15,7 +15,7 @@ import pytest
 from tests.source_code import ROOT
 from tests.test_layering import FILE_LINES, FUNCTION_LINES, write
 
-FOLDERS = ("ui", "tools", "tests")
+FOLDERS = ("glassformer", "tools", "tests")
 COMPONENTS = Path("glassformer/components")
 FUNCTION = re.compile(
     r"^(?P<indent> *)(?:export )?(?:default )?"

@@ -23,7 +23,7 @@ FORBIDDEN = [
     "registry." + "npmjs.org",
     "deb." + "debian.org",
 ]
-SAY_WHAT_THEY_ARE_FOR = ("charts", "transformer", "ui", "words")
+SAY_WHAT_THEY_ARE_FOR = ("glassformer", "transformer")
 
 
 def repository_files(root: Path) -> list[Path]:

@@ -13,7 +13,7 @@ from tests.source_code import ROOT, Source, imports, sources
 from tools.catalogues import ERRORS, TABLES, said_in_table
 
 # Files and folders whose sentences all go through `say`.
-CONVERTED = ("main.py", "pages/", "ui/", "charts/", "transformer/")
+CONVERTED = ("main.py", "pages/", "glassformer/", "transformer/")
 # Hold code for the browser, for DuckDB or Arrow, or for readers to copy, as text, names of Streamlit's, or lines
 # of the log, and no bare word for people.
 CODE = (
@@ -34,7 +34,7 @@ CODE = (
     "glassformer/extensions/replicas/store_redis.py",
     "glassformer/server/streamlit_private.py",
 )
-SPEAKING = {"app", "main", "pages", "ui", "charts", "transformer"}
+SPEAKING = {"app", "main", "pages", "glassformer", "transformer"}
 
 
 def converted(source):
