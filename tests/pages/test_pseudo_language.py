@@ -19,21 +19,8 @@ from glassformer.extensions.importers.library.huggingface.families import FAMILI
 from glassformer.extensions.maps.card import ARRAYS
 from glassformer.runs import loading
 from glassformer.search import SearchLook
-from tests.pages.conftest import (
-    CHECKPOINTS,
-    COMPARE,
-    DOCTOR,
-    LESSONS,
-    MAIN,
-    MATTERS,
-    OPEN,
-    ROOT,
-    SENTENCES,
-    STEP,
-    TRAINING,
-    WRONG,
-    check,
-)
+from tests.extensions.scripts import COMPARE, DOCTOR, LESSONS, MATTERS, OPEN, SENTENCES, TRAINING, WRONG
+from tests.pages.conftest import CHECKPOINTS, MAIN, ROOT, STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.analysis.draws import draws

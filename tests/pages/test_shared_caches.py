@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from tests.pages.conftest import CHECKPOINTS, COMPARE, DOCTOR, ROOT, STEP, WRONG
+from tests.extensions.scripts import COMPARE, DOCTOR, WRONG
+from tests.pages.conftest import CHECKPOINTS, ROOT, STEP
 from tests.pages.speaking import texts_of_page
 from tests.source_code import ROOT as REPOSITORY
 from tests.source_code import Source, sources

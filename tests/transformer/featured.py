@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
+from tests.transformer.learned_pieces import learn_pieces
 from tests.transformer.one_stack import ALONE
 from tests.transformer.text import foreign
 from tests.transformer.tiny import tiny_model
@@ -41,7 +41,7 @@ def filling(folder: Path, **changes: Any) -> Checkpoint:
 
 def featured(name: str, folder: Path) -> Checkpoint:
     """Write the model of that name and open it."""
-    pieces = learn_vocabulary(SOURCES + TARGETS, size=48)
+    pieces = learn_pieces(SOURCES + TARGETS, size=48)
     size = Tokenizer(pieces).size
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
     model = tiny_model(**(sizes | FEATURED[name]))

@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 from glassformer.extensions.training.library import run as training
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
+from tests.transformer.learned_pieces import learn_pieces
 from tests.transformer.spoiling import refused
 from tests.transformer.text import foreign
 from tests.transformer.text.test_library import content_of
@@ -107,7 +107,7 @@ def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_pa
     written("bert", folder)
     names = {file.name for file in folder.iterdir()}
     assert names == {"config.json", "model.safetensors", "card.json", VOCABULARY, "vocab.txt", "NOTES.md"}
-    pieces = learn_vocabulary([*SOURCES, *TARGETS], size=48)
+    pieces = learn_pieces([*SOURCES, *TARGETS], size=48)
     size = len(foreign.pieces_of(pieces))
     model = tiny_model(src_vocab_size=size, tgt_vocab_size=size, shared_vocab=True)
     parts = Parts(model.config, model.state_dict(), (pieces,), {})

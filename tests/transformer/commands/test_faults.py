@@ -12,7 +12,7 @@ import torch
 
 from glassformer.extensions.training.library import keeping, run
 from glassformer.extensions.training.library.run import train
-from tests.transformer.training_jobs import make_job, train_and_stop
+from tests.extensions.training.library.training_jobs import make_job, train_and_stop
 from transformer.__main__ import INTERRUPTED, main
 from transformer.errors import DataError
 

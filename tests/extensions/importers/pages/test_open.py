@@ -9,8 +9,9 @@ from safetensors.torch import save_file
 from glassformer.extensions.importers.open.trying import TEXT
 from glassformer.runs import loading
 from glassformer.state.answers import write
+from tests.extensions.scripts import OPEN
 from tests.glassformer.runs.test_foreign import ANSWERS, state
-from tests.pages.conftest import OPEN, STEP, check
+from tests.pages.conftest import STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.checkpoint.load import load

@@ -17,8 +17,9 @@ from glassformer.extensions.training.page import health, sentence_pictures, trai
 from glassformer.extensions.training.snapshot import NO_SNAPSHOTS
 from glassformer.runs import loading
 from glassformer.state import session
+from tests.extensions.scripts import TRAINING
 from tests.glassformer.waiting import WAIT, until
-from tests.pages.conftest import TRAINING, check
+from tests.pages.conftest import check
 from tests.pages.reading import figure, numbers, payload
 from tests.transformer.grown import STEPS, write_grown
 from transformer.checkpoint import snapshots

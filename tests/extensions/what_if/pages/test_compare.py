@@ -14,7 +14,8 @@ from glassformer.extensions.what_if.compare.second_run import BRANCH, CHECKPOINT
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import MAIN, SECOND
-from tests.pages.conftest import COMPARE, check
+from tests.extensions.scripts import COMPARE
+from tests.pages.conftest import check
 from tests.pages.reading import address, figure, keys_of, numbers, opened, payload, sentences, told, view
 from tests.transformer.featured import filling
 from transformer.analysis.hidden_pieces import hide, mask_id
