@@ -7,10 +7,10 @@ from streamlit.testing.v1 import AppTest
 from glassformer.positions import PositionsLook, in_attention, position_controls
 from glassformer.runs import loading
 from glassformer.state.view import SECOND
-from tests.extensions.what_if.pages.test_two_slots import twice
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import figure, keys_of, numbers, opened, told_or_noted, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
+from tests.pages.test_two_slots import twice
 from tests.pseudo_language import words_of
 from tests.transformer.featured import featured
 from transformer.analysis.distance_bias import distance_bias
