@@ -8,9 +8,6 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
-from glassformer.extensions.rooms import in_room
-from glassformer.extensions.rooms.server.registry import ROOMS
-from glassformer.extensions.rooms.server.room import Room
 from glassformer.frame.offer import OFFER, UNDO
 from glassformer.runs import loading
 from glassformer.start.lanes import lanes
@@ -222,30 +219,6 @@ def test_what_an_address_says_is_the_same_for_everybody(start, open_page, browse
     assert standing(start(rev="0123456789"))[0] == "zh-en"
     assert standing(open_page(PAGES["step"], lesson="one-piece.1"))[0] == "zh-en"
     assert standing(start(room="ACD347"))[0] == "zh-en"
-
-
-def test_in_a_room_a_bare_address_means_what_its_teacher_looks_at(start, open_page, browser_asks):
-    """From the moment the room is open; and links and addresses there name the checkpoint, also the default one."""
-    browser_asks("en")
-    teacher = open_page(PAGES["room"])
-    check(teacher.button(key="room_open").click().run())
-    taught = teacher.session_state[in_room.TAUGHT]
-    try:
-        browser_asks("zh-CN")
-        assert standing(start(room=taught.code))[0] == "en-fr"
-        assert standing(open_page(PAGES["step"], room=taught.code, lesson="one-piece.1"))[0] == "en-fr"
-        ROOMS.do(taught, Room.move, "step", {"model": "reverse", "src": "glass"})
-        student = open_page(PAGES["masks"], room=taught.code)
-        assert standing(student) == ("reverse", "glass")
-        assert (
-            standing(open_page(PAGES["step"], room=taught.code, src="她喜欢茶。"))[0] == "zh-en"
-        )  # as for everybody
-        check(student.sidebar.selectbox(key=session.MODEL).set_value("zh-en").run())
-        assert address(student)["model"] in ("zh-en", ["zh-en"])
-        browser_asks("en")
-        assert student.session_state[session.URL_LINKED]["model"] == "zh-en"  # of the menu
-    finally:
-        ROOMS.end(taught)
 
 
 def test_an_address_that_one_visitor_wrote_says_the_same_to_another(open_page, browser_asks):

@@ -6,7 +6,6 @@ import shutil
 
 import pytest
 
-from glassformer.extensions.training.library import run as training
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.learned_pieces import learn_pieces
 from tests.transformer.spoiling import refused
@@ -16,7 +15,7 @@ from tests.transformer.tiny import tiny_model
 from transformer.checkpoint.listing import listing as list_checkpoints
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import Parts, save
-from transformer.errors import DataError, QueryError
+from transformer.errors import QueryError
 from transformer.text.options import Options
 from transformer.text.vocabularies import FILE_NAMES, VOCABULARY, Vocabularies
 
@@ -173,10 +172,3 @@ def test_a_listed_folder_is_looked_at_again_when_its_tokenizer_changes(tmp_path)
     assert list_checkpoints([tmp_path])[0].error is None
     (tmp_path / "spoilt" / "merges.txt").unlink()
     assert "merges.txt: is missing" in list_checkpoints([tmp_path])[0].error
-
-
-def test_a_training_does_not_start_from_another_librarys_tokenizer(tmp_path):
-    written("gpt2", tmp_path / "gpt2")
-    job = type("Job", (), {"start_from": tmp_path / "gpt2"})
-    with pytest.raises(DataError, match="its tokenizer comes from another library"):
-        training._vocabularies(job, [])
