@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from transformer.i18n import Sentence
+from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS, MAX_WIDTH
 from transformer.model.taps import Visitor
 from transformer.runs import interventions
@@ -22,8 +22,8 @@ class SilentHead(HeadChange):
     head: int = place("Head", MAX_WIDTH, what="head")
 
     word = "silent"
-    title = Sentence("A silent head")
-    about = Sentence("Made up.")
+    title = say("A silent head")
+    about = say("Made up.")
 
     def told(self) -> str:
         """As a page says it."""
