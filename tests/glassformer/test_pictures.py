@@ -173,4 +173,4 @@ def test_declarations_need_no_streamlit():
 @pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.panel])
 def test_an_address_names_each_part_of_a_page(path):
     page = PAGES[path]
-    assert sorted(all_fields()[page.panel].words) == sorted(page.parts)
+    assert set(page.parts) <= set(all_fields()[page.panel].words)  # of which extensions may draw some

@@ -212,13 +212,11 @@ def test_a_visitor_begins_with_a_sentence_of_his_language(start, browser_asks, t
 
 
 def test_what_an_address_says_is_the_same_for_everybody(start, open_page, browser_asks):
-    """A sentence, a hash, a room or a lesson without a checkpoint says what it always said."""
+    """A sentence or a hash without a checkpoint says what it always said."""
     browser_asks("en")
     assert standing(start(src="I like tea."))[0] == "zh-en"
     assert standing(start(model="reverse"))[0] == "reverse"
     assert standing(start(rev="0123456789"))[0] == "zh-en"
-    assert standing(open_page(PAGES["step"], lesson="one-piece.1"))[0] == "zh-en"
-    assert standing(start(room="ACD347"))[0] == "zh-en"
 
 
 def test_an_address_that_one_visitor_wrote_says_the_same_to_another(open_page, browser_asks):
@@ -245,13 +243,6 @@ def test_a_typed_sentence_switches_by_itself_and_undo_goes_back(open_page):
     assert standing(test) == ("zh-en", "她喜欢茶。")
     type_source(test, "她喜欢水。")
     assert not [button for button in test.button if button.key == UNDO]
-
-
-@pytest.mark.parametrize("place", [{"room": "ACD347"}, {"lesson": "one-piece.1"}])
-def test_nobody_is_switched_in_a_room_or_a_lesson(open_page, place):
-    test = open_page(PAGES["step"], **place)
-    type_source(test, "I like tea.")
-    assert standing(test) == ("zh-en", "I like tea.")
 
 
 @pytest.mark.parametrize(("page", "folded"), [("masks", True), ("positions", True), ("step", False)])

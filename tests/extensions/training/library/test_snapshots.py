@@ -1,7 +1,6 @@
 """Scores of a snapshot."""
 
 from tests.transformer.checkpoint.test_snapshots import grown as grown
-from tests.transformer.checkpoint.test_snapshots import session_grown as session_grown
 from transformer.__main__ import main
 
 

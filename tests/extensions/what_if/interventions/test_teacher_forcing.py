@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.transformer.conftest import checkpoint as checkpoint
 from tests.transformer.runs.test_teacher_forcing import SOURCE
-from tests.transformer.runs.test_teacher_forcing import checkpoint as checkpoint
 from tests.transformer.runs.test_teacher_forcing import decoder as decoder
 from transformer import run
 from transformer.runs.interventions import parse
