@@ -75,10 +75,8 @@ def serve(
         ServerFailedError: if it ended, or did not answer, within START_SECONDS.
     """
     port = free_port() if port is None else port
-    named = {**(environment or {}), **({} if folder == ROOT else {"PYTHONPATH": str(folder)})}
-    server = _start(
-        script, log=log, port=port, options=options, arguments=arguments, environment=named, folder=folder
-    )
+    named = {**({} if folder == ROOT else {"PYTHONPATH": str(folder)}), **(environment or {})}
+    server = _start(script, folder, log=log, port=port, options=options, arguments=arguments, environment=named)
     try:
         wait_until_healthy(server)
         yield server
@@ -115,13 +113,13 @@ def _answers(url: str) -> bool:
 
 def _start(
     script: Path | str,
+    folder: Path,
     *,
     log: Path,
     port: int,
     options: Sequence[str],
     arguments: Sequence[str],
     environment: Mapping[str, str],
-    folder: Path,
 ) -> Server:
     command = [sys.executable, "-m", "streamlit", "run", str(script)]
     command += [f"--server.port={port}", "--server.headless=true", *options]

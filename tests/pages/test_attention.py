@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1.element_tree import Block
 
-from glassformer import charts
 from glassformer.attention import attention_panels, flow, one_weight
+from glassformer.maps import grid
 from glassformer.runs import loading
 from glassformer.runs.sides import KIND_NAMES
 from glassformer.shared import choices
@@ -73,9 +73,9 @@ def test_the_page_opens_with_all_heads_of_all_three_kinds(attention):
 
 def test_who_looks_at_the_same_shares_its_figures_at_every_step(attention, monkeypatch):
     made = []
-    real = charts.grid_spec
+    real = grid.grid_spec
     monkeypatch.setattr(
-        charts, "grid_spec", lambda *args, **named: made.append(named["queries"]) or real(*args, **named)
+        grid, "grid_spec", lambda *args, **named: made.append(named["queries"]) or real(*args, **named)
     )
     first = attention(src="ebdacf")
     assert len(made) == len(GRIDS)
