@@ -19,18 +19,17 @@ from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.device import CPU, Device
 from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, Checkpoint, read_config
-from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, tokenizer_files
+from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names, tokenizer_files
 from transformer.errors import CheckpointError
 from transformer.extensions import provided
 from transformer.files import hidden, tensorfile
 from transformer.files.files import FolderFiles
-from transformer.text.vocabularies import FILE_NAMES, VOCABULARY
 
 Signature = tuple[tuple[int, ...], ...]
 MOST_EXAMPLES = 4  # of each folder, as a list may have thousands
 LONGEST_EXAMPLE = 200
 _OWN = (name for names in TOKENIZER_NAMES.values() for name in names)
-_LOOKED_AT = ("", CONFIG, WEIGHTS, CARD, *_OWN, VOCABULARY, *sorted(FILE_NAMES))
+_LOOKED_AT = ("", CONFIG, WEIGHTS, CARD, *_OWN)
 
 
 @dataclass(frozen=True)
@@ -119,12 +118,13 @@ def entry_at(place: Path, name: str, root: Path) -> Entry:
     return _look(place, name, root)
 
 
-def signature(folder: Path, names: Iterable[str] = _LOOKED_AT) -> Signature:
+def signature(folder: Path, names: Iterable[str] | None = None) -> Signature:
     """A value that changes when a file is changed or replaced.
 
     `names` are files in the folder, by default those that `_look` reads; "" is the folder itself, or a file.
     """
-    return tuple(_version(folder / name) for name in names)
+    looked_at = (*_LOOKED_AT, *sorted(file_names())) if names is None else names
+    return tuple(_version(folder / name) for name in looked_at)
 
 
 def _version(file: Path) -> tuple[int, ...]:

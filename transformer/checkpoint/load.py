@@ -43,7 +43,7 @@ from transformer.checkpoint.device import CPU, Device, device_of
 from transformer.checkpoint.filling import Places, Progress, Values, fill, silent
 from transformer.checkpoint.hashing import ContentHash, digest_of, hash_of
 from transformer.checkpoint.memory import Halves
-from transformer.checkpoint.tokenizer_files import Named, open_tokenizers, stored_tokenizers, tokenizer_files
+from transformer.checkpoint.tokenizer_files import Named, Stored, open_tokenizers, stored_tokenizers, tokenizer_files
 from transformer.errors import CheckpointError, shown, within
 from transformer.files import strictjson, tensorfile
 from transformer.files.files import FolderFiles
@@ -57,7 +57,6 @@ from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import AnyTokenizer
-from transformer.text.vocabularies import Vocabularies
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "card.json"
 MAX_CONFIG = 64_000
@@ -265,7 +264,7 @@ def _card(files: FolderFiles) -> tuple[Card, Sequence[str]]:
 def assembled(
     config: ModelConfig,
     values: Values,
-    tokenizers: tuple[bytes, ...] | Vocabularies,
+    tokenizers: tuple[bytes, ...] | Stored,
     *,
     source: Path,
     card: Mapping[str, object] = NO_CARD,

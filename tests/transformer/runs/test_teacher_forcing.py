@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import DECODER, tiny_model
@@ -18,8 +20,6 @@ from transformer.errors import NotFiniteError, QueryError
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import parse
 from transformer.runs.teacher_forcing import judge, parting
-from transformer.text.options import Options
-from transformer.text.vocabularies import Vocabularies
 
 SOURCE, REFERENCE = SOURCES[0], TARGETS[3]
 HEADS = (ZeroHead("decoder", 0, 1), ZeroHead("cross", 1, 0))

@@ -23,12 +23,12 @@ from glassformer.extensions.importers.library.imported import Content, Imported
 from glassformer.extensions.importers.library.toolkits import fairseq, joeynmt, marian, opennmt
 from glassformer.extensions.importers.library.toolkits.toolkit import Options, Pieces, Place, Toolkit
 from glassformer.extensions.importers.library.weights import Weights
+from glassformer.extensions.tokenizers import options as text_options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, shown, within
 from transformer.i18n import Sentence, say
-from transformer.text import options as text_options
-from transformer.text.vocabularies import Vocabularies
 
 TOOLKITS = (fairseq.TOOLKIT, opennmt.TOOLKIT, joeynmt.TOOLKIT, marian.TOOLKIT)
 IDS = ("pad_id", "unk_id", "bos_id", "eos_id", "decoder_start_id")

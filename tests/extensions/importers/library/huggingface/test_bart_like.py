@@ -19,7 +19,7 @@ from tests.extensions.importers.library.huggingface.parity import (
     tiny,
 )
 from tests.extensions.importers.library.huggingface.tiny_families import model_of
-from tests.transformer.text import foreign
+from tests.extensions.tokenizers import foreign
 from transformer.errors import CheckpointError
 from transformer.model.positions import halves_table
 
