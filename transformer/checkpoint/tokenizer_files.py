@@ -17,6 +17,7 @@ from transformer.text.tokenizer import AnyTokenizer, Tokenizer
 
 TOKENIZER_NAMES = {1: ("pieces.model",), 2: ("source.model", "target.model")}
 MAX_TOKENIZER = 16_000_000
+MAX_JSON = 40_000_000  # the tokenizer.json of Gemma has about 35 MB; twice as much keeps a server busy for 20 s
 VOCABULARY = "vocabulary.json"
 MAX_VOCABULARY = 4_000_000  # bytes: thousands of added pieces
 

@@ -24,10 +24,10 @@ from glassformer.shared.door import st
 from glassformer.state import answers as addresses
 from glassformer.state.answers import Answer, Answers
 from glassformer.state.link import MAX_NAME
-from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
+from transformer.checkpoint.progress import Progress
 from transformer.files.files import FolderFiles
 from transformer.i18n import say
 from transformer.trying.samples import samples_of

@@ -28,7 +28,7 @@ from glassformer.extensions.tokenizers.options import Options, options_from
 from glassformer.extensions.tokenizers.piece_rows import Table, Way, padded, unused
 from glassformer.extensions.tokenizers.vocabulary_files import Files, json_record, within
 from glassformer.extensions.tokenizers.word_pieces import Cleaning, WordPieceTokenizer
-from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER, VOCABULARY, Named
+from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER, VOCABULARY, Named
 from transformer.errors import TokenizerError, shown
 from transformer.text import sentencepiece_check
 from transformer.text.raw import RawIds
@@ -41,7 +41,6 @@ PEGASUS = ("<mask_1>", "<mask_2>", *(f"<unk_{n}>" for n in range(2, 103)))  # ro
 TARGET_JSON = "target_tokenizer.json"  # of a target that has a vocabulary of its own
 TARGET_LINES, TARGET_IDS = "target_vocab.txt", "target_vocab.json"
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-MAX_JSON = 40_000_000  # the tokenizer.json of Gemma has about 35 MB; twice as much keeps a server busy for 20 s
 LARGE = {library.FILE: MAX_JSON, TARGET_JSON: MAX_JSON}
 
 

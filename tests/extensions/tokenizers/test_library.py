@@ -18,7 +18,7 @@ from glassformer.extensions.tokenizers.library import LibraryProcess, Limits
 from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from tests.extensions.tokenizers import foreign
-from glassformer.extensions.tokenizers.vocabularies import MAX_JSON
+from transformer.checkpoint.tokenizer_files import MAX_JSON
 from transformer.errors import TokenizerError
 from transformer.text import probing
 from transformer.text.tokenizer import SPACE_MARK

@@ -21,7 +21,7 @@ from glassformer.extensions.importers.library.report import Choice, Field, Impor
 from glassformer.extensions.importers.library.special_ids import FIRST, likely_ids
 from glassformer.extensions.importers.library.trials import FEW, Build, Progress, Trials
 from glassformer.extensions.tokenizers.listed import CALLED
-from transformer.checkpoint.filling import silent
+from transformer.checkpoint.progress import silent
 from transformer.errors import ConfigError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.runs.runnable import Scorable
