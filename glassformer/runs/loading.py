@@ -2,7 +2,7 @@
 
 Checkpoints are looked for in the folder `checkpoints/` of the project, in the folders of the environment variable
 `GLASSFORMER_CHECKPOINTS` (separated as in `PATH`), and in those given as `--checkpoints DIR` after `--` on the
-command line. All are opened on the device of `glassformer.server.switch`.
+command line. All are opened on the device of `glassformer.server.command_line`.
 
 Whatever asks the model raises `BusyError` where it has too much to do, and QueryError for what does not fit the
 checkpoint; what opens a folder, a GlassformerError if that cannot be done.
@@ -24,7 +24,7 @@ import numpy as np
 from glassformer.paths import SHIPPED
 from glassformer.runs import sources
 from glassformer.runs.map_layers import Work
-from glassformer.server import garbage, switch
+from glassformer.server import command_line, garbage
 from glassformer.server.shelf import Open, Opening, Shelf
 from glassformer.server.streamlit_private import session_id
 from glassformer.server.work import Runner
@@ -58,7 +58,7 @@ WIDENS = 2.2  # what a file of 16 bits a number becomes, and what lies in memory
 def folders(arguments: Sequence[str] | None = None) -> list[Path]:
     """The folders that hold checkpoint folders, the project's own first, by the app's command line."""
     from_environment = [part for part in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if part]
-    named = (*from_environment, *switch.values(OPTION, arguments))
+    named = (*from_environment, *command_line.values(OPTION, arguments))
     return list(dict.fromkeys([SHIPPED, *(Path(part).expanduser() for part in named)]))
 
 
@@ -200,7 +200,9 @@ def let_go(gone: Callable[[Hashable], bool]) -> None:
 
 
 def _load(folder: Path, root: Path, progress: Progress) -> Checkpoint:
-    return own_format().load(folder, answers={}, given=None, inside=root, progress=progress, device=switch.device())
+    return own_format().load(
+        folder, answers={}, given=None, inside=root, progress=progress, device=command_line.device()
+    )
 
 
 def _size(folder: Path) -> int:

@@ -19,7 +19,7 @@ from glassformer.extensions.importers.library.opening import QuestionsError, kin
 from glassformer.extensions.importers.library.report import ImportReport
 from glassformer.extensions.importers.library.weights import OUTLINE
 from glassformer.runs import loading
-from glassformer.server import switch
+from glassformer.server import command_line
 from glassformer.shared.door import st
 from glassformer.state import answers as addresses
 from glassformer.state.answers import Answer, Answers
@@ -114,7 +114,9 @@ def scored(
         answers, files = _said(root, written)
         try:
             everything = {**answers, **more}
-            return load(Path(source), answers=everything, given=files, inside=Path(root), device=switch.device())
+            return load(
+                Path(source), answers=everything, given=files, inside=Path(root), device=command_line.device()
+            )
         except QuestionsError:
             return None
 
@@ -195,7 +197,7 @@ def _load(which: _Which, progress: Progress) -> Checkpoint:
     source, root, _, given = which
     answers, files = _said(root, given)
     return load(
-        Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=switch.device()
+        Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=command_line.device()
     )
 
 
