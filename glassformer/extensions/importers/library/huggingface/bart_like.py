@@ -10,14 +10,9 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import product
 
-from glassformer.extensions.importers.library.huggingface.config_settings import (
-    Family,
-    Fields,
-    Present,
-    Settings,
-    always,
-)
-from glassformer.extensions.importers.library.huggingface.renaming import (
+from glassformer.extensions.importers.library.config_settings import Family, Fields, Present, Settings, always
+from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.renaming import (
     BIAS,
     FORMULA,
     INPUT,
@@ -25,37 +20,16 @@ from glassformer.extensions.importers.library.huggingface.renaming import (
     OUTPUT,
     SOURCE,
     TARGET,
+    names_of,
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table
 from glassformer.extensions.importers.library.reshapes import AS_IS, Reshape, cut_rows
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
 
 PREFIXES = ("model.", "")  # the second where the model was saved without its head
 OFFSET = 2  # the first rows of their learned positions are not used
-PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
-ATTENTIONS = {"self_attn": "self_attn", "encoder_attn": "cross_attn"}
-
-
-def names_of(stack: str, role: str) -> dict[str, str]:
-    """What a stack calls its tensors, and what the model does."""
-    theirs, ours = f"{stack}.layers.{{n}}", f"{stack}.layers.{{n}}"
-    names = {
-        f"{theirs}.fc1.{{p}}": f"{ours}.ffn.up_proj.{{p}}",
-        f"{theirs}.fc2.{{p}}": f"{ours}.ffn.down_proj.{{p}}",
-        f"{theirs}.final_layer_norm.{{p}}": f"{ours}.ffn_residual.norm.{{p}}",
-    }
-    for attention, own in ATTENTIONS.items():
-        names[f"{theirs}.{attention}_layer_norm.{{p}}"] = f"{ours}.{own}_residual.norm.{{p}}"
-        for projection in PROJECTIONS:
-            names[f"{theirs}.{attention}.{projection}.{{p}}"] = f"{ours}.{own}.{projection}.{{p}}"
-    return names | {
-        f"{stack}.embed_tokens.weight": role,
-        f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
-        f"{stack}.layernorm_embedding.{{p}}": f"{stack}.embedding.norm.{{p}}",
-    }
 
 
 def _rules(positions: Reshape | None) -> Iterator[Rule]:

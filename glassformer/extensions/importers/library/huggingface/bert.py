@@ -6,7 +6,7 @@ those of transformers 5.23, and of the files that its first versions wrote.
 
 from collections.abc import Iterator, Mapping
 
-from glassformer.extensions.importers.library.huggingface.config_settings import (
+from glassformer.extensions.importers.library.config_settings import (
     Family,
     Fields,
     Known,
@@ -15,7 +15,8 @@ from glassformer.extensions.importers.library.huggingface.config_settings import
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.huggingface.renaming import (
+from glassformer.extensions.importers.library.keys import Rule, Table, Unused
+from glassformer.extensions.importers.library.renaming import (
     BIAS,
     CLASSES,
     INPUT,
@@ -24,7 +25,6 @@ from glassformer.extensions.importers.library.huggingface.renaming import (
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table, Unused
 from glassformer.extensions.importers.library.reshapes import cut_rows
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from glassformer.extensions.importers.library.config_settings import Family
 from glassformer.extensions.importers.library.huggingface import bart_like, bert, gpt, llama_like, t5
-from glassformer.extensions.importers.library.huggingface.config_settings import Family
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {**bart_like.FAMILIES, **t5.FAMILIES, **gpt.FAMILIES, **llama_like.FAMILIES, **gpt.NEOX_FAMILIES, **bert.FAMILIES}

@@ -10,7 +10,7 @@ the key or the tensor.
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -19,35 +19,36 @@ from typing import Any
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.accounts import account, check_agreement
 from glassformer.extensions.importers.library.answers import YOU
-from glassformer.extensions.importers.library.foreign import ADAPTER, MOST_CONFIG
-from glassformer.extensions.importers.library.huggingface import folder_tokenizers, generation
-from glassformer.extensions.importers.library.huggingface.config_settings import (
+from glassformer.extensions.importers.library.config_settings import (
     Family,
     Fields,
     Known,
     Settings,
     always,
+    at_most,
+    config_of,
     fixed,
+    reported,
 )
+from glassformer.extensions.importers.library.foreign import ADAPTER, MOST_CONFIG
+from glassformer.extensions.importers.library.huggingface import folder_tokenizers, generation
 from glassformer.extensions.importers.library.huggingface.families import FAMILIES
 from glassformer.extensions.importers.library.huggingface.folder_tokenizers import LANGUAGES
-from glassformer.extensions.importers.library.huggingface.renaming import settle_sinusoids, settle_tables
 from glassformer.extensions.importers.library.huggingface.rotary_config import grows
 from glassformer.extensions.importers.library.huggingface.without_effect import ASKS_FOR_CODE, WITHOUT_EFFECT
 from glassformer.extensions.importers.library.imported import Content, Imported
 from glassformer.extensions.importers.library.keys import Match, Table
+from glassformer.extensions.importers.library.renaming import settle_sinusoids, settle_tables
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.weights import Weights, open_weights
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.checkpoint.load import CONFIG
-from transformer.errors import CheckpointError, ConfigError, shown, within
+from transformer.errors import CheckpointError, shown, within
 from transformer.files.files import FolderFiles
 from transformer.i18n import Sentence, say
-from transformer.model.config import MAX_LENGTH, ModelConfig
 
 NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
 SPECIAL_IDS = ("pad_id", "bos_id", "eos_id", "decoder_start_id")
-_DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
 
 
 def import_folder(
@@ -238,35 +239,6 @@ class _Import:
         why = said["eos_id"].evidence if said["eos_id"].how == "inferred" else why
         asked.append(ask("eos_id", why))
         return Known(int(said["pad_id"].value == 0), why)  # for the shapes, which do not depend on it
-
-
-def config_of(said: Fields, *, label: str) -> ModelConfig:
-    """The config of these fields; a CheckpointError says where a value that is refused comes from."""
-    try:
-        return ModelConfig(**{name: one.value for name, one in said.items()})
-    except ConfigError as error:
-        known = said.get(error.field.split(".")[0])
-        if known is None:
-            raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
-        raise CheckpointError(
-            "{label}: {problem} ({evidence})", label=label, problem=error.sentence, evidence=known.evidence
-        ) from error
-
-
-def reported(said: Fields) -> list[Field]:
-    """The fields that a report lists: those that are not at their default."""
-    return [
-        Field(name, one.how, one.value, one.evidence)
-        for name, one in said.items()
-        if name not in _DEFAULTS or _DEFAULTS[name] != one.value
-    ]
-
-
-def at_most(length: Known) -> Known:
-    """A length, cut at the most that this program reads."""
-    if length.value <= MAX_LENGTH:
-        return length
-    return Known(MAX_LENGTH, say("the limit of this program; the model's own limit is {n:,}", n=length.value))
 
 
 def _within(ids: Fields, size: int) -> tuple[Fields, Fields]:

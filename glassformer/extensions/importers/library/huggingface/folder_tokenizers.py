@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from glassformer.extensions.importers.library.huggingface.config_settings import Fields, Known, inferred
+from glassformer.extensions.importers.library.config_settings import Fields, Known, inferred
 from glassformer.extensions.importers.library.report import Field, ask
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import TokenizerError, shown, within

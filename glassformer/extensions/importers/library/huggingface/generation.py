@@ -9,7 +9,7 @@ all tokens, and of several forced ends the smallest id is the likeliest.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from glassformer.extensions.importers.library.huggingface.config_settings import Fields, Known
+from glassformer.extensions.importers.library.config_settings import Fields, Known
 from transformer.errors import CheckpointError, shown
 from transformer.i18n import Sentence, say
 from transformer.model.config_writing import MAX_COUNT

@@ -7,7 +7,7 @@ Sources: Radford et al., "Language Models are Unsupervised Multitask Learners" (
 (2022); Biderman et al., "Pythia" (2023). The names are those of transformers 5.23.
 """
 
-from glassformer.extensions.importers.library.huggingface.config_settings import (
+from glassformer.extensions.importers.library.config_settings import (
     Family,
     Fields,
     Known,
@@ -16,7 +16,9 @@ from glassformer.extensions.importers.library.huggingface.config_settings import
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.huggingface.renaming import (
+from glassformer.extensions.importers.library.huggingface.rotary_config import rotary
+from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.renaming import (
     FORMULA,
     INPUT,
     MASK,
@@ -25,8 +27,6 @@ from glassformer.extensions.importers.library.huggingface.renaming import (
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.huggingface.rotary_config import rotary
-from glassformer.extensions.importers.library.keys import Rule, Table
 from glassformer.extensions.importers.library.reshapes import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS

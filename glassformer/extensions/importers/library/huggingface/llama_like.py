@@ -9,7 +9,7 @@ Qwen Team, "Qwen2" (2024) and "Qwen3" (2025); Hugging Face, "SmolLM3" (2025); Ge
 
 from collections.abc import Collection, Mapping, Sequence
 
-from glassformer.extensions.importers.library.huggingface.config_settings import (
+from glassformer.extensions.importers.library.config_settings import (
     ACTIVATIONS,
     Family,
     Fields,
@@ -19,7 +19,6 @@ from glassformer.extensions.importers.library.huggingface.config_settings import
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.huggingface.renaming import FORMULA, INPUT, OUTPUT, renamed, unused
 from glassformer.extensions.importers.library.huggingface.rotary_config import (
     NEW,
     SCALED,
@@ -29,6 +28,7 @@ from glassformer.extensions.importers.library.huggingface.rotary_config import (
     rotary,
 )
 from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.renaming import FORMULA, INPUT, OUTPUT, renamed, unused
 from glassformer.extensions.importers.library.reshapes import PLUS_ONE
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.config import MAX_LAYERS

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from glassformer.extensions.importers.library.huggingface.config_settings import Known, Settings
+from glassformer.extensions.importers.library.config_settings import Known, Settings
 from transformer.i18n import say
 from transformer.model.features import Rotary
 

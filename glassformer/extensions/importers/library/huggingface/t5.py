@@ -6,7 +6,7 @@ The names are those of transformers 5.23.
 
 from collections.abc import Iterator
 
-from glassformer.extensions.importers.library.huggingface.config_settings import (
+from glassformer.extensions.importers.library.config_settings import (
     ACTIVATIONS,
     Family,
     Fields,
@@ -15,8 +15,8 @@ from glassformer.extensions.importers.library.huggingface.config_settings import
     Settings,
     always,
 )
-from glassformer.extensions.importers.library.huggingface.renaming import INPUT, OUTPUT, SOURCE, TARGET, renamed
 from glassformer.extensions.importers.library.keys import Rule, Table, Unused
+from glassformer.extensions.importers.library.renaming import INPUT, OUTPUT, SOURCE, TARGET, renamed
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS
 

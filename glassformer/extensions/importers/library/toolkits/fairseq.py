@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from glassformer.extensions.importers.library.huggingface import bart_like
-from glassformer.extensions.importers.library.huggingface.config_settings import (
+from glassformer.extensions.importers.library.config_settings import (
     ACTIVATIONS,
     Fields,
     Known,
@@ -25,15 +24,17 @@ from glassformer.extensions.importers.library.huggingface.config_settings import
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.huggingface.renaming import (
+from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.renaming import (
+    ATTENTIONS,
     FORMULA,
     OUTPUT,
     SOURCE,
     TARGET,
+    names_of,
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table
 from glassformer.extensions.importers.library.reshapes import SPLIT_ROWS, cut_rows
 from glassformer.extensions.importers.library.toolkits.lists import lines
 from glassformer.extensions.importers.library.toolkits.toolkit import Options, Pieces, Place, Toolkit, part
@@ -80,8 +81,8 @@ def _rules(learned: bool) -> Iterator[Rule]:
             f"{theirs}.layer_norms.{i}.{{p}}": f"{ours}.{own}_residual.norm.{{p}}"
             for i, own in enumerate(ORDER[stack])
         }
-        yield from renamed(bart_like.names_of(stack, role) | old)
-        for (attention, own), kind in product(bart_like.ATTENTIONS.items(), ("weight", "bias")):
+        yield from renamed(names_of(stack, role) | old)
+        for (attention, own), kind in product(ATTENTIONS.items(), ("weight", "bias")):
             targets = [f"{ours}.{own}.{one}_proj.{kind}" for one in "qkv"]
             yield Rule.of(f"{theirs}.{attention}.in_proj_{kind}", *targets, reshape=SPLIT_ROWS)
         if learned:

@@ -15,11 +15,17 @@ from typing import Any
 
 from glassformer.extensions.importers.library import handed_pieces, keys
 from glassformer.extensions.importers.library.accounts import account, check_agreement
+from glassformer.extensions.importers.library.config_settings import (
+    Fields,
+    at_most,
+    config_of,
+    fixed,
+    inferred,
+    reported,
+)
 from glassformer.extensions.importers.library.handed_pieces import Given, Tokenizers
-from glassformer.extensions.importers.library.huggingface.config_settings import Fields, fixed, inferred
-from glassformer.extensions.importers.library.huggingface.folder import at_most, config_of, reported
-from glassformer.extensions.importers.library.huggingface.renaming import OUTPUT, settle_sinusoids, settle_tables
 from glassformer.extensions.importers.library.imported import Content, Imported
+from glassformer.extensions.importers.library.renaming import OUTPUT, settle_sinusoids, settle_tables
 from glassformer.extensions.importers.library.toolkits import fairseq, joeynmt, marian, opennmt
 from glassformer.extensions.importers.library.toolkits.toolkit import Options, Pieces, Place, Toolkit
 from glassformer.extensions.importers.library.weights import Weights

@@ -13,7 +13,7 @@ Source: Kreutzer et al., "Joey NMT: A Minimalist NMT Toolkit for Novices" (2019)
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from glassformer.extensions.importers.library.huggingface.config_settings import (
+from glassformer.extensions.importers.library.config_settings import (
     ACTIVATIONS,
     Fields,
     Known,
@@ -21,8 +21,8 @@ from glassformer.extensions.importers.library.huggingface.config_settings import
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.huggingface.renaming import OUTPUT, SOURCE, TARGET, renamed
 from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.renaming import OUTPUT, SOURCE, TARGET, renamed
 from glassformer.extensions.importers.library.reshapes import FLATTENED
 from glassformer.extensions.importers.library.toolkits.lists import MAX_SETTINGS, lines, settings
 from glassformer.extensions.importers.library.toolkits.toolkit import Options, Pieces, Place, Toolkit, part

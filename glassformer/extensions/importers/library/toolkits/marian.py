@@ -18,16 +18,9 @@ from typing import Any
 
 import torch
 
-from glassformer.extensions.importers.library.huggingface.config_settings import (
-    Fields,
-    Known,
-    Present,
-    always,
-    fixed,
-    inferred,
-)
-from glassformer.extensions.importers.library.huggingface.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
+from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
 from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
 from glassformer.extensions.importers.library.reshapes import FOR_BOTH, TRANSPOSED, Reshape
 from glassformer.extensions.importers.library.toolkits.lists import MAX_SETTINGS, by_ids, lines, settings
 from glassformer.extensions.importers.library.toolkits.toolkit import Options, Pieces, Place, Toolkit

@@ -13,16 +13,9 @@ Source: Klein et al., "OpenNMT: Open-Source Toolkit for Neural Machine Translati
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from glassformer.extensions.importers.library.huggingface.config_settings import (
-    Fields,
-    Known,
-    Present,
-    always,
-    fixed,
-    inferred,
-)
-from glassformer.extensions.importers.library.huggingface.renaming import BIAS, OUTPUT, SOURCE, TARGET, renamed
+from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
 from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.renaming import BIAS, OUTPUT, SOURCE, TARGET, renamed
 from glassformer.extensions.importers.library.reshapes import FLATTENED
 from glassformer.extensions.importers.library.toolkits.toolkit import Options, Pieces, Place, Toolkit, part
 from transformer.errors import ClauseError

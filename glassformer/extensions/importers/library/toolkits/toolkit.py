@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.importers.library.huggingface.config_settings import Fields, Present, Settings
+from glassformer.extensions.importers.library.config_settings import Fields, Present, Settings
 from glassformer.extensions.importers.library.keys import Table
 from glassformer.extensions.importers.library.weights import Weights
 from transformer.errors import ClauseError, shown

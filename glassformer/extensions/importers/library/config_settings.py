@@ -9,17 +9,19 @@ refused by name: a setting that nobody reads is arithmetic that nobody does.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from types import MappingProxyType
 from typing import Any
 
 from glassformer.extensions.importers.library.keys import Table
-from glassformer.extensions.importers.library.report import How
+from glassformer.extensions.importers.library.report import Field, How
 from transformer.checkpoint.agreement import first
-from transformer.errors import CheckpointError, shown
+from transformer.errors import CheckpointError, ConfigError, shown
 from transformer.i18n import Sentence, say
+from transformer.model.config import MAX_LENGTH, ModelConfig
 
 MAX_WHOLE = 2**31
+_DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
 
 # What transformers calls a non-linearity -> what a config of ours calls it.
 ACTIVATIONS: Mapping[str, str] = MappingProxyType(
@@ -215,3 +217,32 @@ class Family:
     vocabularies: tuple[str, ...] = ()
     tied: bool = True  # whether the output is the table of embeddings where config.json has no `tie_word_embeddings`
     known: Collection[str] = ()  # further keys of config.json that have no effect in this family
+
+
+def config_of(said: Fields, *, label: str) -> ModelConfig:
+    """The config of these fields; a CheckpointError says where a value that is refused comes from."""
+    try:
+        return ModelConfig(**{name: one.value for name, one in said.items()})
+    except ConfigError as error:
+        known = said.get(error.field.split(".")[0])
+        if known is None:
+            raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
+        raise CheckpointError(
+            "{label}: {problem} ({evidence})", label=label, problem=error.sentence, evidence=known.evidence
+        ) from error
+
+
+def reported(said: Fields) -> list[Field]:
+    """The fields that a report lists: those that are not at their default."""
+    return [
+        Field(name, one.how, one.value, one.evidence)
+        for name, one in said.items()
+        if name not in _DEFAULTS or _DEFAULTS[name] != one.value
+    ]
+
+
+def at_most(length: Known) -> Known:
+    """A length, cut at the most that this program reads."""
+    if length.value <= MAX_LENGTH:
+        return length
+    return Known(MAX_LENGTH, say("the limit of this program; the model's own limit is {n:,}", n=length.value))

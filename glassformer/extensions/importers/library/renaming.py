@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.huggingface.config_settings import Fields, Known, Settings, inferred
+from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
 from glassformer.extensions.importers.library.keys import Match, Rule, Taken, Unused
 from glassformer.extensions.importers.library.reshapes import AS_IS, Reshape
 from glassformer.extensions.importers.library.weights import Weights
@@ -35,12 +35,35 @@ ONE_ROW = Reshape(lambda tensor, _: (tensor.flatten(),), say("flattened into one
 TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.table")
 CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
 
+# What fairseq calls the parts of a layer, and with it those who took its names over.
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
+ATTENTIONS = {"self_attn": "self_attn", "encoder_attn": "cross_attn"}
+
 
 def renamed(names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshape: Reshape = AS_IS) -> Iterator[Rule]:
     """A rule for each pair of names, with each of the prefixes that files have or have not."""
     for prefix in prefixes:
         for theirs, ours in names.items():
             yield Rule.of(prefix + theirs, ours, reshape=reshape)
+
+
+def names_of(stack: str, role: str) -> dict[str, str]:
+    """What a stack calls its tensors, and what the model does."""
+    theirs, ours = f"{stack}.layers.{{n}}", f"{stack}.layers.{{n}}"
+    names = {
+        f"{theirs}.fc1.{{p}}": f"{ours}.ffn.up_proj.{{p}}",
+        f"{theirs}.fc2.{{p}}": f"{ours}.ffn.down_proj.{{p}}",
+        f"{theirs}.final_layer_norm.{{p}}": f"{ours}.ffn_residual.norm.{{p}}",
+    }
+    for attention, own in ATTENTIONS.items():
+        names[f"{theirs}.{attention}_layer_norm.{{p}}"] = f"{ours}.{own}_residual.norm.{{p}}"
+        for projection in PROJECTIONS:
+            names[f"{theirs}.{attention}.{projection}.{{p}}"] = f"{ours}.{own}.{projection}.{{p}}"
+    return names | {
+        f"{stack}.embed_tokens.weight": role,
+        f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
+        f"{stack}.layernorm_embedding.{{p}}": f"{stack}.embedding.norm.{{p}}",
+    }
 
 
 def joined_rules(name: str, layer: str, *, prefixes: Iterable[str], reshape: Reshape) -> Iterator[Rule]:
