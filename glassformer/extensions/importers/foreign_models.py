@@ -16,6 +16,7 @@ from glassformer.extensions.importers.library.handed_pieces import Given
 from glassformer.extensions.importers.library.imported import Imported
 from glassformer.extensions.importers.library.kept_answers import ENDING, paths_of
 from glassformer.extensions.importers.library.opening import QuestionsError, kind_of
+from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.report import ImportReport
 from glassformer.extensions.importers.library.weights import OUTLINE
 from glassformer.runs import loading
@@ -140,7 +141,7 @@ def forget(folder: Path) -> None:
 
 def has_own_tokenizer(entry: Entry) -> bool:
     """Whether the import finds a tokenizer by itself, as it does in folders of Hugging Face's."""
-    return entry.folder.is_dir() and kind_of(entry.folder, inside=entry.root)[0] == "huggingface"
+    return entry.folder.is_dir() and isinstance(kind_of(entry.folder, inside=entry.root)[0], Reader)
 
 
 def beside(entry: Entry) -> list[str]:

@@ -13,12 +13,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.accounts import account, check_agreement
-from glassformer.extensions.importers.library.answers import YOU
+from glassformer.extensions.importers.library.answers import NO_ANSWERS, YOU
 from glassformer.extensions.importers.library.config_settings import (
     Family,
     Fields,
@@ -30,7 +29,7 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
     reported,
 )
-from glassformer.extensions.importers.library.foreign import ADAPTER, MOST_CONFIG
+from glassformer.extensions.importers.library.foreign import MOST_CONFIG
 from glassformer.extensions.importers.library.huggingface import folder_tokenizers, generation
 from glassformer.extensions.importers.library.huggingface.families import FAMILIES
 from glassformer.extensions.importers.library.huggingface.folder_tokenizers import LANGUAGES
@@ -47,7 +46,7 @@ from transformer.errors import CheckpointError, shown, within
 from transformer.files.files import FolderFiles
 from transformer.i18n import Sentence, say
 
-NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
+ADAPTER = "adapter_config.json"
 SPECIAL_IDS = ("pad_id", "bos_id", "eos_id", "decoder_start_id")
 
 

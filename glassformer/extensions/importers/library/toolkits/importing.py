@@ -1,9 +1,5 @@
 """Make a model of what a toolkit saved: tensors by its key table, options as fields, lists of pieces as a vocabulary.
 
-    with open_weights(path) as weights:
-        toolkit = toolkit_of(weights)
-        imported = import_toolkit(toolkit, place, open_again=...)
-
 What this program has no arithmetic for is refused, with the option or the tensor. Nothing is asked.
 """
 
@@ -11,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library import handed_pieces, keys
@@ -25,6 +22,7 @@ from glassformer.extensions.importers.library.config_settings import (
 )
 from glassformer.extensions.importers.library.handed_pieces import Given, Tokenizers
 from glassformer.extensions.importers.library.imported import Content, Imported
+from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.renaming import OUTPUT, settle_sinusoids, settle_tables
 from glassformer.extensions.importers.library.toolkits import fairseq, joeynmt, marian, opennmt
 from glassformer.extensions.importers.library.toolkits.toolkit import Options, Pieces, Place, Toolkit
@@ -32,12 +30,37 @@ from glassformer.extensions.importers.library.weights import Weights
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, shown, within
+from transformer.files.files import FolderFiles
 from transformer.i18n import Sentence, say
 from transformer.text import options as text_options
 from transformer.text.vocabularies import Vocabularies
 
 TOOLKITS = (fairseq.TOOLKIT, opennmt.TOOLKIT, joeynmt.TOOLKIT, marian.TOOLKIT)
 IDS = ("pad_id", "unk_id", "bos_id", "eos_id", "decoder_start_id")
+
+
+class ToolkitReader(Reader):
+    """Files that a toolkit saved, with what lies beside them."""
+
+    def import_weights(
+        self,
+        weights: Weights,
+        open_again: Callable[[], AbstractContextManager[Weights]],
+        *,
+        source: Path,
+        answers: Mapping[str, Any],
+        also: Given,
+        inside: Path | None,
+    ) -> Imported | None:
+        """Read what one of the toolkits saved."""
+        if (toolkit := toolkit_of(weights)) is None:
+            return None
+        folder, name = (source, "") if source.is_dir() else (source.parent, source.name)
+        place = Place(weights, folder, name, FolderFiles(folder, inside=inside))
+        return import_toolkit(toolkit, place, answers=answers, also=also, open_again=open_again)
+
+
+READER = ToolkitReader()
 
 
 def toolkit_of(weights: Weights) -> Toolkit | None:
