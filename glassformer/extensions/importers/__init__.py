@@ -20,7 +20,6 @@ EXTENSION = Extension(
         ),
     ),
     formats="glassformer.extensions.importers.format:FORMAT",
-    readers="glassformer.extensions.importers.format:READERS",
     sources="glassformer.extensions.importers.source:SOURCE",
     server="glassformer.extensions.importers.server_part:SERVER",
 )

@@ -13,8 +13,6 @@ from glassformer.extensions.importers.library.foreign import (
     why_unopened,
 )
 from glassformer.extensions.importers.library.handed_pieces import NOTHING
-from glassformer.extensions.importers.library.huggingface import reader
-from glassformer.extensions.importers.library.toolkits import importing
 from transformer.checkpoint.device import CPU, Device
 from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.listing import Entry, Format
@@ -79,4 +77,3 @@ def _is_foreign(place: Path, root: Path) -> bool:
 
 
 FORMAT = ForeignFormat()
-READERS = (reader.READER, importing.READER)
