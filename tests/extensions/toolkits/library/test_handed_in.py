@@ -9,8 +9,6 @@ import pytest
 import torch
 
 from glassformer.extensions.importers.library import foreign, opening
-from glassformer.extensions.importers.library.handed_in import handed_folder
-from glassformer.extensions.importers.library.handed_in.handed_folder import Received
 from tests.extensions.toolkits.library import test_fairseq, test_joeynmt, test_marian, test_opennmt
 from tests.extensions.toolkits.library.plain import batch
 from transformer.errors import CheckpointError
@@ -22,7 +20,8 @@ TOOLKITS = {"fairseq": test_fairseq, "marian": test_marian, "opennmt": test_open
 def handed_in(folder, made, work, **how):
     for one in (made, work):
         one.mkdir(parents=True)
-    files = [Received(one.name, one) for one in folder.iterdir()]
+    handed_folder = pytest.importorskip("glassformer.extensions.uploads.library.handed_folder")
+    files = [handed_folder.Received(one.name, one) for one in folder.iterdir()]
     return handed_folder.read(files, made, work=work, **how)
 
 

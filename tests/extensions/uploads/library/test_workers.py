@@ -16,10 +16,10 @@ import transformers
 from safetensors.torch import load_file, save
 
 from glassformer.extensions.importers.library import opening
-from glassformer.extensions.importers.library.handed_in import workers
-from glassformer.extensions.importers.library.handed_in.handed_folder import Received
-from glassformer.extensions.importers.library.handed_in.handed_limits import Limits
-from glassformer.extensions.importers.library.handed_in.workers import Worker
+from glassformer.extensions.uploads.library import workers
+from glassformer.extensions.uploads.library.handed_folder import Received
+from glassformer.extensions.uploads.library.handed_limits import Limits
+from glassformer.extensions.uploads.library.workers import Worker
 from tests.browser import foreign_models
 from tests.extensions.importers.library.tutorial_models import Annotated, at_random
 from tests.transformer.text import test_hostile_rules

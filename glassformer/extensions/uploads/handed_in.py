@@ -19,10 +19,10 @@ from typing import Final
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from glassformer.extensions.importers import foreign_models
-from glassformer.extensions.importers.inbox.desk import Desk, Job
-from glassformer.extensions.importers.inbox.store import RECEIVED, Store
-from glassformer.extensions.importers.library.handed_in.handed_folder import Received
-from glassformer.extensions.importers.library.handed_in.handed_limits import OURS, check_all_differ, check_name
+from glassformer.extensions.uploads.inbox.desk import Desk, Job
+from glassformer.extensions.uploads.inbox.store import RECEIVED, Store
+from glassformer.extensions.uploads.library.handed_folder import Received
+from glassformer.extensions.uploads.library.handed_limits import OURS, check_all_differ, check_name
 from glassformer.server import replicas, switch
 from glassformer.server.streamlit_private import forget_upload, session_id
 from glassformer.shared.door import st

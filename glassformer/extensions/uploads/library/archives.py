@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from glassformer.extensions.importers.library.foreign import SUFFIXES
-from glassformer.extensions.importers.library.handed_in.handed_limits import (
+from glassformer.extensions.uploads.library.handed_limits import (
     OURS,
     SMALL,
     Limits,

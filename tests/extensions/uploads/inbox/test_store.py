@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from glassformer.extensions.importers.inbox import store as module
-from glassformer.extensions.importers.inbox.store import KEPT_SECONDS, PREFIX, RECEIVED, WAITING_SECONDS, Store
+from glassformer.extensions.uploads.inbox import store as module
+from glassformer.extensions.uploads.inbox.store import KEPT_SECONDS, PREFIX, RECEIVED, WAITING_SECONDS, Store
 from tests.glassformer.waiting import Clock
 from transformer.errors import CheckpointError
 
@@ -112,7 +112,7 @@ def test_uploads_are_counted(store, monkeypatch):
 def test_what_a_killed_server_left_is_removed_by_the_next(tmp_path):
     script = f"""
 from pathlib import Path
-from glassformer.extensions.importers.inbox.store import Store
+from glassformer.extensions.uploads.inbox.store import Store
 store = Store(Path({str(tmp_path)!r}))
 (store.begin().folder / "received" / "0").write_bytes(b"x")
 print(store.root, flush=True)

@@ -7,8 +7,8 @@ from starlette.requests import Request
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from glassformer.extensions.importers import gate
-from glassformer.extensions.importers.gate import Gate
+from glassformer.extensions.uploads import gate
+from glassformer.extensions.uploads.gate import Gate
 from glassformer.server import switch
 
 MINE = "/_stcore/upload_file/mine/1"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.extensions.importers.inbox.desk import Desk
-from glassformer.extensions.importers.library.handed_in.handed_folder import Read
-from glassformer.extensions.importers.library.handed_in.workers import Done
+from glassformer.extensions.uploads.inbox.desk import Desk
+from glassformer.extensions.uploads.library.handed_folder import Read
+from glassformer.extensions.uploads.library.workers import Done
 from tests.glassformer.waiting import until
 from transformer.errors import CheckpointError
 

@@ -19,18 +19,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.importers.library.handed_in import canonical, said, worker
-from glassformer.extensions.importers.library.handed_in.handed_folder import Read, Received
-from glassformer.extensions.importers.library.handed_in.handed_limits import OURS, Limits
 from glassformer.extensions.importers.library.pickles import KEPT
 from glassformer.extensions.importers.library.weights import TENSORS
+from glassformer.extensions.uploads.library import canonical, said, worker
+from glassformer.extensions.uploads.library.handed_folder import Read, Received
+from glassformer.extensions.uploads.library.handed_limits import OURS, Limits
 from transformer import confined
 from transformer.errors import CheckpointError, ClauseError
 from transformer.files import strictjson
 from transformer.files.files import FolderFiles
 
-ROOT = Path(__file__).resolve().parents[5]
-MODULE = "glassformer.extensions.importers.library.handed_in.worker"
+ROOT = Path(__file__).resolve().parents[4]
+MODULE = "glassformer.extensions.uploads.library.worker"
 START_SECONDS, GRACE_SECONDS, LOOK_SECONDS = 300.0, 10.0, 0.1
 MOST_RESULT = 1_000_000
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")

@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.handing_in import Visitor
 from benchmarks.raw_client import RawClient
-from tests.extensions.importers.inbox.rows import MARKER, REVERSE, ROWS
+from tests.extensions.uploads.inbox.rows import MARKER, REVERSE, ROWS
 from tools.serve import serve
 
 NEAR = 50_000_000  # bytes that the server's memory may differ by in the end

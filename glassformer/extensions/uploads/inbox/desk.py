@@ -1,7 +1,7 @@
 """Who reads what was handed in: one after the other, as many waiting as there is room for.
 
 One at a time, as whoever decodes meanwhile shares the processor. The reading itself is done by another process, see
-`extensions.importers.library.handed_in`; here is a thread that waits for it.
+`extensions.uploads.library`; here is a thread that waits for it.
 
 Knows nothing of Streamlit.
 """
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from glassformer.extensions.importers.library.handed_in.handed_folder import Read, Received
-from glassformer.extensions.importers.library.handed_in.workers import Done, Worker
+from glassformer.extensions.uploads.library.handed_folder import Read, Received
+from glassformer.extensions.uploads.library.workers import Done, Worker
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, say
 

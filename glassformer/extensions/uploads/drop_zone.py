@@ -1,10 +1,10 @@
 """Upload files from the reader's own machine: a drop zone that takes them, has them read, and says what is wrong."""
 
-from glassformer.extensions.importers import handed_in
-from glassformer.extensions.importers.handed_in import File, Waiting
-from glassformer.extensions.importers.inbox.desk import Job
-from glassformer.extensions.importers.inbox.store import KEPT_SECONDS
-from glassformer.extensions.importers.library.handed_in.handed_limits import MEGABYTE, OURS
+from glassformer.extensions.uploads import handed_in
+from glassformer.extensions.uploads.handed_in import File, Waiting
+from glassformer.extensions.uploads.inbox.desk import Job
+from glassformer.extensions.uploads.inbox.store import KEPT_SECONDS
+from glassformer.extensions.uploads.library.handed_limits import MEGABYTE, OURS
 from glassformer.server import switch
 from glassformer.shared import drawing
 from glassformer.shared.clicks import pressed

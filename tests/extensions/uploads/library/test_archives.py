@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.importers.library.handed_in.archives import unpack
-from glassformer.extensions.importers.library.handed_in.handed_limits import Limits
+from glassformer.extensions.uploads.library.archives import unpack
+from glassformer.extensions.uploads.library.handed_limits import Limits
 from tests.conftest import AT_ONCE
 from transformer.errors import CheckpointError
 
