@@ -4,7 +4,7 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="uploads",
-    needs=("importers",),
+    needs=("weight_files", "importers"),
     modules={"transformer.importers.handed_in": "glassformer.extensions.uploads.library"},
     sources="glassformer.extensions.uploads.source:SOURCE",
     server="glassformer.extensions.uploads.server_part:SERVER",

@@ -39,7 +39,7 @@ from glassformer.extensions.importers.library.imported import Content, Imported
 from glassformer.extensions.importers.library.keys import Match, Table
 from glassformer.extensions.importers.library.renaming import settle_sinusoids, settle_tables
 from glassformer.extensions.importers.library.report import Field, ask
-from glassformer.extensions.importers.library.weights import Weights, open_weights
+from glassformer.extensions.weight_files.library.weights import Weights, open_weights
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.checkpoint.load import CONFIG
 from transformer.errors import CheckpointError, shown, within

@@ -19,7 +19,7 @@ from glassformer.extensions.importers.library.imported import Content, Imported
 from glassformer.extensions.importers.library.readers import Reader, by_file, by_keys, readers
 from glassformer.extensions.importers.library.report import Field, ImportReport
 from glassformer.extensions.importers.library.tutorial_import import import_weights
-from glassformer.extensions.importers.library.weights import INDEX, PICKLED, WHOLE
+from glassformer.extensions.weight_files.library.weights import INDEX, PICKLED, WHOLE
 from transformer.checkpoint.agreement import first
 from transformer.checkpoint.device import CPU, Device, device_of
 from transformer.checkpoint.filling import Progress, silent

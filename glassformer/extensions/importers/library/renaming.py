@@ -16,7 +16,7 @@ from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
 from glassformer.extensions.importers.library.keys import Match, Rule, Taken, Unused
 from glassformer.extensions.importers.library.reshapes import AS_IS, Reshape
-from glassformer.extensions.importers.library.weights import Weights
+from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.i18n import Sentence, joined, say
 from transformer.model.features import SinusoidLayout

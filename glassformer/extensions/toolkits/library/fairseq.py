@@ -37,9 +37,9 @@ from glassformer.extensions.importers.library.renaming import (
 )
 from glassformer.extensions.importers.library.reshapes import SPLIT_ROWS, cut_rows
 from glassformer.extensions.importers.library.tutorials import ORDER
-from glassformer.extensions.importers.library.weights import Weights
 from glassformer.extensions.toolkits.library.lists import lines
 from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit, part
+from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import CheckpointError, shown
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS

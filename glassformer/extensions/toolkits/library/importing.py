@@ -24,9 +24,9 @@ from glassformer.extensions.importers.library.handed_pieces import Given, Tokeni
 from glassformer.extensions.importers.library.imported import Content, Imported
 from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.renaming import OUTPUT, settle_sinusoids, settle_tables
-from glassformer.extensions.importers.library.weights import Weights
 from glassformer.extensions.toolkits.library import fairseq, joeynmt, marian, opennmt
 from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit
+from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, shown, within

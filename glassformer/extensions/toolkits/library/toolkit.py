@@ -7,7 +7,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Present, Settings
 from glassformer.extensions.importers.library.keys import Table
-from glassformer.extensions.importers.library.weights import Weights
+from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.files.files import FolderFiles
 from transformer.i18n import Sentence, say

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-from glassformer.extensions.importers.library import npz, pickle_child, pickles, weights
-from glassformer.extensions.importers.library.weights import OUTLINE, TENSORS, WHOLE
+from glassformer.extensions.weight_files.library import npz, pickle_child, pickles, weights
+from glassformer.extensions.weight_files.library.weights import OUTLINE, TENSORS, WHOLE
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, within
 from transformer.files import kinds, strictjson, tensorfile

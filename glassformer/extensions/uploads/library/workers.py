@@ -19,11 +19,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.importers.library.pickles import KEPT
-from glassformer.extensions.importers.library.weights import TENSORS
 from glassformer.extensions.uploads.library import canonical, said, worker
 from glassformer.extensions.uploads.library.handed_folder import Read, Received
 from glassformer.extensions.uploads.library.handed_limits import OURS, Limits
+from glassformer.extensions.weight_files.library.pickles import KEPT
+from glassformer.extensions.weight_files.library.weights import TENSORS
 from transformer import confined
 from transformer.errors import CheckpointError, ClauseError
 from transformer.files import strictjson

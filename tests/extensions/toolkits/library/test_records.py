@@ -13,8 +13,8 @@ import types
 import pytest
 import torch
 
-from glassformer.extensions.importers.library.weights import open_weights
-from tests.extensions.importers.library.saving import refused, saved
+from glassformer.extensions.weight_files.library.weights import open_weights
+from tests.extensions.weight_files.library.saving import refused, saved
 
 TENSORS = {"model": {"a.weight": torch.ones(2)}}
 

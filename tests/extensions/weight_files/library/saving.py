@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from glassformer.extensions.importers.library.weights import open_weights
+from glassformer.extensions.weight_files.library.weights import open_weights
 from transformer.errors import CheckpointError
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from glassformer.extensions.importers.library.pickles import Odd, Tied
+from glassformer.extensions.weight_files.library.pickles import Odd, Tied
 from transformer.errors import CheckpointError, shown
 from transformer.files.kinds import SAVE_AGAIN
 from transformer.i18n import Sentence, say

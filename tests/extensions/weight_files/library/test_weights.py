@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers.library.weights import INDEX, open_weights
+from glassformer.extensions.weight_files.library.weights import INDEX, open_weights
 from transformer.checkpoint import room
 from transformer.errors import CheckpointError
 
@@ -168,7 +168,7 @@ import os, resource, sys
 from pathlib import Path
 import torch
 from transformer.errors import CheckpointError
-from extensions.importers.library.weights import open_weights
+from extensions.weight_files.library.weights import open_weights
 def taken():
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmData"))
 torch.set_num_threads(1)

@@ -5,8 +5,8 @@ import collections
 import pytest
 import torch
 
-from glassformer.extensions.importers.library.weights import open_weights
-from tests.extensions.importers.library.saving import refused, saved
+from glassformer.extensions.weight_files.library.weights import open_weights
+from tests.extensions.weight_files.library.saving import refused, saved
 
 
 def test_what_stands_beside_the_weights_is_evidence(tmp_path, model):

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from glassformer.extensions.importers.library import pickle_child, pickles
-from glassformer.extensions.importers.library.weights import open_weights
-from tests.extensions.importers.library.saving import refused, saved
+from glassformer.extensions.weight_files.library import pickle_child, pickles
+from glassformer.extensions.weight_files.library.weights import open_weights
+from tests.extensions.weight_files.library.saving import refused, saved
 from tests.transformer.tensor_bytes import header_of
 from transformer.errors import CheckpointError
 from transformer.files import kinds

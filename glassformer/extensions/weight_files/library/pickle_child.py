@@ -1,4 +1,4 @@
-"""The process that opens one file of `torch.save`; `importers.pickles` starts it and reads what it writes.
+"""The process that opens one file of `torch.save`; `pickles` starts it and reads what it writes.
 
 A pickle is a program. PyTorch runs it here with `weights_only=True`, which knows only what builds tensors and plain
 values. What toolkits save beside the weights, such as their options, is read as a record: a class whose name `INERT`

@@ -24,8 +24,8 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from glassformer.extensions.importers.library import npz, parametrised, pickles
-from glassformer.extensions.importers.library.wrapped import unwrapped, without_wrappers
+from glassformer.extensions.weight_files.library import npz, parametrised, pickles
+from glassformer.extensions.weight_files.library.wrapped import unwrapped, without_wrappers
 from transformer.checkpoint.room import check_bytes
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files import kinds, tensorfile
