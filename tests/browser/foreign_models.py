@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.transformer.text import foreign
+from tests.extensions.tokenizers import foreign
 
 REVERSE = Path(__file__).parents[2] / "checkpoints" / "reverse"
 WIDTH, INNER, LENGTH, LAYERS, HEADS = 16, 24, 64, 2, 2

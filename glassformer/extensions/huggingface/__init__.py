@@ -4,7 +4,7 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="huggingface",
-    needs=("weight_files", "importers"),
+    needs=("tokenizers", "weight_files", "importers"),
     modules={"transformer.importers.huggingface": "glassformer.extensions.huggingface.library"},
     readers="glassformer.extensions.huggingface.library.reader:READER",
 )

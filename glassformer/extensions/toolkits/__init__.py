@@ -4,7 +4,7 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="toolkits",
-    needs=("weight_files", "importers"),
+    needs=("tokenizers", "weight_files", "importers"),
     modules={"transformer.importers.toolkits": "glassformer.extensions.toolkits.library"},
     readers="glassformer.extensions.toolkits.library.importing:READER",
 )

@@ -5,7 +5,7 @@ from glassformer.extensions.uploads.handed_in import File, Waiting
 from glassformer.extensions.uploads.inbox.desk import Job
 from glassformer.extensions.uploads.inbox.store import KEPT_SECONDS
 from glassformer.extensions.uploads.library.handed_limits import MEGABYTE, OURS
-from glassformer.server import switch
+from glassformer.server import command_line, switch
 from glassformer.shared import drawing
 from glassformer.shared.clicks import pressed
 from glassformer.shared.door import st
@@ -197,7 +197,7 @@ def _key() -> str:
 
 
 def _why_off() -> str:
-    said = switch.said()
+    said = command_line.said(None, switch.ENVIRONMENT, switch.OPTION)
     if said is not None and said not in switch.MODES:
         return say(
             "This server accepts no uploads, because its upload setting is “{found}”. The setting must be one of "

@@ -12,15 +12,15 @@ from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, inferred
 from glassformer.extensions.importers.library.report import Field, ask
+from glassformer.extensions.tokenizers import languages, library, vocabulary_files
+from glassformer.extensions.tokenizers.options import CONFIG, FILES, Options, options_of_config
+from glassformer.extensions.tokenizers.vocabularies import FAMILIES, Vocabularies
+from glassformer.extensions.tokenizers.vocabulary_files import Files
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import TokenizerError, shown, within
 from transformer.files.files import FolderFiles
 from transformer.i18n import Sentence, say
-from transformer.text import languages, library, vocabulary_files
-from transformer.text.options import CONFIG, FILES, Options, options_of_config
 from transformer.text.tokenizer import AnyTokenizer
-from transformer.text.vocabularies import FAMILIES, Vocabularies
-from transformer.text.vocabulary_files import Files
 
 CODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"mbart": languages.MBART, "mbart50": languages.MBART_50, "m2m100": languages.M2M100, "nllb": languages.NLLB}

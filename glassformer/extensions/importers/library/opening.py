@@ -22,9 +22,9 @@ from glassformer.extensions.importers.library.tutorial_import import import_weig
 from glassformer.extensions.weight_files.library.weights import INDEX, PICKLED, WHOLE
 from transformer.checkpoint.agreement import first
 from transformer.checkpoint.device import CPU, Device, device_of
-from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
 from transformer.checkpoint.opening import UnansweredError
+from transformer.checkpoint.progress import Progress, silent
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError
 from transformer.files.files import FolderFiles, as_typed

@@ -24,12 +24,12 @@ from glassformer.extensions.importers.library.report import Field, ImportReport,
 from glassformer.extensions.importers.library.special_ids import settled
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, understand
 from glassformer.extensions.importers.library.tutorials import LAYERS
+from glassformer.extensions.tokenizers.listed import CALLED
 from glassformer.extensions.weight_files.library.weights import Weights, open_weights
 from transformer.checkpoint.agreement import expected_shapes, first
 from transformer.errors import CheckpointError, shown, within
 from transformer.i18n import say
 from transformer.model.config import MAX_LENGTH, ModelConfig
-from transformer.text.listed import CALLED
 
 LENGTH = 512  # of texts, where a formula gives any number of positions
 

@@ -24,6 +24,8 @@ from glassformer.extensions.importers.library.handed_pieces import Given, Tokeni
 from glassformer.extensions.importers.library.imported import Content, Imported
 from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.renaming import OUTPUT, settle_sinusoids, settle_tables
+from glassformer.extensions.tokenizers import options as text_options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from glassformer.extensions.toolkits.library import fairseq, joeynmt, marian, opennmt
 from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit
 from glassformer.extensions.weight_files.library.weights import Weights
@@ -32,8 +34,6 @@ from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import ClauseError, shown, within
 from transformer.files.files import FolderFiles
 from transformer.i18n import Sentence, say
-from transformer.text import options as text_options
-from transformer.text.vocabularies import Vocabularies
 
 TOOLKITS = (fairseq.TOOLKIT, opennmt.TOOLKIT, joeynmt.TOOLKIT, marian.TOOLKIT)
 IDS = ("pad_id", "unk_id", "bos_id", "eos_id", "decoder_start_id")

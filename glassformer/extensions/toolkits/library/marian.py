@@ -22,13 +22,13 @@ from glassformer.extensions.importers.library.config_settings import Fields, Kno
 from glassformer.extensions.importers.library.keys import Rule, Table
 from glassformer.extensions.importers.library.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
 from glassformer.extensions.importers.library.reshapes import FOR_BOTH, TRANSPOSED, Reshape
+from glassformer.extensions.tokenizers.vocabularies import sentencepiece
 from glassformer.extensions.toolkits.library.lists import MAX_SETTINGS, by_ids, lines, settings
 from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
-from transformer.text.vocabularies import sentencepiece
 
 CONFIG = "special:model.yml"
 END, UNKNOWN = "</s>", "<unk>"  # ids 0 and 1 of every vocabulary

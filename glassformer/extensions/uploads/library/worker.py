@@ -20,13 +20,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.importers.library.readers import readers
 from glassformer.extensions.uploads.library import handed_folder
 from glassformer.extensions.uploads.library.handed_folder import Received
 from glassformer.extensions.uploads.library.handed_limits import Limits
 from glassformer.extensions.uploads.library.said import as_data
 from transformer import confined
 from transformer.errors import GlassformerError
+from transformer.extensions import provided
 from transformer.i18n import say
 
 RESULT, PROGRESS = "result.json", "progress.json"
@@ -88,7 +88,8 @@ def main() -> None:
     """Serve requests until the input ends."""
     confined.die_with_parent()
     _adopt()
-    readers()  # a confined process can import nothing
+    for field in ("readers", "tokenizers"):
+        provided(field)  # a confined process can import nothing
     lines = _Lines()
     _answer("ready")
     while line := lines.next(None):

@@ -19,7 +19,7 @@ from tests.extensions.huggingface.library.parity import (
     tiny,
 )
 from tests.extensions.huggingface.library.tiny_families import model_of
-from tests.transformer.text import foreign
+from tests.extensions.tokenizers import foreign
 from transformer.errors import CheckpointError
 from transformer.model.positions import halves_table
 

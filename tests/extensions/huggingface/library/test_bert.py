@@ -6,7 +6,7 @@ from transformers import BertConfig, BertModel
 from glassformer.extensions.huggingface.library.folder import import_folder
 from tests.extensions.huggingface.library.parity import change_config, compare, opened, saved, tiny
 from tests.extensions.huggingface.library.tiny_families import FAMILIES, model_of
-from tests.transformer.text import foreign
+from tests.extensions.tokenizers import foreign
 from transformer.errors import CheckpointError
 
 

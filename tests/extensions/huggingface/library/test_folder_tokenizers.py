@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken
 
 from glassformer.extensions.huggingface.library import folder_tokenizers
-from tests.transformer.text import foreign
+from glassformer.extensions.tokenizers import library
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies, read_record
+from tests.extensions.tokenizers import foreign
 from transformer.errors import CheckpointError
 from transformer.files.files import FolderFiles
-from transformer.text import library
-from transformer.text.vocabularies import Vocabularies, read_record
 
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 AS_IT_IS = {

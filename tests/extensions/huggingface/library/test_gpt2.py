@@ -7,7 +7,7 @@ import pytest
 from glassformer.extensions.huggingface.library.folder import import_folder
 from tests.extensions.huggingface.library.parity import change, change_config, opened, saved
 from tests.extensions.huggingface.library.tiny_families import model_of
-from tests.transformer.text import foreign
+from tests.extensions.tokenizers import foreign
 from transformer.errors import CheckpointError
 
 IDS = {"bos_token_id": 3, "eos_token_id": 3}

@@ -18,7 +18,7 @@ import torch
 from safetensors.torch import load, save
 
 from tests.browser import foreign_models
-from tests.transformer.text import foreign
+from tests.extensions.tokenizers import foreign
 
 REVERSE = {path.name: path.read_bytes() for path in foreign_models.REVERSE.iterdir()}
 WEIGHTS, CONFIG, PIECES = "model.safetensors", "config.json", "pieces.model"

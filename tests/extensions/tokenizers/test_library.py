@@ -13,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from tests.transformer.text import foreign
+from glassformer.extensions.tokenizers import library
+from glassformer.extensions.tokenizers.library import LibraryProcess, Limits
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies
+from tests.extensions.tokenizers import foreign
 from transformer.checkpoint.tokenizer_files import MAX_JSON
 from transformer.errors import TokenizerError
-from transformer.text import library, probing
-from transformer.text.library import LibraryProcess, Limits
-from transformer.text.options import Options
+from transformer.text import probing
 from transformer.text.tokenizer import SPACE_MARK
-from transformer.text.vocabularies import Vocabularies
 
 PACKAGE = Path(library.__file__).parents[1]
 BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from transformer.text import languages
-from transformer.text.languages import language_name
+from glassformer.extensions.tokenizers import languages
+from glassformer.extensions.tokenizers.languages import language_name
 
 
 @pytest.mark.parametrize("codes", [languages.MBART_50, languages.M2M100, languages.NLLB])

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import models, pre_tokenizers
 
+from glassformer.extensions.tokenizers import library
+from glassformer.extensions.tokenizers.library import LibraryProcess, Limits
+from glassformer.extensions.tokenizers.piece_rows import Way, _Finder, _Found, _of_word
 from transformer.errors import TokenizerError
-from transformer.text import library
-from transformer.text.library import LibraryProcess, Limits
-from transformer.text.piece_rows import Way, _Finder, _Found, _of_word
 
 SMALL = Limits(memory=64 << 20, seconds=0.3, tokens=1_000, characters=2_000)
 

@@ -8,11 +8,11 @@ Source: Karpathy, "char-rnn" (2015), and The Annotated Transformer (2018), for t
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from glassformer.extensions.tokenizers import vocabulary_files
+from glassformer.extensions.tokenizers.piece_rows import Rows, Table, Token
+from glassformer.extensions.tokenizers.vocabulary_files import Files
 from transformer.errors import TokenizerError, shown
-from transformer.text import vocabulary_files
-from transformer.text.piece_rows import Rows, Table, Token
 from transformer.text.tokenizer import Encoding
-from transformer.text.vocabulary_files import Files
 
 LINES, IDS = "vocab.txt", "vocab.json"
 

@@ -9,12 +9,13 @@ import tokenizers
 import transformers
 from tokenizers import normalizers
 
-from tests.transformer.text import foreign
+from glassformer.extensions.tokenizers import languages
+from glassformer.extensions.tokenizers.options import Options, options_of_config
+from glassformer.extensions.tokenizers.vocabularies import FAMILIES, Vocabularies
+from tests.extensions.tokenizers import foreign
 from transformer.errors import TokenizerError
-from transformer.text import languages, protobuf
-from transformer.text.options import Options, options_of_config
+from transformer.text import protobuf
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
-from transformer.text.vocabularies import FAMILIES, Vocabularies
 
 ROMANIAN = {"source_language": "en_XX", "target_language": "ro_RO"}
 FRENCH = {"source_language": "eng_Latn", "target_language": "fra_Latn"}

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from transformer.text.piece_rows import Rows, Table, Token
+from glassformer.extensions.tokenizers.piece_rows import Rows, Table, Token
 
 GOES_ON = "##"
 MOST_CHARACTERS = 100  # of a word

@@ -10,8 +10,8 @@ import sentencepiece
 import tokenizers
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 
+from glassformer.extensions.tokenizers import word_pieces as own
 from tests.conftest import SOURCES, TARGETS
-from transformer.text import word_pieces as own
 
 LINES = [
     *SOURCES,

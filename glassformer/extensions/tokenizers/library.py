@@ -2,7 +2,7 @@
 
 The file says how texts are normalised, cut, split and wrapped; one call reads all of that. Here its pieces are
 written for people, and what it puts around a text is told apart from the text. The file is not trusted: it is parsed,
-tried and used in a process of its own alone (`transformer.text.library_child`), which says what is in it.
+tried and used in a process of its own alone (`glassformer.extensions.tokenizers.library_child`), which says what is in it.
 
 That process is started where a file is opened, and again where it has ended. It ends when nobody holds it any more,
 or with the program, as its input ends then. Any thread may ask; requests follow each other.
@@ -27,14 +27,14 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from glassformer.extensions.tokenizers.byte_pairs import as_bytes, for_people
+from glassformer.extensions.tokenizers.piece_rows import padded, unused
+from glassformer.extensions.tokenizers.vocabulary_files import within
 from transformer import confined
 from transformer.errors import TokenizerError
 from transformer.text import probing
-from transformer.text.byte_pairs import as_bytes, for_people
-from transformer.text.piece_rows import padded, unused
 from transformer.text.sentencepiece_check import MAX_PIECES
 from transformer.text.tokenizer import AnyTokenizer, Encoding, Wrapping
-from transformer.text.vocabulary_files import within
 
 CHILD = Path(__file__).with_name("library_child.py")
 OPENING_SECONDS = 120.0

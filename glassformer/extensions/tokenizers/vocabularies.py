@@ -19,17 +19,20 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from glassformer.extensions.tokenizers import languages, library, listed, vocabulary_files
+from glassformer.extensions.tokenizers.byte_pairs import BytePairTokenizer, as_bytes, for_people
+from glassformer.extensions.tokenizers.bytes import ByteTokenizer
+from glassformer.extensions.tokenizers.listed import ListTokenizer
+from glassformer.extensions.tokenizers.mapped import LANGUAGE, MappedTokenizer, UnchangedTokenizer
+from glassformer.extensions.tokenizers.options import Options, options_from
+from glassformer.extensions.tokenizers.piece_rows import Table, Way, padded, unused
+from glassformer.extensions.tokenizers.vocabulary_files import Files, json_record, within
+from glassformer.extensions.tokenizers.word_pieces import Cleaning, WordPieceTokenizer
+from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER, VOCABULARY, Named
 from transformer.errors import TokenizerError, shown
-from transformer.text import languages, library, listed, sentencepiece_check, vocabulary_files
-from transformer.text.byte_pairs import BytePairTokenizer, as_bytes, for_people
-from transformer.text.listed import ListTokenizer
-from transformer.text.mapped import LANGUAGE, MappedTokenizer, UnchangedTokenizer
-from transformer.text.options import Options, options_from
-from transformer.text.piece_rows import Table, Way, padded, unused
-from transformer.text.raw import ByteTokenizer, RawIds
+from transformer.text import sentencepiece_check
+from transformer.text.raw import RawIds
 from transformer.text.tokenizer import NO_WRAPPING, AnyTokenizer, Tokenizer, Wrapping
-from transformer.text.vocabulary_files import Files, json_record, within
-from transformer.text.word_pieces import Cleaning, WordPieceTokenizer
 
 Two = tuple[AnyTokenizer, AnyTokenizer]
 
@@ -38,8 +41,7 @@ PEGASUS = ("<mask_1>", "<mask_2>", *(f"<unk_{n}>" for n in range(2, 103)))  # ro
 TARGET_JSON = "target_tokenizer.json"  # of a target that has a vocabulary of its own
 TARGET_LINES, TARGET_IDS = "target_vocab.txt", "target_vocab.json"
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-VOCABULARY = "vocabulary.json"
-MAX_VOCABULARY = 4_000_000  # bytes: thousands of added pieces
+LARGE = {library.FILE: MAX_JSON, TARGET_JSON: MAX_JSON}
 
 
 def marian(files: Files, options: Options) -> Two:
@@ -433,3 +435,18 @@ def read_record(content: bytes) -> tuple[str, Options]:
         )
     with within(VOCABULARY):
         return family, options_from(record.get("options", {}))
+
+
+def limits(record: bytes, has: Callable[[str], bool]) -> dict[str, int]:
+    """The files that a vocabulary.json needs or finds beside it, each with its largest size."""
+    family = FAMILIES[read_record(record)[0]]
+    return {name: LARGE.get(name, MAX_TOKENIZER) for name in (*family.files, *filter(has, family.may))}
+
+
+def opened(files: Files) -> tuple[Named, Named]:
+    """The tokenizers of source and target, each with the file that lists its ids; one object if they are alike."""
+    family, options = read_record(files[VOCABULARY])
+    source, target = Vocabularies(family, options, files).open()
+    names = [name for name in (*FAMILIES[family].files, *FAMILIES[family].may) if name in files] or [VOCABULARY]
+    of_ids = [name for name in names if name.endswith("vocab.json")] or names
+    return (of_ids[0], source), (of_ids[-1], target)

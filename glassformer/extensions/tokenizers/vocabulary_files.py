@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from glassformer.extensions.tokenizers.byte_pairs import SIGNS, Pair
+from glassformer.extensions.tokenizers.piece_rows import unused
 from transformer import errors
 from transformer.errors import ClauseError, TokenizerError, shown
 from transformer.files import strictjson
-from transformer.text.byte_pairs import SIGNS, Pair
-from transformer.text.piece_rows import unused
 from transformer.text.sentencepiece_check import MAX_PIECES
 
 Files = Mapping[str, bytes]

@@ -4,8 +4,8 @@ import unicodedata
 
 from tokenizers import pre_tokenizers
 
-from tests.transformer.text import foreign
-from transformer.text import byte_pairs
+from glassformer.extensions.tokenizers import byte_pairs
+from tests.extensions.tokenizers import foreign
 
 
 def test_words_of_bytes_are_cut_as_the_pattern_of_gpt2_cuts_them_at_every_character():

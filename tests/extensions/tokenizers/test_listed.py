@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies, read_record
 from transformer.errors import TokenizerError
-from transformer.text.options import Options
-from transformer.text.vocabularies import Vocabularies, read_record
 
 DIGITS = [*"0123456789", "+", "="]
 SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]

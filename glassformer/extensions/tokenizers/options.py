@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, get_type_hints
 
+from glassformer.extensions.tokenizers.piece_rows import Way
+from glassformer.extensions.tokenizers.vocabulary_files import MAX_CHARACTERS, Files, json_record, within
 from transformer.errors import TokenizerError, shown
 from transformer.i18n import Sentence, say
-from transformer.text.piece_rows import Way
 from transformer.text.sentencepiece_check import MAX_PIECES
-from transformer.text.vocabulary_files import MAX_CHARACTERS, Files, json_record, within
 
 CONFIG, LIST, MAP = "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json"
 FILES = (CONFIG, LIST, MAP)

@@ -6,19 +6,19 @@ import shutil
 
 import pytest
 
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import FILE_NAMES, VOCABULARY, Vocabularies
 from glassformer.extensions.training.library import run as training
 from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
+from tests.extensions.tokenizers import foreign
+from tests.extensions.tokenizers.test_library import content_of
 from tests.transformer.spoiling import refused
-from tests.transformer.text import foreign
-from tests.transformer.text.test_library import content_of
 from tests.transformer.tiny import tiny_model
 from transformer.checkpoint.listing import listing as list_checkpoints
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import Parts, save
 from transformer.errors import DataError, QueryError
-from transformer.text.options import Options
-from transformer.text.vocabularies import FILE_NAMES, VOCABULARY, Vocabularies
 
 LANGUAGES = {"source_language": "en", "target_language": "fr"}
 NLLB = {"source_language": "eng_Latn", "target_language": "fra_Latn"}

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from transformer.text.piece_rows import Rows, Table, Token
+from glassformer.extensions.tokenizers.piece_rows import Rows, Table, Token
 from transformer.text.sampling import merged
 from transformer.text.tokenizer import SPACE_MARK
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.transformer.text import foreign
+from glassformer.extensions.tokenizers import vocabulary_files
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import FAMILIES, VOCABULARY, Vocabularies, read_record
+from tests.extensions.tokenizers import foreign
 from transformer.errors import TokenizerError
-from transformer.text import vocabulary_files
-from transformer.text.options import Options
-from transformer.text.vocabularies import FAMILIES, VOCABULARY, Vocabularies, read_record
 
 ROBERTA = foreign.byte_pairs(("<s>", "<pad>", "</s>", "<unk>", "<mask>"))
 LANGUAGES = {"source_language": "en", "target_language": "fr"}

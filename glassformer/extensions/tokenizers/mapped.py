@@ -6,7 +6,7 @@ row each piece has. LLaMA 2, Mistral and Gemma have the ids that SentencePiece h
 written as bytes, one piece each.
 
 Sources: Kudo and Richardson, "SentencePiece" (2018); Touvron et al., "LLaMA" (2023), section 2.1; for each mapping
-see `transformer.text.vocabularies`. That of LLaMA's texts the first word alone gets a space before it, and none
+see `vocabularies`. That of LLaMA's texts the first word alone gets a space before it, and none
 if the text has one, is how Hugging Face's transformers reads these files.
 """
 
@@ -16,8 +16,8 @@ from itertools import groupby
 
 import sentencepiece
 
+from glassformer.extensions.tokenizers.piece_rows import Rows, Table, Token
 from transformer.text import protobuf
-from transformer.text.piece_rows import Rows, Table, Token
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 
 LANGUAGE = re.compile(">>.*?<<", re.DOTALL)  # of a Marian model of several languages: what a text is translated to
