@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.extensions.training.library import run as training
-from tests.transformer.checkpoint.test_tokenizer_files import written
+from tests.extensions.tokenizers.test_tokenizer_files import written
 from transformer.errors import DataError
 
 
