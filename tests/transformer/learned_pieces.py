@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import sentencepiece
 
 
-def learn_pieces(texts: Sequence[str], *, size: int, kind: str = "unigram") -> bytes:
+def learn_pieces(texts: Sequence[str], *, size: int, kind: str = "unigram", mask: str = "") -> bytes:
     """Learn pieces from sentences; padding, unknown, start and end are ids 0, 1, 2 and 3."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.Train(
@@ -22,6 +22,7 @@ def learn_pieces(texts: Sequence[str], *, size: int, kind: str = "unigram") -> b
         unk_id=1,
         bos_id=2,
         eos_id=3,
+        user_defined_symbols=[mask] if mask else [],
         num_threads=1,  # the result depends on the number of threads
         minloglevel=2,
     )

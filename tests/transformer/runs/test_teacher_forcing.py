@@ -9,14 +9,10 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.one_stack import alone
-from tests.transformer.tiny import DECODER, tiny_model
 from transformer import load, run, score
-from transformer.checkpoint.save import Parts, save
 from transformer.errors import NotFiniteError, QueryError
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.teacher_forcing import judge, parting
@@ -212,15 +208,6 @@ def test_unknown_pieces_are_noted(checkpoint):
     found = score(checkpoint, SOURCE, "the 日 fox")
     assert any("unknown piece" in note for note in found.notes)
     assert not score(checkpoint, SOURCE, REFERENCE).notes
-
-
-def test_a_model_without_a_tokenizer_takes_numbers(tmp_path):
-    model = tiny_model(**DECODER)
-    pieces = Vocabularies("raw", Options(size=model.config.src_vocab_size))
-    save(Parts(model.config, model.state_dict(), pieces, {}), tmp_path / "numbers")
-    numbers = load(tmp_path / "numbers")
-    assert score(numbers, "5 6", "7 8 9").ids == (7, 8, 9)
-    assert "but the reference contains '17'" in refused(numbers, "5 6", "7 17")
 
 
 def test_a_score_is_frozen_and_has_a_table(checkpoint):
