@@ -94,7 +94,7 @@ words: $(STAMP_DEV) ## collect the sentences for translators, and compile what t
 	@$(PY) tools/catalogues.py
 
 clean: ## remove caches and results (and .venv, never another VENV)
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info results static/*.js static/*/ \
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist results \
 		tools/javascript/node_modules
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
