@@ -1,5 +1,8 @@
 """The list of extensions: each is a folder here, and goes when its folder is deleted (`transformer.extensions`)."""
 
+from glassformer.paths import SHIPPED
+
+CHECKPOINTS = SHIPPED  # where the library finds names such as `zh-en` (`transformer.checkpoint.named`)
 NAMES = (
     "what_if", "effects", "drafts", "importers", "maps", "rooms", "doctor", "training", "sentences", "corpus",
     "saving", "lessons", "classroom", "replicas",
