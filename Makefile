@@ -112,11 +112,11 @@ $(PY):
 		exit 1; fi
 
 # `|` : the interpreter only has to exist; that it is newer than a stamp means nothing.
-$(STAMP_APP): requirements.txt | $(PY)
+$(STAMP_APP): requirements.txt constraints.txt | $(PY)
 	@$(PY) $(HAS_TORCH) 2>/dev/null || $(INSTALL) $(TORCH)
-	$(INSTALL) -r requirements.txt
+	$(INSTALL) -c constraints.txt -r requirements.txt
 	@touch $@
 
 $(STAMP_DEV): requirements-dev.txt $(STAMP_APP)
-	$(INSTALL) -r requirements-dev.txt
+	$(INSTALL) -c constraints.txt -r requirements-dev.txt
 	@touch $@
