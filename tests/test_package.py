@@ -26,7 +26,7 @@ BLOCKED = (
 
 
 def names(requirements):
-    return {re.match(r"[\w-]+", one)[0].lower() for one in requirements}
+    return {re.match(r"[\w-]+", one)[0].lower().replace("_", "-") for one in requirements}
 
 
 def listed(file):
