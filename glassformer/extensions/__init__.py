@@ -4,6 +4,6 @@ from glassformer.paths import SHIPPED
 
 CHECKPOINTS = SHIPPED  # where the library finds names such as `zh-en` (`transformer.checkpoint.named`)
 NAMES = (
-    "what_if", "effects", "drafts", "importers", "maps", "rooms", "doctor", "training", "sentences", "corpus",
-    "saving", "lessons", "classroom", "replicas",
+    "what_if", "effects", "drafts", "tokenizers", "weight_files", "uploads", "importers", "huggingface", "toolkits",
+    "maps", "rooms", "doctor", "training", "sentences", "corpus", "saving", "lessons", "classroom", "replicas",
 )  # fmt: skip

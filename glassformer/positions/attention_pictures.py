@@ -3,8 +3,11 @@
 Knows nothing of Streamlit.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,10 +22,12 @@ from glassformer.state.click import Click, column_below, place_below, row_below
 from glassformer.state.view import Slot, View
 from transformer.analysis.distance_bias import DistanceBias, distance_bias
 from transformer.analysis.rotations import Turning, even_product, turnings
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 MOST_ON_CIRCLE = 128
 HOW_TO_READ_BIAS_CURVES = say(

@@ -3,8 +3,11 @@
 Knows nothing of Streamlit.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,10 +30,12 @@ from glassformer.state.click import into, place_of
 from glassformer.state.view import Slot, View
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.runs.finite import not_finite
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 DEFAULT_COUNT = 64
 MOST_CELLS = 32_768  # 128 positions of 256 dimensions: 130 kB
