@@ -22,7 +22,7 @@ from glassformer.extensions.importers.library.handed_in.handed_limits import Lim
 from glassformer.extensions.importers.library.handed_in.workers import Worker
 from tests.browser import foreign_models
 from tests.extensions.importers.library.tutorial_models import Annotated, at_random
-from tests.transformer.text import test_hostile_rules
+from tests.extensions.tokenizers import test_hostile_rules
 from transformer.checkpoint import load as native
 from transformer.errors import CheckpointError
 
