@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from glassformer.extensions.importers.format import HOLDS
-from glassformer.extensions.importers.library import candidates, opening, pickles
+from glassformer.extensions.importers.library import candidates, opening
 from glassformer.extensions.importers.library.handed_pieces import Given
 from glassformer.extensions.importers.library.imported import Imported
 from glassformer.extensions.importers.library.kept_answers import ENDING, paths_of
 from glassformer.extensions.importers.library.opening import QuestionsError, kind_of
+from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.report import ImportReport
-from glassformer.extensions.importers.library.weights import OUTLINE
+from glassformer.extensions.weight_files.library import pickles
+from glassformer.extensions.weight_files.library.weights import OUTLINE
 from glassformer.runs import loading
 from glassformer.server import command_line
 from glassformer.shared.door import st
@@ -142,7 +144,7 @@ def forget(folder: Path) -> None:
 
 def has_own_tokenizer(entry: Entry) -> bool:
     """Whether the import finds a tokenizer by itself, as it does in folders of Hugging Face's."""
-    return entry.folder.is_dir() and kind_of(entry.folder, inside=entry.root)[0] == "huggingface"
+    return entry.folder.is_dir() and isinstance(kind_of(entry.folder, inside=entry.root)[0], Reader)
 
 
 def beside(entry: Entry) -> list[str]:

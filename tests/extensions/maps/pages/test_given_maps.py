@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from glassformer.attention import attention_panels, flow, one_weight
+from glassformer.extensions.huggingface.library.families import FAMILIES
 from glassformer.extensions.importers.library.foreign import SUFFIXES
-from glassformer.extensions.importers.library.huggingface.families import FAMILIES
 from glassformer.extensions.maps.card import ARRAYS
 from glassformer.extensions.maps.code_to_copy import EXAMPLE
 from glassformer.maps import grid
