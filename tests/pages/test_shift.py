@@ -2,7 +2,7 @@
 
 import pytest
 
-from glassformer.positions import table_pictures
+from glassformer.positions.table import table_pictures
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import address, figure, sentences
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.attention.map_pictures import ATTENTION
+from glassformer.attention.attention_page import ATTENTION
 from glassformer.charts.grid import HOW_TO_READ_CLOSED
 from glassformer.charts.packing import open_blocks
 from glassformer.extensions.training.charts.film import HOW_TO_READ, film_spec, moment_in_film
@@ -75,7 +75,7 @@ def _scene(run: Seen) -> Film | None:
     return None if found is None else film_of(found)
 
 
-OVER_TRAINING = ATTENTION.part("training", say("Over training"), _scene)
+OVER_TRAINING = ATTENTION.part("training", _scene)
 
 
 @OVER_TRAINING.picture("over_training", say("One head over training"), follows="still")

@@ -21,7 +21,7 @@ from glassformer.state.view import MAIN, Slot
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import Kind
 
-BESIDE: Final[Part[Any]] = CORPUS.part("beside", say("Two runs"), of_no_run, of_sentence=False)
+BESIDE: Final[Part[Any]] = CORPUS.part("beside", of_no_run, of_sentence=False)
 
 
 @dataclass(frozen=True, eq=False)

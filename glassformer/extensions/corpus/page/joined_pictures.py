@@ -33,7 +33,7 @@ from transformer.i18n.numbers import written
 from transformer.model.anatomy import Kind
 from transformer.text.tokenizer import SPACE_MARK
 
-JOINED: Final[Part[Any]] = CORPUS.part("joined", say("Queries and keys"), of_no_run, of_sentence=False)
+JOINED: Final[Part[Any]] = CORPUS.part("joined", of_no_run, of_sentence=False)
 STRONG, WEAK = -0.9, -0.6  # correlations up to which distance accounts for most of the score, or for a third
 N_NEAR: Final = 20
 

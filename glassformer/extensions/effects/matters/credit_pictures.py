@@ -106,7 +106,7 @@ def owed(run: Seen) -> Owed | None:
     return Owed(run, weighed_of(run), gradient=gradient_of(run)) if has_step(run) else None
 
 
-PIECES = MATTERS.part("pieces", say("Pieces"), owed, asks=True)
+PIECES = MATTERS.part("pieces", owed, asks=True)
 
 
 @PIECES.picture("matters_pieces", say("Pieces"), follows="server")
@@ -181,7 +181,7 @@ def open_logit(run: Seen) -> Logit | None:
     return Logit(run, _made(run, "contributions", lambda one: contributions(one, others), written, others))
 
 
-LOGIT = MATTERS.part("logit", say("Logit"), open_logit, asks=True)
+LOGIT = MATTERS.part("logit", open_logit, asks=True)
 
 
 @LOGIT.picture("matters_parts", say("Logit"), follows="server")

@@ -26,7 +26,7 @@ from glassformer.extensions.what_if.analysis.head_effects import HeadEffects, he
 from glassformer.maps.grid import grid
 from glassformer.maps.seen_map import seen_map
 from glassformer.runs.groups import mask_reason, size_of
-from glassformer.runs.picture import Page, Plot
+from glassformer.runs.picture import Page, PartEntry, Plot
 from glassformer.runs.seen import OfRun, Seen
 from glassformer.runs.sides import KIND_NAMES
 from glassformer.server.jobs import SMALL
@@ -47,7 +47,12 @@ HOW_TO_READ_MAP: Final = say(
     "Each row is a query. The stronger a cell's colour, the larger the weight that the query gives to that key."
 )
 
-MATTERS = Page("matters", say("What matters"), panel="matters_panel")
+MATTERS = Page(
+    "matters",
+    say("What matters"),
+    panel="matters_panel",
+    entries=(PartEntry("heads", say("Heads")), PartEntry("pieces", say("Pieces")), PartEntry("logit", say("Logit"))),
+)
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ def measure(run: Seen) -> Measured:
     )
 
 
-HEADS = MATTERS.part("heads", say("Heads"), measure, asks=True)
+HEADS = MATTERS.part("heads", measure, asks=True)
 
 
 @HEADS.picture("matters_effects", say("Log-probability of the output with each head removed in turn"))

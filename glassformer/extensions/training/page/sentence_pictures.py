@@ -29,7 +29,7 @@ def _scene(run: Seen) -> Growth | None:
     return None if hides(run) else growth(run)
 
 
-SENTENCE = TRAINING.part("sentence", say("Your sentence"), _scene)
+SENTENCE = TRAINING.part("sentence", _scene)
 
 
 @SENTENCE.picture("training_entropy", say("Entropy of the heads over training"), follows="still")

@@ -58,7 +58,7 @@ def _at_steps(steps: Sequence[int], values: Sequence[float], moments: Sequence[M
 
 
 # It has no picture of a run: what it shows is of a process.
-WATCH: Final[Part[Any]] = TRAINING.part("watch", say("Watch it learn"), lambda run: None, of_sentence=False)
+WATCH: Final[Part[Any]] = TRAINING.part("watch", lambda run: None, of_sentence=False)
 
 
 def losses(scene: Growing) -> Spec:
