@@ -33,16 +33,13 @@ _NO_TEXT = re.compile(
     r"st\.(session_state|query_params|html|switch_page|components|cache\w+|Page$|context|get_option)"
 )
 _SAID_ELSEWHERE = ast.Name | ast.Attribute | ast.Subscript | ast.Call  # what an error may be given as a sentence
-_NOTATION = {"BLEU", "chrF", "PE"}
+_NOTATION = {"BLEU", "chrF", "PE", "glassformer"}
 # Values that are stored and compared; who shows one says a sentence for it.
 _VALUES = {"end of sentence", "length limit", "no decoder", "alignment error rate", "Joey NMT"}
 # Read in a terminal, a log or a report, which are English; their errors are sentences all the same.
-_TERMINAL = (
-    "transformer/__main__.py",
-    "transformer/commands/",
-    "glassformer/extensions/lessons/library/survey.py",
-    "glassformer/extensions/training/library/",
-    "glassformer/extensions/replicas/metrics.py",
+_TERMINAL = re.compile(
+    r"(transformer|glassformer)/__main__\.py|transformer/commands/"
+    r"|glassformer/extensions/(\w+/(__init__\.py|\w*command\w*(\.py|/)|library/survey\.py)|(training/library|replicas)/)"
 )
 _FOR_DEVELOPERS = ("transformer/model/sites.py", "transformer/model/settings.py")  # tables that no page shows
 _PLACE = re.compile(r"(top|middle|bottom) (left|center|right)$")  # as Plotly names them
@@ -121,7 +118,7 @@ def bare(source: Source) -> Iterator[str]:
     for node in ast.walk(source.tree):
         if not _is_written(node) or isinstance(parents.get(node), ast.JoinedStr) or _is_aside(node, parents):
             continue
-        if path.startswith(_TERMINAL) and not _is_in_error(node, parents):
+        if _TERMINAL.match(path) and not _is_in_error(node, parents):
             continue
         shown = _shown(node)
         if (_text(node) or "").lstrip().startswith("<style>"):

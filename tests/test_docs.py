@@ -98,7 +98,7 @@ def test_every_option_of_the_commands_exists(command, capsys):
 
 def test_the_picture_of_the_design_page_is_the_example_of_its_module():
     (example,) = blocks("py", of=FOLDER / "design.md")
-    module = (ROOT / "ui" / "runs" / "picture.py").read_text(encoding="utf-8")
+    module = (ROOT / "glassformer" / "runs" / "picture.py").read_text(encoding="utf-8")
     assert example.split() == module[module.index("MASKS = ") : module.index("...\n") + 3].split()
 
 

@@ -34,7 +34,14 @@ STREAMLIT_PARTS = {
 }  # tests run it, benchmarks speak to it
 # Folders that use a few libraries only: which, and which of our own packages.
 FEW = {
-    "glassformer/charts": {"numpy", "pandas", "plotly", "glassformer.charts", "transformer.i18n"},
+    "glassformer/charts": {
+        "numpy",
+        "pandas",
+        "plotly",
+        "glassformer.charts",
+        "transformer.extensions",
+        "transformer.i18n",
+    },
     "transformer/i18n": {"transformer.i18n"},
 }
 NOT_FOR_THE_LIBRARY = {"plotly", "streamlit"}

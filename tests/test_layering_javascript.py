@@ -16,7 +16,7 @@ from tests.source_code import ROOT
 from tests.test_layering import FILE_LINES, FUNCTION_LINES, write
 
 FOLDERS = ("glassformer", "tools", "tests")
-COMPONENTS = Path("glassformer/components")
+COMMON = Path("glassformer/components/common")
 FUNCTION = re.compile(
     r"^(?P<indent> *)(?:export )?(?:default )?"
     r"(?:(?:async )?function\b ?(?P<name>\w*)\(|(?:const (?P<const>\w+) = )?.*=> \{$)"
@@ -54,6 +54,11 @@ def scripts(root: Path) -> list[Script]:
     return [Script(path, (root / path).read_text(encoding="utf-8").splitlines()) for path in ours]
 
 
+def is_ours(script: Script) -> bool:
+    """Whether it is of a component of the app or of an extension."""
+    return script.path.parts[0] == "glassformer" and "components" in script.path.parts
+
+
 def too_long(script: Script) -> Iterator[str]:
     """Files and functions that have outgrown what can be taken in at once."""
     if len(script.lines) > FILE_LINES:
@@ -71,18 +76,18 @@ def unchecked(script: Script) -> Iterator[str]:
 
 def wrong_neighbours(script: Script) -> Iterator[str]:
     """Imports of one component's modules by another; a saved run is made of several."""
-    if COMPONENTS not in script.path.parents or script.path.parent == COMPONENTS / "bundle":
+    if not is_ours(script) or script.path.parent.name == "bundle":
         return
     for number, line in enumerate(script.lines, start=1):
         for path in IMPORT.findall(line):
             folder = Path(os.path.normpath(script.path.parent / path)).parent
-            if folder not in (script.path.parent, COMPONENTS / "common"):
+            if folder not in (script.path.parent, COMMON):
                 yield f"{script.path}:{number} imports {path}; what components share belongs in common"
 
 
 def unsaid(script: Script) -> Iterator[str]:
     """Words that a reader sees and no translation can: beside `say`, or put together before it is called."""
-    if COMPONENTS not in script.path.parents or script.path.name == "words.js":
+    if not is_ours(script) or script.path.name == "words.js":
         return
     text = re.sub(r"\$\{[^}]*\}", "", "\n".join(script.lines))
     for pattern, why in ((BARE, "is shown without say"), (COMPUTED, "calls say with something other than a literal")):

@@ -39,7 +39,7 @@ NOTE = "For translators:"
 ERRORS = {
     "BusyError", "CheckpointError", "ClauseError", "ConfigError", "DataError", "GlassformerError", "LessonError",
     "MapsError", "NotFiniteError", "NotHere", "NotTested", "ChangeError", "QueryError", "QuestionsError",
-    "StoreError", "TokenizerError", "_WrongError",
+    "UnansweredError", "StoreError", "TokenizerError", "_WrongError",
 }  # fmt: skip
 """They take a template with its values, as `say` does, or a sentence; a test finds one that is missing."""
 SAYING = {"say": slice(1), "say_n": slice(2), **dict.fromkeys(ERRORS, slice(1)), "ConfigError": slice(1, 2)}
@@ -144,7 +144,7 @@ def update(root: Path = ROOT, *, new: str | None = None) -> None:
         root: The repository.
         new: A language to begin.
     """
-    folder = root / "words" / "catalogues"
+    folder = root / CATALOGUES.relative_to(ROOT)
     template = collected(root)
     (folder / TEMPLATE).write_bytes(as_text(template))
     listed = json.dumps(browser_forms(root), ensure_ascii=False, indent=1)

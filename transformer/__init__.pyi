@@ -29,3 +29,5 @@ from transformer.runs.step import Step as Step
 from transformer.runs.teacher_forcing import Score as Score
 from transformer.runs.teacher_forcing import score as score
 from transformer.runs.trace import Trace as Trace
+
+__version__: str

@@ -14,7 +14,8 @@ from pathlib import Path
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from glassformer.components.assets import PLOTLY_FILE, STATIC, script_file
+from glassformer.components.assets import PLOTLY_FILE, script_file
+from glassformer.paths import STATIC
 
 _MOUNT = "/app/static/"
 _HEADERS = [

@@ -59,24 +59,24 @@ def test_every_language_is_whole_and_compiled():
 @pytest.fixture
 def small(tmp_path):
     """A repository with twelve sentences."""
-    (tmp_path / "charts").mkdir()
-    (tmp_path / "charts" / "a.py").write_text(
+    (tmp_path / "glassformer" / "charts").mkdir(parents=True)
+    (tmp_path / "glassformer" / "charts" / "a.py").write_text(
         '# For translators: what a step reads\nsay("Step {n} of {all}", n=1, all=2)\n'
         'say_n("{n} piece", "{n} pieces", n)\nsay("Key", about="attention")\nsay("One " "sentence.")\n'
         'QueryError("No step {n}", n=1)\nQueryError(said)\nConfigError("n_heads", "is missing")\n'
     )
-    (tmp_path / "ui" / "components").mkdir(parents=True)
-    (tmp_path / "ui" / "a.toml").write_text(
+    (tmp_path / "glassformer" / "components").mkdir(parents=True)
+    (tmp_path / "glassformer" / "a.toml").write_text(
         '[sentences]\nname = { about = "glossary" }\ncode = { note = "code" }\n'
         '[[rows]]\nname = "Mask"\ncode = "mask = 0"\nseen = "step"\n'
     )
-    (tmp_path / "ui" / "components" / "a.js").write_text(
+    (tmp_path / "glassformer" / "components" / "a.js").write_text(
         'import { say } from "./words.js";\nsay("Save {name}", { name });\n'
         'const a = sayN("{n} row", "{n} rows", n);\n'
         'sayNodes("Shown: {what}", { what: box });\nsay(title);\n'
         'const b = `${say("Whole.")} ${a}`;\n'
     )
-    (tmp_path / "words" / "catalogues").mkdir(parents=True)
+    (tmp_path / "transformer" / "i18n" / "catalogues").mkdir(parents=True)
     return tmp_path
 
 
@@ -103,7 +103,7 @@ def test_sentences_of_both_languages_are_collected(small):
 
 def test_a_language_is_begun_translated_and_compiled(small):
     catalogues.update(small, new="zh")
-    folder = small / "words" / "catalogues" / "zh"
+    folder = small / "transformer" / "i18n" / "catalogues" / "zh"
     begun = read(folder)
     assert catalogues.missing(begun) == 12
     for one in begun:
@@ -118,10 +118,10 @@ def test_a_language_is_begun_translated_and_compiled(small):
 
 def test_english_that_changed_turns_fuzzy_and_is_found(small):
     test_a_language_is_begun_translated_and_compiled(small)
-    file = small / "charts" / "a.py"
+    file = small / "glassformer" / "charts" / "a.py"
     file.write_text(file.read_text().replace("One ", "Another "))
     catalogues.update(small)
-    written = read(small / "words" / "catalogues" / "zh")
+    written = read(small / "transformer" / "i18n" / "catalogues" / "zh")
     assert complaints(written, collected(small)) == ["not translated: 'Another sentence.'"]
 
 

@@ -15,9 +15,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from glassformer.charts.theme import CELLS, Spec
-from glassformer.components.assets import STATIC, ensure_static
+from glassformer.components.assets import ensure_static
 from glassformer.components.element import Element, is_count, told
 from glassformer.components.packing import base64_of
+from glassformer.paths import STATIC
 from glassformer.state.click import Click
 
 _LOG = logging.getLogger(__name__)

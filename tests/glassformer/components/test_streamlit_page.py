@@ -12,7 +12,7 @@ from glassformer.components.streamlit_page import SELECTORS, styled
 from glassformer.server.streamlit_private import is_on
 from tests.source_code import ROOT
 
-STYLED = [path for part in ("ui", "glassformer") for path in sorted((ROOT / part).rglob("*")) if path.is_file()]
+STYLED = [path for path in sorted((ROOT / "glassformer").rglob("*")) if path.is_file()]
 OURS = [path for path in STYLED if path.suffix in {".py", ".css", ".js", ".toml"}]
 TABLES = ("streamlit_page.py", "streamlit_private.py")
 PRIVATE = re.compile(r"\.st[A-Z]\w+|data-testid|data-test-|data-baseweb|data-collapsed|st-emotion|__streamlit")

@@ -110,7 +110,7 @@ def test_nothing_else_imports_what_is_private():
         f"{source.path}: {one.name}"
         for source in sources(ROOT)
         for one in imports(source)
-        if source.part in ("app", "main", "pages", "ui", "glassformer")
+        if source.part in ("app", "main", "pages", "glassformer")
         and one.name.startswith("streamlit.")
         and not any(one.name.startswith(known) for known in types)
     }

@@ -13,6 +13,7 @@ from typing import Final
 
 from glassformer.extensions.importers import foreign_models, handed_in
 from glassformer.extensions.importers.open.trying import TEXT
+from glassformer.paths import SHIPPED
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt, to_the_doctor
 from glassformer.server import switch
@@ -150,5 +151,5 @@ def _unwritten(folder: Path, error: OSError) -> CheckpointError:
 
 def _writable() -> list[Path]:
     """The folders of checkpoints that this process may write to; the project's own is not one of them."""
-    own = [folder for folder in loading.folders() if folder != loading.SHIPPED]
+    own = [folder for folder in loading.folders() if folder != SHIPPED]
     return [folder for folder in own if folder.is_dir() and os.access(folder, os.W_OK)]

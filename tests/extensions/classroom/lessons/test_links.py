@@ -23,7 +23,7 @@ FIXED = {"*", "part"}  # words of `glassformer.shared.cover` that are no keys
 def texts_in_ui():
     """Whole texts in the code of the interface, and those before the first value of an f-string."""
     whole, begun = set(), set()
-    for file in (file for folder in ("ui", "glassformer") for file in (ROOT / folder).rglob("*.py")):
+    for file in (ROOT / "glassformer").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.JoinedStr) and node.values and isinstance(node.values[0], ast.Constant):
                 begun.add(str(node.values[0].value))
