@@ -13,7 +13,7 @@ from glassformer.runs.attempt import attempt
 from glassformer.runs.given_maps import can_roll, has_words
 from glassformer.runs.open_maps import AnyRun, OpenMaps
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.show import choose_part, draw_part
+from glassformer.runs.show import choose_part
 from glassformer.shared import choices, cover, drawing
 from glassformer.shared.dialect import about_scores
 from glassformer.shared.door import st
@@ -75,7 +75,7 @@ def chosen(run: AnyRun) -> None:
         kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
         kept = choices.field(run.slot, "kind")
         choices.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140)
-    draw_part(ATTENTION, run, row)
+    ATTENTION.entry(run).draw(run, row)
 
 
 def below(run: AnyRun, draw: Callable[[], object]) -> None:

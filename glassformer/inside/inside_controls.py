@@ -6,7 +6,7 @@ from functools import partial
 from glassformer.frame.sentence_stepper import Still, one_token, sentence
 from glassformer.inside.looked_at import INSIDE, chosen_row, sides_of, token_of
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.show import choose_part, draw_part
+from glassformer.runs.show import choose_part
 from glassformer.runs.sides import SIDES
 from glassformer.shared import choices, cover
 from glassformer.state import session
@@ -20,7 +20,7 @@ def draw(run: OpenRun) -> None:
     row = choices.bar(run.slot)
     with row:
         choose_part(INSIDE, run.slot)
-    cover.part(lambda: draw_part(INSIDE, run, row))
+    cover.part(lambda: INSIDE.entry(run).draw(run, row))
 
 
 def still(run: OpenRun) -> Still | None:

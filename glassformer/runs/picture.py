@@ -188,6 +188,10 @@ class PartEntry:
     still: bool = False  # nothing in it moves with the step
     is_there: Callable[[Any], bool] = lambda run: True  # whether a run has it; it stays while it is looked at
 
+    def draw(self, *given: Any) -> None:
+        """Draw it of what its page gives: a run, and the row that its controls stand in."""
+        imported(self.draws)(*given)
+
 
 @dataclass(frozen=True)
 class Page:

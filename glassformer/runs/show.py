@@ -16,7 +16,6 @@ from glassformer.state import session
 from glassformer.state.click import Click
 from glassformer.state.view import Slot
 from transformer.errors import GlassformerError
-from transformer.extensions import imported
 from transformer.i18n import say
 
 
@@ -99,11 +98,6 @@ def choose_part(page: Page, slot: Slot, parts: Mapping[str, PartEntry] | None = 
     """Draw the choice of a part of a page, among all or some."""
     titles = {name: one.title for name, one in (page.listed() if parts is None else parts).items()}
     return choices.choose(choices.field(slot, page.panel), say("Part"), titles, bare=True)
-
-
-def draw_part(page: Page, run: Any, *more: Any) -> None:
-    """Draw the part of a page that is looked at, whose module is imported now."""
-    imported(page.entry(run).draws)(run, *more)
 
 
 def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs.attempt import attempt
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.show import choose_part, draw_part
+from glassformer.runs.show import choose_part
 from glassformer.search.search_page import SEARCH
 from glassformer.shared import choices, cover
 from glassformer.shared.door import st
@@ -21,4 +21,4 @@ def draw(run: OpenRun) -> None:
     row = choices.bar(run.slot)
     with row:
         choose_part(SEARCH, run.slot)
-    cover.part(lambda: attempt(lambda: draw_part(SEARCH, run, row)))
+    cover.part(lambda: attempt(lambda: SEARCH.entry(run).draw(run, row)))

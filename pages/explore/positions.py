@@ -6,7 +6,6 @@ from glassformer.positions import position_controls
 from glassformer.positions.positions_page import PAGE
 from glassformer.runs.attempt import attempt
 from glassformer.runs.open_run import open_run
-from glassformer.runs.show import draw_part
 from glassformer.shared import cover
 from glassformer.shared.door import st
 from glassformer.state import session
@@ -21,7 +20,7 @@ def follow(checkpoint: Checkpoint) -> None:
     table = attempt(lambda: position_controls.draw(checkpoint))
     run = open_run(checkpoint)  # what is not about the sentence shows without one
     if table is not None:
-        cover.part(lambda: draw_part(PAGE, table, run))
+        cover.part(lambda: PAGE.entry(table).draw(table, run))
     if run is not None:
         run.publish()
 

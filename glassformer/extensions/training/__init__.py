@@ -37,7 +37,7 @@ EXTENSION = Extension(
         ),
     ),
     sources="glassformer.extensions.training.source:SOURCE",
-    parts="glassformer.extensions.training.film_part:PART",
+    parts="glassformer.extensions.training.film:PART",
     blocks="glassformer.extensions.training.blocks:BLOCKS",
     components={"moments": "components/moments/view.js"},
     server="glassformer.extensions.training.server_part:SERVER",

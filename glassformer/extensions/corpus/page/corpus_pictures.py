@@ -34,11 +34,11 @@ CORPUS: Final = Page(
     say("Over a corpus"),
     panel="corpus_panel",
     entries=(
-        PartEntry("heads", say("All heads")),
-        PartEntry("head", say("One head")),
-        PartEntry("search", say("Search")),
-        PartEntry("joined", say("Queries and keys")),
-        PartEntry("beside", say("Two runs")),
+        PartEntry("heads", say("All heads"), "glassformer.extensions.corpus.page.all_heads:draw"),
+        PartEntry("head", say("One head"), "glassformer.extensions.corpus.page.one_head:draw"),
+        PartEntry("search", say("Search"), "glassformer.extensions.corpus.page.search:draw"),
+        PartEntry("joined", say("Queries and keys"), "glassformer.extensions.corpus.page.joined.joined_panels:draw"),
+        PartEntry("beside", say("Two runs"), "glassformer.extensions.corpus.page.beside.beside_panels:draw"),
     ),
 )
 

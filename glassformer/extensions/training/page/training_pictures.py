@@ -116,14 +116,17 @@ def epochs_of(curve: Curve, moments: Sequence[Moment]) -> list[float]:
     return np.interp([one.step for one in moments], [0, *steps], [before, *curve.epochs], right=math.nan).tolist()
 
 
+ARRIVED = "watch_arrived"  # in the session: the training that a reader has just begun to watch
 TRAINING = Page(
     "training",
     say("Training"),
     panel="training_panel",
     entries=(
-        PartEntry("curves", say("Curves")),
-        PartEntry("sentence", say("Your sentence")),
-        PartEntry("watch", say("Watch it learn")),
+        PartEntry("curves", say("Curves"), "glassformer.extensions.training.page.training_panels:curves"),
+        PartEntry(
+            "sentence", say("Your sentence"), "glassformer.extensions.training.page.sentence.sentence_panel:draw"
+        ),
+        PartEntry("watch", say("Watch it learn"), "glassformer.extensions.training.page.watch.watch_panels:watch"),
     ),
 )
 CURVES = TRAINING.part("curves", lambda run: curves(run.checkpoint, run.view), of_sentence=False)

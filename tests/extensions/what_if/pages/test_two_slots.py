@@ -102,7 +102,6 @@ def twice(page, fields):
     from glassformer.frame.source_box import head, source_box
     from glassformer.runs.declared import PAGES  # all parts of all pages
     from glassformer.runs.open_run import open_run
-    from glassformer.runs.show import draw_part
     from glassformer.state import session
 
     session.begin(page)
@@ -113,7 +112,7 @@ def twice(page, fields):
         session.replace(slot, layer=0, head=0, **fields)
         if page == "positions":
             table = importlib.import_module("glassformer.positions.position_controls").draw(checkpoint, slot)
-            draw_part(PAGES[page], table, open_run(checkpoint, slot=slot))
+            PAGES[page].entry(table).draw(table, open_run(checkpoint, slot=slot))
             continue
         panels = {"inside": "inside_controls", "masks": "mask_panels"}.get(page, f"{page}_panels")
         where = "extensions.effects.matters" if page == "matters" else page

@@ -9,9 +9,9 @@ from typing import Any, Final, get_args
 
 from glassformer.extensions.training import own_trainings
 from glassformer.extensions.training.charts.growing import HOW_TO_READ
-from glassformer.extensions.training.page import watch_choices, watch_keep, watch_pictures, watch_room
-from glassformer.extensions.training.page.training_pictures import TRAINING
-from glassformer.extensions.training.page.watch_choices import (
+from glassformer.extensions.training.page.training_pictures import ARRIVED, TRAINING
+from glassformer.extensions.training.page.watch import watch_choices, watch_keep, watch_pictures, watch_room
+from glassformer.extensions.training.page.watch.watch_choices import (
     LIMITS,
     MOST_PARAMETERS,
     OWN,
@@ -40,11 +40,10 @@ from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.config_layers import NormPlace
 from transformer.model.position_kinds import KINDS
 
-CURRENT, FORM, CHOSEN, ARRIVED, PROBLEM, FROM_CARD = (
+CURRENT, FORM, CHOSEN, PROBLEM, FROM_CARD = (
     "watch_current",
     "watch_form",
     "watch_chosen",
-    "watch_arrived",
     "watch_problem",
     "watch_from_card",
 )

@@ -13,7 +13,7 @@ from glassformer.charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Blo
 from glassformer.charts.statistics import row_measure_spec
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.effects.matters.measures import (
+from glassformer.extensions.effects.matters.heads.measures import (
     SIGNED,
     WORDS,
     head_name,
@@ -22,11 +22,12 @@ from glassformer.extensions.effects.matters.measures import (
     step_of,
     values,
 )
+from glassformer.extensions.effects.matters.matters_page import MATTERS
 from glassformer.extensions.what_if.analysis.head_effects import HeadEffects, head_effects
 from glassformer.maps.grid import grid
 from glassformer.maps.seen_map import seen_map
 from glassformer.runs.groups import mask_reason, size_of
-from glassformer.runs.picture import Page, PartEntry, Plot
+from glassformer.runs.picture import Plot
 from glassformer.runs.seen import OfRun, Seen
 from glassformer.runs.sides import KIND_NAMES
 from glassformer.server.jobs import SMALL
@@ -45,13 +46,6 @@ HOW_TO_READ_STEPS: Final = say("Each bar shows one step; the dotted line is the 
 HOW_TO_READ_TOKENS: Final = say("Each bar shows one token; the dotted line is the mean over the tokens.")
 HOW_TO_READ_MAP: Final = say(
     "Each row is a query. The stronger a cell's colour, the larger the weight that the query gives to that key."
-)
-
-MATTERS = Page(
-    "matters",
-    say("What matters"),
-    panel="matters_panel",
-    entries=(PartEntry("heads", say("Heads")), PartEntry("pieces", say("Pieces")), PartEntry("logit", say("Logit"))),
 )
 
 

@@ -15,7 +15,7 @@ from glassformer.extensions.rooms.server.public import Opened, Question, Refused
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
 from glassformer.extensions.training import own_trainings
-from glassformer.extensions.training.page import watch_pictures
+from glassformer.extensions.training.page.watch import watch_pictures
 from glassformer.extensions.training.trainings import Training
 from glassformer.shared import drawing
 from glassformer.shared.door import st

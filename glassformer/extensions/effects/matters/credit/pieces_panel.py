@@ -1,6 +1,7 @@
 """The part Pieces: what the current step owes to each piece, by attention, by hiding it and by gradients."""
 
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects.attribution.asked import ask, ask_each
@@ -8,16 +9,16 @@ from glassformer.extensions.effects.attribution.gradients import Integrated, int
 from glassformer.extensions.effects.attribution.hiding import Hiding, hiding
 from glassformer.extensions.effects.attribution.weighed import Weighed
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.effects.matters import credit_pictures as pictures
-from glassformer.extensions.effects.matters import pieces_words
-from glassformer.extensions.effects.matters.credit_pictures import gradient_of, key_of, pieces_of, weighed_of
-from glassformer.extensions.effects.matters.pieces_words import StepView, in_all_steps, in_words
+from glassformer.extensions.effects.matters.credit import credit_pictures as pictures
+from glassformer.extensions.effects.matters.credit import pieces_words
+from glassformer.extensions.effects.matters.credit.credit_pictures import gradient_of, key_of, pieces_of, weighed_of
+from glassformer.extensions.effects.matters.credit.pieces_words import BASELINES, StepView, in_all_steps, in_words
 from glassformer.runs.attempt import attempt
 from glassformer.runs.guessing import ask_first
 from glassformer.runs.measured import measured
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
-from glassformer.shared import drawing
+from glassformer.shared import choices, cover, drawing
 from glassformer.shared.door import st
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
@@ -29,8 +30,15 @@ _PRODUCTS_A_SECOND: Final = 1.5e10  # multiplications of one thread, about
 _POINTS: Final = 100  # of all lines together until the error is small, about
 
 
-def draw(run: OpenRun) -> None:
-    """Draw the part."""
+def draw(run: OpenRun, row: Any) -> None:
+    """Draw the part, with its controls in `row`."""
+    if anatomy(run.checkpoint.config).writes:
+        with row:
+            _choices(run)
+    cover.part(partial(_credit, run))
+
+
+def _credit(run: OpenRun) -> None:
     if not anatomy(run.checkpoint.config).writes:
         st.info(say("This encoder-only model generates no output, so there are no steps to explain."))
         return
@@ -105,3 +113,12 @@ def _compare(run: OpenRun, weighed: Weighed, hidden: Hiding) -> None:
     st.caption(
         drawing.plain(joined(" ", [say("{whose}.", whose=capitalised(run.looking.whose())), in_all_steps(steps)]))
     )
+
+
+def _choices(run: OpenRun) -> None:
+    """Whose weights, and where the line of integrated gradients begins."""
+    n_layers, n_heads = run.trace.maps(run.looking.kind).shape[:2]
+    choices.let_go(run.slot, n_layers, n_heads)
+    layer = choices.menu_of_layers(choices.field(run.slot, "layer"), n_layers)
+    choices.menu_of_heads(choices.field(run.slot, "head"), n_heads, disabled=layer is None)
+    choices.menu(choices.field(run.slot, "begin"), say("Integrated gradients"), BASELINES, bare=True, width=280)

@@ -7,7 +7,7 @@ import io
 import zipfile
 from pathlib import Path
 
-from glassformer.extensions.training.page.watch_choices import shown
+from glassformer.extensions.training.page.watch.watch_choices import shown
 from glassformer.extensions.training.trainings import Training
 from transformer.checkpoint.snapshots import folder_of
 from transformer.i18n import Sentence, say

@@ -11,10 +11,11 @@ from typing import Any, Final, cast
 import numpy as np
 import pandas as pd
 
-from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.effects.matters import head_effect_pictures as pictures
-from glassformer.extensions.effects.matters.head_effect_pictures import Measured, name_of
-from glassformer.extensions.effects.matters.measures import (
+from glassformer.extensions.effects.effects_look import EffectAt, EffectsLook
+from glassformer.extensions.effects.matters.heads import head_effect_pictures as pictures
+from glassformer.extensions.effects.matters.heads.head_effect_pictures import Measured, name_of
+from glassformer.extensions.effects.matters.heads.measures import (
+    EFFECTS,
     LEAST,
     WORDS,
     Shown,
@@ -39,20 +40,29 @@ from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.runs.sides import sides
 from glassformer.server.jobs import Seen
-from glassformer.shared import drawing
+from glassformer.shared import choices, cover, drawing
 from glassformer.shared.door import here, st
 from transformer.i18n import Sentence, say
 
 MEASURE, STOP, REVEAL = "matters_measure", "matters_stop", "matters_heads_reveal"
 VERDICT, TABLE, CSV = "matters_verdict", "matters_table", "matters_csv"
 LOOK_SECONDS: Final = 0.5
+PLACES: Final[dict[EffectAt, str]] = {"output": say("Whole output"), "step": say("This step")}
 CHOOSE: Final = say(
     "Click a cell of either chart to look at one head: its weights, and what it changes at each step."
 )
 
 
-def draw(run: OpenRun) -> None:
-    """Draw the part."""
+def draw(run: OpenRun, row: Any) -> None:
+    """Draw the part, with its controls in `row`."""
+    if run.trace.n_steps:
+        with row:
+            choices.menu(choices.field(run.slot, "effect"), say("Measure"), EFFECTS, bare=True, width=250)
+            choices.choose(choices.field(run.slot, "effect_at"), say("Measured on"), PLACES, bare=True)
+    cover.part(partial(_heads, run))
+
+
+def _heads(run: OpenRun) -> None:
     seen = attempt(lambda: measuring.begun(run.checkpoint, run.trace))
     if is_long(run, run.view.kind):  # tiles need all the width there is
         place = st.container()

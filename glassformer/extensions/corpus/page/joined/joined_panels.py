@@ -10,7 +10,14 @@ from glassformer.extensions.corpus.library.joined import Tokens
 from glassformer.extensions.corpus.library.queries import Place
 from glassformer.extensions.corpus.page import asking, hits
 from glassformer.extensions.corpus.page.corpus_pictures import Scene
-from glassformer.extensions.corpus.page.joined_pictures import N_NEAR, Layer, clicked_on, heads, points, spot_text
+from glassformer.extensions.corpus.page.joined.joined_pictures import (
+    N_NEAR,
+    Layer,
+    clicked_on,
+    heads,
+    points,
+    spot_text,
+)
 from glassformer.extensions.corpus.page.opened import OpenCorpus, card
 from glassformer.runs.show import show
 from glassformer.shared import choices, drawing

@@ -24,9 +24,8 @@ from glassformer.extensions.effects.attribution.hiding import Hiding
 from glassformer.extensions.effects.attribution.logit import contributions
 from glassformer.extensions.effects.attribution.parts import Contributions
 from glassformer.extensions.effects.attribution.weighed import Weighed, weigh
-from glassformer.extensions.effects.matters import pieces_words
-from glassformer.extensions.effects.matters.head_effect_pictures import MATTERS
-from glassformer.extensions.effects.matters.parts_of_logit import (
+from glassformer.extensions.effects.matters.credit import pieces_words
+from glassformer.extensions.effects.matters.credit.parts_of_logit import (
     Grid,
     grid_of,
     head_of,
@@ -35,6 +34,7 @@ from glassformer.extensions.effects.matters.parts_of_logit import (
     short_name,
     whose_logit,
 )
+from glassformer.extensions.effects.matters.matters_page import MATTERS
 from glassformer.runs.picture import Plot
 from glassformer.runs.seen import OfRun, Seen
 from glassformer.state.click import Click, cell_of, place_of

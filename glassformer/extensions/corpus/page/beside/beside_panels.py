@@ -13,9 +13,9 @@ from glassformer.extensions.corpus.library.paired import Head
 from glassformer.extensions.corpus.library.queries import Hit
 from glassformer.extensions.corpus.library.scores import Figure, PairedScore
 from glassformer.extensions.corpus.page import asking, hits
-from glassformer.extensions.corpus.page.beside_pictures import Beside, differences
+from glassformer.extensions.corpus.page.beside.beside_pictures import Beside, differences
 from glassformer.extensions.corpus.page.corpus_pictures import head_name
-from glassformer.extensions.corpus.page.opened import NEEDS_DUCKDB, OpenCorpus, card, link_to
+from glassformer.extensions.corpus.page.opened import NEEDS_DUCKDB, OpenCorpus, card, link_to, name_of
 from glassformer.extensions.corpus.page.whole import figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparing import comparing
@@ -54,13 +54,6 @@ def draw(corpus: OpenCorpus) -> None:
     show(differences, of)
     _table(of, corpus.run)
     _lines(corpus, second, of)
-
-
-def name_of(run: Run) -> Sentence | str:
-    """What a run is called beside another one."""
-    if run.about.options.decode:
-        return say("{checkpoint} (own output)", checkpoint=run.about.checkpoint)
-    return run.about.checkpoint
 
 
 def _second(run: Run) -> Run | None:

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 from glassformer.attention.attention_panels import below, one_head
-from glassformer.extensions.training.film_pictures import Film, film_of, strip
+from glassformer.extensions.training.film.film_pictures import Film, film_of, strip
 from glassformer.extensions.training.growing import growing, progress
 from glassformer.extensions.training.grown import has_snapshots, hides
 from glassformer.extensions.training.snapshot import NO_SNAPSHOTS, move_to, whole_page_if_moved
