@@ -124,7 +124,7 @@ TRAINING = Page(
     entries=(
         PartEntry("curves", say("Curves"), "glassformer.extensions.training.page.training_panels:curves"),
         PartEntry(
-            "sentence", say("Your sentence"), "glassformer.extensions.training.page.sentence.sentence_panel:draw"
+            "sentence", say("Your sentence"), "glassformer.extensions.training.page.sentence.panel:draw"
         ),
         PartEntry("watch", say("Watch it learn"), "glassformer.extensions.training.page.watch.watch_panels:watch"),
     ),
