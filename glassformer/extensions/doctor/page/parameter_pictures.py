@@ -24,7 +24,7 @@ from glassformer.extensions.doctor.charts.parameters import (
     singular_values_spec,
 )
 from glassformer.extensions.doctor.doctor_look import DoctorLook
-from glassformer.runs.picture import Page, Part, Picture, Plot
+from glassformer.runs.picture import Page, Part, PartEntry, Picture, Plot
 from glassformer.runs.seen import Seen, Work
 from glassformer.state.view import MAIN, Slot
 from transformer.analysis import neighbours
@@ -151,9 +151,14 @@ def scene(run: Seen) -> OneParameter:
     return OneParameter(run.checkpoint, one, run.view.of(DoctorLook).log_counts, run.work)
 
 
-DOCTOR = Page("doctor", say("Doctor"), panel="doctor_panel")
-FINDINGS: Part[OneParameter] = DOCTOR.part("findings", say("Findings"), lambda run: None)
-PARAMETERS = DOCTOR.part("parameters", say("Parameters"), scene)
+DOCTOR = Page(
+    "doctor",
+    say("Doctor"),
+    panel="doctor_panel",
+    entries=(PartEntry("findings", say("Findings")), PartEntry("parameters", say("Parameters"))),
+)
+FINDINGS: Part[OneParameter] = DOCTOR.part("findings", lambda run: None)
+PARAMETERS = DOCTOR.part("parameters", scene)
 
 
 # ------------------------------------------------------------------------------------------------ pictures

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.extensions.training.page import watch_choices as module
-from glassformer.extensions.training.page.watch_choices import (
+from glassformer.extensions.training.page.watch import watch_choices as module
+from glassformer.extensions.training.page.watch.watch_choices import (
     LIMITS,
     MOST_LAYERS,
     OWN,
@@ -20,7 +20,7 @@ from glassformer.extensions.training.page.watch_choices import (
     read_pairs,
     shown,
 )
-from glassformer.extensions.training.page.watch_keep import packed
+from glassformer.extensions.training.page.watch.watch_keep import packed
 from glassformer.extensions.training.trainings import MOST_MINUTES
 from transformer.__main__ import main
 from transformer.errors import DataError, QueryError

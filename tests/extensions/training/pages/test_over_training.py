@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from glassformer.charts.theme import figure_in
-from glassformer.extensions.training import film, growing, grown
-from glassformer.extensions.training.film_pictures import OWN_CHOICE, READS_THE_FINISHED, film_of, strip
+from glassformer.extensions.training import growing, grown
+from glassformer.extensions.training.film import film_panel as film
+from glassformer.extensions.training.film.film_pictures import OWN_CHOICE, READS_THE_FINISHED, film_of, strip
 from glassformer.extensions.training.snapshot import NO_SNAPSHOTS
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen

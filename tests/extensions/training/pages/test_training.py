@@ -13,7 +13,8 @@ from glassformer.extensions.training.charts.training import (
     HOW_TO_READ_LOSSES,
     HOW_TO_READ_SNAPSHOTS,
 )
-from glassformer.extensions.training.page import health, sentence_pictures, training_panels, training_pictures
+from glassformer.extensions.training.page import training_pictures
+from glassformer.extensions.training.page.sentence import health, panel, sentence_pictures
 from glassformer.extensions.training.snapshot import NO_SNAPSHOTS
 from glassformer.runs import loading
 from glassformer.state import session
@@ -230,7 +231,7 @@ def test_without_snapshots_the_part_says_so(open_page, checkpoint_folder, monkey
 
 def test_guess_mode_shows_no_output(open_page, grown_there):
     test = open_page(TRAINING, model="grown", training="sentence", guess=1)
-    assert unescaped(training_panels.HIDDEN) in said(test)
+    assert unescaped(panel.HIDDEN) in said(test)
     assert not any("<tbody>" in one.proto.body for one in test.get("html"))
 
 

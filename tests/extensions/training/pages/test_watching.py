@@ -5,7 +5,7 @@ import pytest
 from glassformer.extensions.rooms import in_room
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.training import own_trainings
-from glassformer.extensions.training.page.watch_choices import PRESETS, plan
+from glassformer.extensions.training.page.watch.watch_choices import PRESETS, plan
 from glassformer.extensions.training.trainings import Trainings
 from glassformer.server import replicas, switch
 from glassformer.server.work import BusyError
