@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import sentencepiece
 
 from transformer.errors import TokenizerError
-
-SPACE_MARK = "▁"  # SentencePiece writes a space as this sign, so that pieces can be joined again
+from transformer.text import SPACE_MARK as SPACE_MARK
 
 
 @dataclass(frozen=True)
