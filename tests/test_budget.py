@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from tests.source_code import ROOT
+from tools import imports
 
 PRODUCT = ("pages", "glassformer", "transformer")
 SUFFIXES = {".py", ".pyi", ".js", ".css", ".ts", ".toml"}
@@ -60,3 +61,23 @@ def test_lines_of_a_page(folder):
 def test_lines_that_the_formatter_leaves():
     skipped = sum((ROOT / path).read_text(encoding="utf-8").count("# fmt: skip") for path in files())
     assert skipped <= 287, f"{skipped} places are kept from the formatter; the budget is 287"
+
+
+SCRIPTS = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sorted((ROOT / "pages").glob("*/*.py"))]
+PARTS = sorted(name for name in imports.parts(imports.files()) if not imports.extension(name))
+NEEDED = {"transformer": 1_000, **dict.fromkeys([*SCRIPTS, *PARTS], 18_000)}
+
+
+@cache
+def imported():
+    """Every module with its file, and what each imports."""
+    modules = imports.files()
+    return modules, imports.graph(modules)
+
+
+@pytest.mark.parametrize(("module", "limit"), NEEDED.items())
+def test_lines_that_a_page_needs(module, limit):
+    """What its script or a part of it reaches by imports but those for types, wherever they stand (`python -m tools.imports`)."""
+    modules, graph = imported()
+    lines = sum(imports.lines(modules[one]) for one in imports.closure(module, graph))
+    assert lines <= limit, f"{module} needs {lines:,} lines; its budget is {limit:,}"

@@ -4,7 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="doctor",
-    needs=("importers", "what_if"),
+    needs=("weight_files", "importers", "what_if"),
     modules={
         "transformer.analysis.differences": "glassformer.extensions.doctor.analysis.differences",
         "transformer.analysis.parameters": "glassformer.extensions.doctor.analysis.parameters",
