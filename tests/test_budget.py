@@ -77,7 +77,7 @@ def imported():
 
 @pytest.mark.parametrize(("module", "limit"), NEEDED.items())
 def test_lines_that_a_page_needs(module, limit):
-    """What its script or a part of it reaches by imports but those for types, wherever they stand (`python -m tools.imports`)."""
+    """What its script, or a part, reaches by imports but those for types (`python -m tools.imports`)."""
     modules, graph = imported()
     lines = sum(imports.lines(modules[one]) for one in imports.closure(module, graph))
     assert lines <= limit, f"{module} needs {lines:,} lines; its budget is {limit:,}"
