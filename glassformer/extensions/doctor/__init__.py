@@ -1,16 +1,11 @@
-"""Doctor: tests that find what is wrong with a checkpoint, and its parameters in numbers."""
+"""Doctor: tests that find what is wrong with a checkpoint."""
 
 from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="doctor",
-    needs=("importers", "what_if"),
-    modules={
-        "transformer.analysis.differences": "glassformer.extensions.doctor.analysis.differences",
-        "transformer.analysis.parameters": "glassformer.extensions.doctor.analysis.parameters",
-        "transformer.analysis.spectra": "glassformer.extensions.doctor.analysis.spectra",
-        "transformer.doctor": "glassformer.extensions.doctor.library",
-    },
+    needs=("importers",),
+    modules={"transformer.doctor": "glassformer.extensions.doctor.library"},
     names={"examine": "glassformer.extensions.doctor.library.examination:examine"},
     pages="glassformer.extensions.doctor.pages:PAGES",
     commands=(
@@ -21,9 +16,5 @@ EXTENSION = Extension(
             "glassformer.extensions.doctor.command:add",
         ),
     ),
-    charts={
-        name: f"glassformer.extensions.doctor.charts.parameters:{name}"
-        for name in ("number_spread_spec", "row_lengths_spec", "singular_values_spec")
-    },
     looks="glassformer.extensions.doctor.doctor_look:DoctorLook",
 )

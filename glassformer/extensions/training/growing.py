@@ -9,10 +9,9 @@ from functools import partial
 from typing import Final, cast
 
 from glassformer.extensions.training.grown import AtSnapshot, Growth, cost, finished, key_of, look, moments_of, opened
-from glassformer.extensions.what_if.measuring import begins_by_itself
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
-from glassformer.runs.measured import LOOK_SECONDS, studies
+from glassformer.runs.measured import LOOK_SECONDS, begins_by_itself, studies
 from glassformer.runs.open_run import OpenRun
 from glassformer.server.jobs import Job, Seen
 from glassformer.shared import drawing

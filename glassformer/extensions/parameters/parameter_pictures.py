@@ -11,23 +11,22 @@ from typing import Final
 import numpy as np
 import torch
 
-from glassformer.extensions.doctor.analysis import spectra
-from glassformer.extensions.doctor.analysis.parameters import Histogram, Parameter, Statistics, histogram, measured
-from glassformer.extensions.doctor.analysis.parameters import parameters as parameters_of
-from glassformer.extensions.doctor.analysis.spectra import Spectrum, work_of
-from glassformer.extensions.doctor.charts.parameters import (
+from glassformer.charts.spread import HOW_TO_READ_SPREAD, number_spread_spec
+from glassformer.extensions.doctor.page import DOCTOR
+from glassformer.extensions.parameters.charts.parameters import (
     HOW_TO_READ_ROWS,
     HOW_TO_READ_SINGULAR,
-    HOW_TO_READ_SPREAD,
-    number_spread_spec,
     row_lengths_spec,
     singular_values_spec,
 )
-from glassformer.extensions.doctor.doctor_look import DoctorLook
-from glassformer.runs.picture import Page, Part, Picture, Plot
+from glassformer.extensions.parameters.parameters_look import ParametersLook
+from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.seen import Seen, Work
 from glassformer.state.view import MAIN, Slot
-from transformer.analysis import neighbours
+from transformer.analysis import neighbours, spectra
+from transformer.analysis.parameters import Histogram, Parameter, Statistics, histogram, measured
+from transformer.analysis.parameters import parameters as parameters_of
+from transformer.analysis.spectra import Spectrum, work_of
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
 from transformer.model.linear import widened
@@ -144,15 +143,15 @@ class OneParameter:
 def scene(run: Seen) -> OneParameter:
     """The parameter that the view names, or the first."""
     tensors = parameters_of(run.checkpoint.model)
-    parameter = next((one for one in tensors if run.view.of(DoctorLook).tensor in (one.name, *one.also)), tensors[0])
+    parameter = next(
+        (one for one in tensors if run.view.of(ParametersLook).tensor in (one.name, *one.also)), tensors[0]
+    )
     one = Known(parameter, statistics(run.work, run.checkpoint, parameter), None)
     if 0 < one.work <= ONE_AT_ONCE:
         one = with_spectrum(run.work, run.checkpoint, one)
-    return OneParameter(run.checkpoint, one, run.view.of(DoctorLook).log_counts, run.work)
+    return OneParameter(run.checkpoint, one, run.view.of(ParametersLook).log_counts, run.work)
 
 
-DOCTOR = Page("doctor", say("Doctor"), panel="doctor_panel")
-FINDINGS: Part[OneParameter] = DOCTOR.part("findings", say("Findings"), lambda run: None)
 PARAMETERS = DOCTOR.part("parameters", say("Parameters"), scene)
 
 

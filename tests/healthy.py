@@ -12,7 +12,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
 from transformer.trying.samples import Samples
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[1]
 DATA, SHIPPED = ROOT / "tests" / "data" / "healthy", ROOT / "checkpoints"
 TEXTS = 100
 

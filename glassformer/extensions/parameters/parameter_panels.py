@@ -1,6 +1,6 @@
 """The part "Parameters" of the Doctor page: every learned tensor, what numbers it holds, and one of them looked at.
 
-What the numbers are stands in `extensions.doctor.analysis.parameters` and `spectra`.
+What the numbers are stands in `transformer.analysis.parameters` and `spectra`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -8,12 +8,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.doctor.analysis.parameters import Histogram, Statistics
-from glassformer.extensions.doctor.doctor_look import DoctorLook, Tensors
-from glassformer.extensions.doctor.page import parameter_pictures, parameter_tables
-from glassformer.extensions.doctor.page.parameter_pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
-from glassformer.extensions.doctor.page.parameter_tables import MOST, Comparison, bar, is_of, shape_of
+from glassformer.extensions.doctor.page import DOCTOR
+from glassformer.extensions.parameters import parameter_pictures, parameter_tables
+from glassformer.extensions.parameters.parameter_pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
+from glassformer.extensions.parameters.parameter_tables import MOST, Comparison, bar, is_of, shape_of
+from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
 from glassformer.runs import loading
+from glassformer.runs.added_parts import AddedPart
 from glassformer.runs.attempt import attempt
 from glassformer.runs.picture import Picture
 from glassformer.runs.show import show
@@ -23,6 +24,7 @@ from glassformer.shared.door import st
 from glassformer.state import session
 from glassformer.state.fields import LONGEST_NAME
 from glassformer.state.view import MAIN
+from transformer.analysis.parameters import Histogram, Statistics
 from transformer.analysis.stand_ins import said as said_of
 from transformer.analysis.stand_ins import stand_ins
 from transformer.checkpoint.load import Checkpoint
@@ -75,7 +77,7 @@ def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | No
 
 def _chosen(found: Sequence[Known]) -> str:
     """The name of the parameter that is looked at; one that there is not is let go and said."""
-    asked, names = session.view(MAIN).of(DoctorLook).tensor, names_of(found)
+    asked, names = session.view(MAIN).of(ParametersLook).tensor, names_of(found)
     if asked in names:
         return asked
     if asked:
@@ -131,7 +133,7 @@ def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, name
     _left_out(one.numbers.nan, one.numbers.infinite)
     other = None if comparison is None else comparison.other
     pair = None if comparison is None else comparison.pairs.get(name)
-    scene = OneParameter(checkpoint, one, session.view(MAIN).of(DoctorLook).log_counts, loading, other, pair)
+    scene = OneParameter(checkpoint, one, session.view(MAIN).of(ParametersLook).log_counts, loading, other, pair)
     drawing.beside(
         lambda: _spread(parameter_pictures.spread, scene, attempt(lambda: scene.spread)), lambda: _singular(scene)
     )
@@ -212,3 +214,16 @@ def _decomposed(scene: OneParameter) -> Known | None:
             return None
         place.empty()
         return attempt(work)
+
+
+class ParametersPart(AddedPart):
+    """The part of the page Doctor, which has a checkpoint and no run."""
+
+    page, name = DOCTOR.path, parameter_pictures.PARAMETERS.name
+
+    def draw(self, run: Checkpoint) -> None:
+        """Draw it."""
+        draw(run)
+
+
+PART = ParametersPart()

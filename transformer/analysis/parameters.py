@@ -6,8 +6,8 @@ infinite numbers are counted, and left out of all other numbers. A tensor that t
 Source: Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979),
 section 2, for the deviation of all slices together.
 
-Singular values are in `extensions.doctor.analysis.spectra`, the difference of two models in
-`extensions.doctor.analysis.differences`.
+Singular values are in `transformer.analysis.spectra`, the difference of two models in
+`extensions.parameters.differences`.
 """
 
 from __future__ import annotations

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from glassformer.extensions.doctor.analysis import parameters as module
-from glassformer.extensions.doctor.analysis.differences import difference, paired
-from glassformer.extensions.doctor.analysis.parameters import Parameter, histogram, measured, parameters, statistics
-from glassformer.extensions.doctor.analysis.spectra import spectrum, work_of
 from tests.transformer.tiny import tiny_model
+from transformer.analysis import parameters as module
+from transformer.analysis.parameters import Parameter, histogram, measured, statistics
+from transformer.analysis.spectra import spectrum, work_of
 
 
 def one(values, *also):
@@ -74,8 +73,6 @@ def test_a_matrix_that_lies_by_columns_has_the_same_numbers():
     assert one(lies).mean == pytest.approx(one(values).mean)
     assert histogram(lies).counts.tolist() == histogram(values).counts.tolist()
     np.testing.assert_allclose(spectrum(lies).values, spectrum(values).values)
-    assert difference("w", lies, values).largest == 0
-    assert difference("w", values, lies).largest == 0
     assert histogram(lies, minus=values).counts.max() == 120
 
 
@@ -158,10 +155,8 @@ def test_the_histogram_of_a_difference():
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (30, 4), (4, 30), (12, 12)])
 @pytest.mark.parametrize("small", [2**20, 0])
 def test_singular_values_are_those_of_torch_in_float64(monkeypatch, shape, dtype, small):
-    monkeypatch.setattr(
-        "glassformer.extensions.doctor.analysis.spectra.SMALL", small
-    )  # 0: each is reduced to a triangle first
-    monkeypatch.setattr("glassformer.extensions.doctor.analysis.spectra.SLICE", 8)
+    monkeypatch.setattr("transformer.analysis.spectra.SMALL", small)  # 0: each is reduced to a triangle first
+    monkeypatch.setattr("transformer.analysis.spectra.SLICE", 8)
     matrix = drawn(*shape, dtype=dtype)
     found = spectrum(matrix)
     expected = torch.linalg.svdvals(matrix.double()).numpy()
@@ -174,7 +169,7 @@ def test_singular_values_are_those_of_torch_in_float64(monkeypatch, shape, dtype
 
 def test_small_singular_values_survive_the_slices(monkeypatch):
     """The product with its own transpose would lose all below the root of the precision."""
-    monkeypatch.setattr("glassformer.extensions.doctor.analysis.spectra.SMALL", 0)
+    monkeypatch.setattr("transformer.analysis.spectra.SMALL", 0)
     rotation, _ = torch.linalg.qr(drawn(60, 60).double())
     matrix = rotation[:, :4] * torch.tensor([1.0, 1e-3, 1e-9, 1e-12], dtype=torch.float64)
     np.testing.assert_allclose(spectrum(matrix).values, [1.0, 1e-3, 1e-9, 1e-12], rtol=1e-3)
@@ -202,62 +197,3 @@ def test_a_matrix_with_nan_has_no_singular_values():
     assert spectrum(torch.tensor([[1.0, math.nan]])) is None
     assert work_of((3, 5)) == 3 * (15 + 27)
     assert work_of((5,)) == 0
-
-
-# ------------------------------------------------------------------------------------------------ differences
-
-
-@pytest.mark.parametrize("shape", [(), (9,), (5, 6)])
-def test_a_difference_is_that_of_numpy(shape):
-    a, b = drawn(*shape), drawn(*shape, seed=1, dtype=torch.float16)
-    found = difference("w", a, b)
-    x, y = a.double().numpy().ravel(), b.double().numpy().ravel()
-    norm = np.linalg.norm
-    assert [found.largest, found.mean] == pytest.approx([abs(y - x).max(), abs(y - x).mean()])
-    assert [found.relative, found.cosine] == pytest.approx([norm(y - x) / norm(x), x @ y / norm(x) / norm(y)])
-    assert (found.shape, found.left_out) == (shape, 0)
-
-
-def test_equal_tensors_do_not_differ():
-    found = difference("w", drawn(30), drawn(30))
-    assert (found.largest, found.mean, found.relative) == (0, 0, 0)
-    assert found.cosine == pytest.approx(1)
-
-
-def test_of_zeros_and_of_nothing():
-    grown = difference("w", torch.zeros(9), torch.ones(9))
-    assert grown.relative == math.inf
-    assert math.isnan(grown.cosine)
-    assert difference("w", torch.zeros(9), torch.zeros(9)).relative == 0
-    nothing = difference("w", torch.full((9,), math.nan), torch.ones(9))
-    assert nothing.left_out == 9
-    assert all(map(math.isnan, (nothing.largest, nothing.mean, nothing.relative, nothing.cosine)))
-
-
-def test_places_that_are_not_finite_are_left_out_of_a_difference():
-    a, b = drawn(30), drawn(30, seed=1)
-    spoiled, other = a.clone(), b.clone()
-    spoiled[3], other[20] = math.nan, math.inf
-    kept = [place for place in range(30) if place not in (3, 20)]
-    found, expected = difference("w", spoiled, other), difference("w", a[kept], b[kept])
-    assert found.left_out == 2
-    assert found.relative == pytest.approx(expected.relative)
-    assert found.cosine == pytest.approx(expected.cosine)
-
-
-def test_tensors_of_one_name_and_one_shape_are_paired():
-    first = nn.ModuleDict({"a": nn.Linear(3, 4), "b": nn.Linear(3, 3), "gone": nn.Linear(2, 2, bias=False)})
-    second = nn.ModuleDict({"a": nn.Linear(3, 4), "b": nn.Linear(3, 5), "new": nn.Linear(1, 1, bias=False)})
-    found = paired(parameters(first), parameters(second))
-    assert [(one.name, other.name) for one, other in found.pairs] == [("a.weight", "a.weight"), ("a.bias", "a.bias")]
-    assert found.reshaped == ("b.weight", "b.bias")
-    assert (found.only_first, found.only_second) == (("gone.weight",), ("new.weight",))
-    assert found.unmatched == ("b.weight", "b.bias", "gone.weight", "new.weight")
-
-
-def test_a_tied_tensor_finds_the_two_that_are_not():
-    tied, untied = (nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)}) for _ in range(2))
-    tied["b"].weight = tied["a"].weight
-    found = paired(parameters(tied), parameters(untied))
-    assert [one.name for one, _ in found.pairs] == ["a.weight", "a.bias", "b.bias"]
-    assert found.only_second == ("b.weight",)

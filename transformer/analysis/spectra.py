@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.analysis.parameters import SLICE, slices
+from transformer.analysis.parameters import SLICE, slices
 
 SMALL: Final = 2**20  # numbers of a matrix that is decomposed in one go
 

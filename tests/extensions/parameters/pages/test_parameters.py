@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from glassformer.extensions.doctor.charts.parameters import HOW_TO_READ_SPREAD
-from glassformer.extensions.doctor.doctor_look import DoctorLook
-from glassformer.extensions.doctor.page import parameter_pictures, parameter_tables, parameters
+from glassformer.charts.spread import HOW_TO_READ_SPREAD
+from glassformer.extensions.parameters import parameter_panels as parameters
+from glassformer.extensions.parameters import parameter_pictures, parameter_tables
+from glassformer.extensions.parameters.parameters_look import ParametersLook
 from glassformer.runs import loading
 from glassformer.server.work import Runner
 from glassformer.state import session
@@ -144,14 +145,14 @@ def test_the_first_is_looked_at_unless_the_address_names_one(open_part):
 def test_a_tensor_that_there_is_not_is_said(open_part):
     test = open_part(tensor="<b>no</b>")
     assert "This model has no tensor “<b>no</b>”; src_table is shown." in sentences(test)
-    assert view(test).of(DoctorLook).tensor == ""
+    assert view(test).of(ParametersLook).tensor == ""
 
 
 def test_a_press_on_a_name_and_the_menu_look_at_another(open_part):
     test = open_part(names="q_proj.weight")
     test.session_state[parameter_tables.OPEN] = {"row": 1}
     check(test.selectbox(key=parameters.CHOICE).set_value(VALUE).run())
-    assert view(test).of(DoctorLook).tensor == VALUE
+    assert view(test).of(ParametersLook).tensor == VALUE
     assert address(test)["tensor"] == VALUE
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.analysis.parameters import Parameter, slices
+from transformer.analysis.parameters import Parameter, slices
 
 
 @dataclass(frozen=True)

@@ -13,19 +13,19 @@ from typing import Any, Final, TypeVar
 
 import pandas as pd
 
-from glassformer.extensions.doctor.analysis import differences
-from glassformer.extensions.doctor.analysis.differences import Difference, Paired
-from glassformer.extensions.doctor.analysis.parameters import Parameter
-from glassformer.extensions.doctor.analysis.parameters import parameters as parameters_of
-from glassformer.extensions.doctor.analysis.spectra import Spectrum
-from glassformer.extensions.doctor.doctor_look import DoctorLook, Tensors
-from glassformer.extensions.doctor.page.parameter_pictures import Known, spectrum_key, statistics, with_spectrum
+from glassformer.extensions.parameters import differences
+from glassformer.extensions.parameters.differences import Difference, Paired
+from glassformer.extensions.parameters.parameter_pictures import Known, spectrum_key, statistics, with_spectrum
+from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.shared import choices, drawing, page_style
 from glassformer.shared.door import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
+from transformer.analysis.parameters import Parameter
+from transformer.analysis.parameters import parameters as parameters_of
+from transformer.analysis.spectra import Spectrum
 from transformer.analysis.stand_ins import stand_ins
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, paragraph, say, say_n
@@ -216,7 +216,7 @@ def shape_of(shape: Sequence[int]) -> str:
 def draw_all(found: Sequence[Known], chosen: str) -> None:
     """Draw those that the view lists; `chosen` is the name of the one that is looked at."""
     view = session.view(MAIN)
-    rows = listed(found, view.of(DoctorLook).tensors, view.of(DoctorLook).names)
+    rows = listed(found, view.of(ParametersLook).tensors, view.of(ParametersLook).names)
     if not rows:
         st.info(say("No tensor matches. Type fewer words, or list all tensors."), icon=":material/info:")
         return
@@ -347,7 +347,7 @@ def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
     """Draw the choice of another checkpoint; returns it, opened, if one was chosen."""
     mine = st.session_state.get(session.MODEL)
     there = {name: entry for name, entry in loading.usable().items() if name != mine}
-    asked = session.view(MAIN).of(DoctorLook).against
+    asked = session.view(MAIN).of(ParametersLook).against
     if asked and asked not in there:
         session.replace(MAIN, against="")
         drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked)])
@@ -398,7 +398,7 @@ def _unmatched(both: Paired, other: Checkpoint) -> None:
 
 
 def _changes(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> None:
-    words = session.view(MAIN).of(DoctorLook).names
+    words = session.view(MAIN).of(ParametersLook).names
     found = [one for one in compared if has(words, one.name)]
     if not found:
         st.info(say("No matching tensor is in both checkpoints. Type fewer words."), icon=":material/info:")
