@@ -35,7 +35,7 @@ from benchmarks.room import PAGES, Class, Student, Times
 from benchmarks.room_client import Tab, cookie_of, post
 from benchmarks.visitors import SENTENCES
 from tests.deploy.by_hand import configuration, needed
-from tests.glassformer.server.redis_server import RedisServer
+from tests.extensions.replicas.redis_server import RedisServer
 from tools.serve import HOST, Server, free_port, serve, wait_until_healthy
 
 RETRY_SECONDS = 2.0  # of a stream of events, as the server says

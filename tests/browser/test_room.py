@@ -13,7 +13,7 @@ from playwright.sync_api import TimeoutError, expect
 
 from tests.browser.helpers import PHONE, comes_to, menu_link, open_page, screenshot, turn_to
 from tests.browser.idle import wait_for_idle
-from tests.glassformer.server.redis_server import RedisServer
+from tests.extensions.replicas.redis_server import RedisServer
 from tools.serve import HOST, serve
 
 BAR = ".gf-room-said"

@@ -21,7 +21,7 @@ from glassformer.extensions.rooms.server.public import Question
 from glassformer.extensions.rooms.server.registry import Registry
 from glassformer.extensions.rooms.server.room import Room
 from tests.deploy.by_hand import configuration, needed
-from tests.glassformer.server.redis_server import RedisServer
+from tests.extensions.replicas.redis_server import RedisServer
 from tests.glassformer.waiting import until
 from tools.serve import HOST, ROOT, free_port, serve
 

@@ -1,4 +1,4 @@
-"""Checkpoints for the tests of ui/."""
+"""Checkpoints for the tests of the app."""
 
 from pathlib import Path
 

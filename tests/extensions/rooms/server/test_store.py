@@ -19,7 +19,7 @@ from glassformer.extensions.rooms.server.registry import MOST_ROOMS
 from glassformer.extensions.rooms.server.room import MOST_TOKENS, VOTES_AT_ONCE, Room, Student
 from glassformer.extensions.rooms.server.store import StoreError
 from glassformer.server.store_plain import read, written
-from tests.glassformer.server.sharing import ASKED, agree, opened, refused, replicas
+from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas
 from tests.glassformer.waiting import WAIT, Clock, until
 from tests.source_code import ROOT
 from transformer.i18n import joined, languages, said, say, say_n, through
@@ -240,7 +240,7 @@ def test_another_process_votes_too_and_its_students_vanish_when_it_is_killed(red
         command = [
             sys.executable,
             "-m",
-            "tests.glassformer.server.replica",
+            "tests.extensions.replicas.replica",
             redis_server.url,
             taught.code,
             *tokens[::2],

@@ -1,6 +1,6 @@
 """A replica in a process of its own: it votes with tokens, then listens with them until it is killed.
 
-python -m tests.glassformer.server.replica URL CODE TOKEN...
+python -m tests.extensions.replicas.replica URL CODE TOKEN...
 """
 
 import contextlib

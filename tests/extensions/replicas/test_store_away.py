@@ -14,8 +14,8 @@ from glassformer.extensions.rooms.server import codes
 from glassformer.extensions.rooms.server.events import stream
 from glassformer.extensions.rooms.server.public import RefusedError, Round
 from glassformer.extensions.rooms.server.room import Room
-from tests.glassformer.server.redis_server import RedisServer
-from tests.glassformer.server.sharing import ASKED, agree, opened, refused, replicas
+from tests.extensions.replicas.redis_server import RedisServer
+from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas
 from tests.glassformer.waiting import WAIT, until
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from glassformer.extensions.replicas.store_shared import Shared
 from glassformer.extensions.rooms.server.registry import Registry
-from tests.glassformer.server.redis_server import RedisServer
-from tests.glassformer.server.sharing import replicas
+from tests.extensions.replicas.redis_server import RedisServer
+from tests.extensions.replicas.sharing import replicas
 
 
 @pytest.fixture(scope="session")
