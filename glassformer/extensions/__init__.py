@@ -1,6 +1,6 @@
 """The list of extensions: each is a folder here, and goes when its folder is deleted (`transformer.extensions`)."""
 
 NAMES = (
-    "what_if", "effects", "drafts", "importers", "maps", "rooms", "doctor", "parameters", "training", "sentences",
-    "corpus", "saving", "lessons", "classroom", "replicas",
+    "what_if", "effects", "drafts", "importers", "maps", "rooms", "doctor", "parameters", "training", "snapshots",
+    "training_page", "sentences", "corpus", "saving", "lessons", "classroom", "replicas",
 )  # fmt: skip
