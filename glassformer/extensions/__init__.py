@@ -2,5 +2,5 @@
 
 NAMES = (
     "what_if", "effects", "drafts", "importers", "maps", "rooms", "doctor", "parameters", "training", "snapshots",
-    "training_page", "sentences", "corpus", "saving", "lessons", "classroom", "replicas",
+    "training_page", "training_votes", "sentences", "corpus", "saving", "lessons", "classroom", "replicas",
 )  # fmt: skip

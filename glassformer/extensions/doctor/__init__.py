@@ -16,5 +16,6 @@ EXTENSION = Extension(
             "glassformer.extensions.doctor.command:add",
         ),
     ),
+    examines="glassformer.extensions.doctor.examinations:EXAMINER",
     looks="glassformer.extensions.doctor.doctor_look:DoctorLook",
 )

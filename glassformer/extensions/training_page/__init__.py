@@ -4,7 +4,7 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="training_page",
-    needs=("rooms", "doctor", "training", "snapshots"),
+    needs=("training", "snapshots"),
     charts={
         "dev_scores_spec": "glassformer.extensions.training_page.charts.training:dev_scores_spec",
         "growing_losses_spec": "glassformer.extensions.training_page.charts.growing:growing_losses_spec",

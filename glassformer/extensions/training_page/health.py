@@ -3,24 +3,18 @@
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
-from glassformer.extensions.doctor.examinations import Asked
-from glassformer.extensions.doctor.examining import examinations
-from glassformer.extensions.doctor.library.whole import Report
 from glassformer.extensions.snapshots.growing import name_here, snapshot_of
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
+from glassformer.runs.examiner import Examiner, examiner
 from glassformer.runs.measured import LOOK_SECONDS, studies
-from glassformer.server.jobs import Job, Seen, StoppedError
-from glassformer.server.work import BusyError
+from glassformer.server.jobs import Job, Seen
 from glassformer.shared.door import st
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.snapshots import Moment
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence, joined, say, say_n
-
-_LOOK_SECONDS: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -54,14 +48,14 @@ def verdicts(checkpoint: Checkpoint, moments: Sequence[Moment]) -> Verdicts | No
 
 def ask(checkpoint: Checkpoint, moments: Sequence[Moment], *, n_drawn: int) -> None:
     """Draw the button that asks the doctor, or how far that is; the page is drawn again as more is known."""
-    key = _key(checkpoint, moments)
+    key, by = _key(checkpoint, moments), examiner()
     seen = studies().look(key, loading.visitor())
-    if seen is not None and seen.state == "done":
+    if by is None or (seen is not None and seen.state == "done"):
         return
     if seen is not None and seen.is_under_way:
         st.fragment(_follow, run_every=LOOK_SECONDS)(key, n_drawn)
         return
-    begin = partial(_begin, key, partial(_examine, name_here(), checkpoint, tuple(moments)))
+    begin = partial(_begin, key, partial(_examine, by, name_here(), checkpoint, tuple(moments)))
     label = say("Ask the doctor about each snapshot")
     st.button(label, key="examine_snapshots", icon=":material/stethoscope:", on_click=begin)
 
@@ -90,42 +84,17 @@ def _key(checkpoint: Checkpoint, moments: Sequence[Moment]) -> Hashable:
     return "health", str(checkpoint.folder), tuple(moments)
 
 
-def _examine(name: str, checkpoint: Checkpoint, moments: Sequence[Moment], job: Job) -> Verdicts:
+def _examine(by: Examiner, name: str, checkpoint: Checkpoint, moments: Sequence[Moment], job: Job) -> Verdicts:
     """The work of a job: one examination after the other, each in its turn among those of other visitors."""
     found: dict[int, tuple[int, int, int] | None] = {}
     for moment in moments:
         job.tell(Verdicts(len(moments), dict(found)))
-        report = _report(name, checkpoint, moment, job)
-        broken, look, well = (
-            (0, 0, 0) if report is None else (len(report.only(verdict)) for verdict in ("broken", "look", "well"))
-        )
-        found[moment.step] = None if report is None else (broken, look, well)
+        job.pause()
+        try:
+            found[moment.step] = by.counts(snapshot_of(name, checkpoint, moment.step), job)
+        except GlassformerError:
+            found[moment.step] = None
     return Verdicts(len(moments), found)
-
-
-def _report(name: str, checkpoint: Checkpoint, moment: Moment, job: Job) -> Report | None:
-    """The report on a snapshot; None if it cannot be opened, or its examination failed."""
-    job.pause()
-    try:
-        snapshot = snapshot_of(name, checkpoint, moment.step)
-    except GlassformerError:
-        return None
-    asked = Asked.of(snapshot)
-    try:
-        while True:
-            try:
-                examinations().examine(asked, snapshot, job)
-                break
-            except BusyError:
-                job.pause()
-                job.stopped.wait(1.0)
-        while (seen := examinations().look(asked, job, patience=_LOOK_SECONDS)) is not None and seen.is_under_way:
-            job.pause()
-    except StoppedError:
-        examinations().withdraw(asked, job)
-        raise
-    report: Report | None = None if seen is None else seen.result
-    return report
 
 
 def _said(counts: tuple[int, int, int] | None) -> Sentence:

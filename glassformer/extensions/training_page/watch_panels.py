@@ -7,7 +7,7 @@ again, and what can be done with it. Its model is in the sidebar's choice as soo
 from functools import partial
 from typing import Any, Final, get_args
 
-from glassformer.extensions.training_page import own_trainings, watch_choices, watch_keep, watch_pictures, watch_room
+from glassformer.extensions.training_page import own_trainings, watch_choices, watch_keep, watch_pictures
 from glassformer.extensions.training_page.charts.growing import HOW_TO_READ
 from glassformer.extensions.training_page.training_pictures import TRAINING
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Progress, Training
@@ -30,6 +30,7 @@ from glassformer.shared import choices, cover, drawing
 from glassformer.shared.choices import KEEP
 from glassformer.shared.door import here, st
 from glassformer.shared.effort import time_of
+from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import apart, session
 from glassformer.state.view import MAIN
 from transformer.checkpoint import snapshots
@@ -283,7 +284,8 @@ def _follow(name: str, was_under_way: bool) -> None:
     _where(training, seen, now)
     if not apart.guidance().follows:  # in a room only its teacher may stop it
         _steer(training, seen, name)
-    watch_room.draw(training, is_under_way=seen.is_under_way)
+    for blocks in page_blocks():
+        blocks.about(watch_pictures.Watched(training, seen.is_under_way))
     scene = watch_pictures.growing(training)
     if scene is not None:
         told = joined(" ", watch_pictures.told(scene))

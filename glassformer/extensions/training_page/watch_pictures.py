@@ -22,6 +22,14 @@ from transformer.i18n import say
 Points = Sequence[tuple[int, float]]
 
 
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """A training that is shown, of which extensions may draw more."""
+
+    training: Training
+    is_under_way: bool
+
+
 @dataclass(frozen=True)
 class Growing:
     """How far a training is."""

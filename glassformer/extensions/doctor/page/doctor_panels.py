@@ -3,8 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from glassformer.extensions.doctor.examinations import Asked, Progress
-from glassformer.extensions.doctor.examining import examinations
+from glassformer.extensions.doctor.examinations import Asked, Progress, examinations
 from glassformer.extensions.doctor.library.whole import Report
 from glassformer.extensions.doctor.page import findings
 from glassformer.runs import loading

@@ -5,11 +5,12 @@ import re
 
 import pytest
 
+from glassformer.extensions.doctor import examinations
 from glassformer.extensions.doctor.examinations import Examinations
 from glassformer.extensions.doctor.library.checklist import TESTS
 from glassformer.extensions.snapshots import growing
 from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS
-from glassformer.extensions.training_page import health, sentence_pictures, training_panels, training_pictures
+from glassformer.extensions.training_page import sentence_pictures, training_panels, training_pictures
 from glassformer.extensions.training_page.charts.training import (
     HOW_TO_READ_EXACT,
     HOW_TO_READ_LOSSES,
@@ -244,7 +245,7 @@ def test_what_a_snapshot_cannot_do_is_said_in_its_row(open_page, tmp_path, monke
 
 def test_the_doctor_is_asked_about_every_snapshot(open_page, grown_there, monkeypatch):
     few = Examinations(is_busy=lambda: False, tests=[one for one in TESTS if one.name in ("finite", "causality")])
-    monkeypatch.setattr(health, "examinations", lambda: few)
+    monkeypatch.setattr(examinations, "examinations", lambda: few)
     test = open_page(TRAINING, model="grown", training="sentence", src="abc")
     assert "<th>Doctor</th>" not in html_of(test)
     check(test.button(key="examine_snapshots").click().run())

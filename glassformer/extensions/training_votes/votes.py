@@ -16,8 +16,10 @@ from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
 from glassformer.extensions.training_page import own_trainings, watch_pictures
 from glassformer.extensions.training_page.trainings import Training
+from glassformer.extensions.training_page.watch_pictures import Watched
 from glassformer.shared import drawing
 from glassformer.shared.door import st
+from glassformer.shared.page_blocks import PageBlocks
 from transformer.i18n import joined, say
 
 AHEAD_SECONDS: Final = 60.0
@@ -26,8 +28,20 @@ LOWER, HIGHER = 0.8, 1.05  # times what the loss is now: between them it stays a
 ASK: Final = "watch_ask"
 
 
+class VoteBlocks(PageBlocks):
+    """What a room is asked about a training, and for its teacher the button that asks."""
+
+    def about(self, subject: object) -> None:
+        """Below how far a training is."""
+        if isinstance(subject, Watched):
+            draw(subject.training, is_under_way=subject.is_under_way)
+
+
+BLOCKS: Final = VoteBlocks()
+
+
 def draw(training: Training, *, is_under_way: bool) -> None:
-    """Draw what a room is asked about a training, and for its teacher the button that asks."""
+    """Draw it."""
     public, taught = in_room.public(), in_room.taught()
     if public is None:
         return
