@@ -1,4 +1,4 @@
-"""What the tests of the wiring let a model, or a training's own pass, read: rows of ids, of sentences if there are any.
+"""Rows of ids that tests of the wiring let a model, or the own pass of a training, read.
 
 How a model is wired does not depend on what it reads, so a text that is too short is filled up with pieces that are
 drawn, and a model without sentences reads drawn pieces alone. What is compared is how far numbers move, in units of
