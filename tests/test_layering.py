@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.source_code import ROOT, Source, imports, sources
-from tools.imports import arrows, circles, extension, files, folders, graph
+from tools.imports import arrows, circles, extension, files, folders, graph, parts
 
 # Which packages of the repository a part may import, itself aside: pages -> glassformer -> transformer.
 MAY_IMPORT = {
@@ -179,6 +179,23 @@ def test_this_repository_keeps_the_rule(rule):
 
 def test_nothing_outside_the_extensions_imports_one():
     assert arrows(graph(files())) == []
+
+
+def sisters(imported, drawn):
+    """Imports from the folder of a part into that of another part of the same page."""
+    package = {name: name.rpartition(".")[0] for name in imported}
+    of_parts = {package[name] for name in drawn}
+    for name, others in imported.items():
+        for other in others if package[name] in of_parts else ():
+            apart = package[other] != package[name] and package[other] in of_parts
+            if apart and package[package[name]] == package[package[other]]:
+                yield name, other
+
+
+def test_a_part_of_a_page_knows_nothing_of_its_sisters():
+    assert not list(sisters(graph(files()), parts(files())))
+    told = {"a.lens": {"a.lens.panel"}, "a.lens.panel": {"a.ffn.pictures"}, "a.ffn": set(), "a.ffn.pictures": set()}
+    assert list(sisters(told, {"a.lens.panel", "a.ffn.pictures"})) == [("a.lens.panel", "a.ffn.pictures")]
 
 
 def test_there_is_no_circle_of_modules_or_of_folders():

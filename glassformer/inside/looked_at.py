@@ -6,7 +6,7 @@ alone reads first, belongs to no step: it is looked at as a row.
 Knows nothing of Streamlit.
 """
 
-from glassformer.runs.picture import Page
+from glassformer.runs.picture import Page, PartEntry
 from glassformer.runs.seen import Seen
 from glassformer.runs.sides import SIDE_OF
 from glassformer.state.view import Side
@@ -15,7 +15,19 @@ from transformer.i18n import say, say_n
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
 
-INSIDE = Page("inside", say("Inside the model"), panel="inside_panel")
+INSIDE = Page(
+    "inside",
+    say("Inside the model"),
+    panel="inside_panel",
+    entries=(
+        PartEntry("model", say("The model"), "glassformer.inside.model.model_panel:draw", still=True),
+        PartEntry("stream", say("Residual stream"), "glassformer.inside.stream.stream_panel:draw"),
+        PartEntry("lens", say("Logit lens"), "glassformer.inside.lens.lens_panel:draw"),
+        PartEntry("ffn", say("Feed-forward"), "glassformer.inside.ffn.ffn_panel:draw"),
+        PartEntry("pieces", say("Embeddings"), "glassformer.inside.pieces.pieces_panel:draw"),
+        PartEntry("fast", say("Speed-ups"), "glassformer.inside.fast.fast_panel:draw"),
+    ),
+)
 
 
 def deeper_stack(checkpoint: Checkpoint) -> Kind:

@@ -4,9 +4,18 @@ from functools import partial
 
 import numpy as np
 
-from glassformer.positions import MAX_DIMS, PositionsLook, PositionsPanel, otherwise
-from glassformer.positions.attention_pictures import Shown, layers_said, open_shown
-from glassformer.positions.table_pictures import DEFAULT_COUNT, Table, most_shift, open_table, spread
+from glassformer.positions import MAX_DIMS, PositionsLook, otherwise
+from glassformer.positions.positions_page import (
+    DEFAULT_COUNT,
+    PAGE,
+    Shown,
+    Table,
+    layers_said,
+    most_shift,
+    open_shown,
+    open_table,
+    spread,
+)
 from glassformer.runs import loading
 from glassformer.runs.sides import SIDE_OF, SIDES
 from glassformer.shared import choices, drawing
@@ -18,25 +27,16 @@ from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
 from transformer.analysis.rotations import Turning
 from transformer.checkpoint.load import Checkpoint
-from transformer.i18n import joined, say, say_n
+from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.position_kinds import Adds
 
-TABLE_PARTS: dict[PositionsPanel, str] = {
-    "table": say("Table"),
-    "similarity": say("Similarity"),
-    "shift": say("Shift"),
-    "sentence": say("Sentence"),
-}
-PARTS: dict[Adds, dict[PositionsPanel, str]] = {  # by what positions add
-    "turn": {
-        "rotations": say("Rotations"),
-        "pair": say("One pair"),
-        "distance": say("Score by distance"),
-        "sentence": say("Sentence"),
-    },
-    "bias": {"distance": say("Bias by distance"), "sentence": say("Sentence")},
+TABLE_PARTS = ("table", "similarity", "shift", "sentence")
+PARTS: dict[Adds, tuple[str, ...]] = {  # by what positions add
+    "table": TABLE_PARTS,
+    "turn": ("rotations", "pair", "distance", "sentence"),
+    "bias": ("distance", "sentence"),
 }
 MEASURES = {False: say("Dot product"), True: say("Cosine")}
 COUNT = "positions_count"
@@ -56,7 +56,7 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
         return _in_attention(checkpoint, slot)
     _settle(checkpoint, slot)
     with choices.bar(slot):
-        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), TABLE_PARTS, bare=True)
+        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), _titles(config), bare=True)
         parts = anatomy(config)
         first, *others = (own_table(checkpoint.model, stack.name) for stack in parts.stacks)
         if others and (panel == "sentence" or not all(np.array_equal(first, other) for other in others)):
@@ -66,6 +66,12 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
         if panel == "similarity":
             choices.choose(choices.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
     return open_table(checkpoint, session.view(slot), slot, loading)
+
+
+def _titles(config: ModelConfig) -> dict[str, Sentence]:
+    adds, there = config.placing.adds, PAGE.listed()
+    titles = {name: there[name].title for name in PARTS[adds]}
+    return titles | {"distance": say("Bias by distance")} if adds == "bias" else titles
 
 
 def _choose_side(parts: Anatomy, slot: Slot) -> None:
@@ -163,7 +169,7 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
     if config.placing.adds == "nothing":
         st.info(otherwise.instead_of_a_table(config))
         return None
-    titles = PARTS[config.placing.adds]
+    titles = _titles(config)
     panel = session.view(slot).of(PositionsLook).positions_panel
     if panel not in titles and panel != PositionsLook.positions_panel:  # the page's own choice needs no word
         session.add_note(otherwise.no_such_part(config, panel), slot)
@@ -209,3 +215,9 @@ def _name(turning: Turning) -> str:
                      numbers=numbers, base=turning.base)  # fmt: skip
     return say_n("Layer {numbers}: base {base:,g}", "Layers {numbers}: base {base:,g}", n, numbers=numbers,
                  base=turning.base)  # fmt: skip
+
+
+def take_head(slot: Slot, head: int) -> None:
+    """Callback: a head is looked at; one of all layers together is nothing, so a layer is, too."""
+    layer = session.view(slot).layer
+    session.replace(slot, head=head, layer=0 if layer is None else layer)

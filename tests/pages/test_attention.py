@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from streamlit.testing.v1.element_tree import Block
 
-from glassformer import charts
-from glassformer.attention import attention_panels, flow, one_weight
+from glassformer.attention import attention_panels
+from glassformer.attention.flow import flow_panel as flow
+from glassformer.attention.maps import maps_panel
+from glassformer.attention.one_weight import one_weight_panel as one_weight
+from glassformer.maps import grid
 from glassformer.runs import loading
 from glassformer.runs.sides import KIND_NAMES
 from glassformer.shared import choices
@@ -73,9 +76,9 @@ def test_the_page_opens_with_all_heads_of_all_three_kinds(attention):
 
 def test_who_looks_at_the_same_shares_its_figures_at_every_step(attention, monkeypatch):
     made = []
-    real = charts.grid_spec
+    real = grid.grid_spec
     monkeypatch.setattr(
-        charts, "grid_spec", lambda *args, **named: made.append(named["queries"]) or real(*args, **named)
+        grid, "grid_spec", lambda *args, **named: made.append(named["queries"]) or real(*args, **named)
     )
     first = attention(src="ebdacf")
     assert len(made) == len(GRIDS)
@@ -218,7 +221,7 @@ def test_the_cell_is_framed_and_a_step_is_framed_by_the_browser(attention):
 
 
 def test_the_cell_leads_to_how_it_came_to_be(attention):
-    test = press(attention(panel="head", src="abcdef", query=2, key=4, layer=1, head=1), attention_panels.EXPLAIN)
+    test = press(attention(panel="head", src="abcdef", query=2, key=4, layer=1, head=1), maps_panel.EXPLAIN)
     assert address(test)["panel"] == "walk"
     assert (address(test)["query"], address(test)["key"]) == ("2", "4")
 

@@ -10,6 +10,6 @@ EXTENSION = Extension(
         name: f"glassformer.extensions.parameters.charts.parameters:{name}"
         for name in ("row_lengths_spec", "singular_values_spec")
     },
-    parts="glassformer.extensions.parameters.parameter_panels:PART",
+    parts="glassformer.extensions.parameters.part:PART",
     looks="glassformer.extensions.parameters.parameters_look:ParametersLook",
 )

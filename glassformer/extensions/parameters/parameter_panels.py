@@ -8,13 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.doctor.page import DOCTOR
 from glassformer.extensions.parameters import parameter_pictures, parameter_tables
 from glassformer.extensions.parameters.parameter_pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
 from glassformer.extensions.parameters.parameter_tables import MOST, Comparison, bar, is_of, shape_of
 from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
 from glassformer.runs import loading
-from glassformer.runs.added_parts import AddedPart
 from glassformer.runs.attempt import attempt
 from glassformer.runs.picture import Picture
 from glassformer.runs.show import show
@@ -214,16 +212,3 @@ def _decomposed(scene: OneParameter) -> Known | None:
             return None
         place.empty()
         return attempt(work)
-
-
-class ParametersPart(AddedPart):
-    """The part of the page Doctor, which has a checkpoint and no run."""
-
-    page, name = DOCTOR.path, parameter_pictures.PARAMETERS.name
-
-    def draw(self, run: Checkpoint) -> None:
-        """Draw it."""
-        draw(run)
-
-
-PART = ParametersPart()

@@ -152,7 +152,7 @@ def scene(run: Seen) -> OneParameter:
     return OneParameter(run.checkpoint, one, run.view.of(ParametersLook).log_counts, run.work)
 
 
-PARAMETERS = DOCTOR.part("parameters", say("Parameters"), scene)
+PARAMETERS = DOCTOR.part("parameters", scene)
 
 
 # ------------------------------------------------------------------------------------------------ pictures

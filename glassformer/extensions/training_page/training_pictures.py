@@ -25,7 +25,7 @@ from glassformer.extensions.training_page.charts.training import (
     losses_spec,
 )
 from glassformer.extensions.training_page.training_look import TrainingLook
-from glassformer.runs.picture import Page, Plot
+from glassformer.runs.picture import Page, PartEntry, Plot
 from glassformer.shared.effort import effort_of
 from glassformer.state.click import place_of
 from glassformer.state.view import MAIN, Slot, View
@@ -116,8 +116,20 @@ def epochs_of(curve: Curve, moments: Sequence[Moment]) -> list[float]:
     return np.interp([one.step for one in moments], [0, *steps], [before, *curve.epochs], right=math.nan).tolist()
 
 
-TRAINING = Page("training", say("Training"), panel="training_panel")
-CURVES = TRAINING.part("curves", say("Curves"), lambda run: curves(run.checkpoint, run.view), of_sentence=False)
+ARRIVED = "watch_arrived"  # in the session: the training that a reader has just begun to watch
+TRAINING = Page(
+    "training",
+    say("Training"),
+    panel="training_panel",
+    entries=(
+        PartEntry("curves", say("Curves"), "glassformer.extensions.training_page.training_panels:curves"),
+        PartEntry(
+            "sentence", say("Your sentence"), "glassformer.extensions.training_page.sentence.panel:draw"
+        ),
+        PartEntry("watch", say("Watch it learn"), "glassformer.extensions.training_page.watch.watch_panels:watch"),
+    ),
+)
+CURVES = TRAINING.part("curves", lambda run: curves(run.checkpoint, run.view), of_sentence=False)
 
 
 @CURVES.picture("training_losses", say("Losses by epoch"), follows="still")

@@ -14,9 +14,10 @@ from glassformer.extensions.rooms.page import polling
 from glassformer.extensions.rooms.server.public import Opened, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.training_page import own_trainings, watch_pictures
+from glassformer.extensions.training_page import own_trainings
 from glassformer.extensions.training_page.trainings import Training
-from glassformer.extensions.training_page.watch_pictures import Watched
+from glassformer.extensions.training_page.watch import watch_pictures
+from glassformer.extensions.training_page.watch.watch_pictures import Watched
 from glassformer.shared import drawing
 from glassformer.shared.door import st
 from glassformer.shared.page_blocks import PageBlocks

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.extensions.training_page import watch_choices as module
 from glassformer.extensions.training_page.trainings import MOST_MINUTES
-from glassformer.extensions.training_page.watch_choices import (
+from glassformer.extensions.training_page.watch import watch_choices as module
+from glassformer.extensions.training_page.watch.watch_choices import (
     LIMITS,
     MOST_LAYERS,
     OWN,
@@ -21,7 +21,7 @@ from glassformer.extensions.training_page.watch_choices import (
     read_pairs,
     shown,
 )
-from glassformer.extensions.training_page.watch_keep import packed
+from glassformer.extensions.training_page.watch.watch_keep import packed
 from transformer.__main__ import main
 from transformer.errors import DataError, QueryError
 

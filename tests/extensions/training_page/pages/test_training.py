@@ -10,12 +10,13 @@ from glassformer.extensions.doctor.examinations import Examinations
 from glassformer.extensions.doctor.library.checklist import TESTS
 from glassformer.extensions.snapshots import growing
 from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS
-from glassformer.extensions.training_page import sentence_pictures, training_panels, training_pictures
+from glassformer.extensions.training_page import training_pictures
 from glassformer.extensions.training_page.charts.training import (
     HOW_TO_READ_EXACT,
     HOW_TO_READ_LOSSES,
     HOW_TO_READ_SNAPSHOTS,
 )
+from glassformer.extensions.training_page.sentence import panel, sentence_pictures
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.glassformer.waiting import WAIT, until
@@ -231,7 +232,7 @@ def test_without_snapshots_the_part_says_so(open_page, checkpoint_folder, monkey
 
 def test_guess_mode_shows_no_output(open_page, grown_there):
     test = open_page(TRAINING, model="grown", training="sentence", guess=1)
-    assert unescaped(training_panels.HIDDEN) in said(test)
+    assert unescaped(panel.HIDDEN) in said(test)
     assert not any("<tbody>" in one.proto.body for one in test.get("html"))
 
 

@@ -6,7 +6,7 @@ from glassformer.extensions.rooms import in_room
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.training_page import own_trainings
 from glassformer.extensions.training_page.trainings import Trainings
-from glassformer.extensions.training_page.watch_choices import PRESETS, plan
+from glassformer.extensions.training_page.watch.watch_choices import PRESETS, plan
 from glassformer.server import replicas, switch
 from glassformer.server.work import BusyError
 from tests.glassformer.waiting import until
