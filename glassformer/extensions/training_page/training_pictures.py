@@ -123,9 +123,7 @@ TRAINING = Page(
     panel="training_panel",
     entries=(
         PartEntry("curves", say("Curves"), "glassformer.extensions.training_page.training_panels:curves"),
-        PartEntry(
-            "sentence", say("Your sentence"), "glassformer.extensions.training_page.sentence.panel:draw"
-        ),
+        PartEntry("sentence", say("Your sentence"), "glassformer.extensions.training_page.sentence.panel:draw"),
         PartEntry("watch", say("Watch it learn"), "glassformer.extensions.training_page.watch.watch_panels:watch"),
     ),
 )

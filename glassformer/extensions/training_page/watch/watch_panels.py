@@ -10,6 +10,7 @@ from typing import Any, Final, get_args
 from glassformer.extensions.training_page import own_trainings
 from glassformer.extensions.training_page.charts.growing import HOW_TO_READ
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
+from glassformer.extensions.training_page.trainings import MOST_MINUTES, Progress, Training
 from glassformer.extensions.training_page.watch import watch_choices, watch_keep, watch_pictures
 from glassformer.extensions.training_page.watch.watch_choices import (
     LIMITS,
@@ -20,7 +21,6 @@ from glassformer.extensions.training_page.watch.watch_choices import (
     Choices,
     Pairs,
 )
-from glassformer.extensions.training_page.trainings import MOST_MINUTES, Progress, Training
 from glassformer.runs.attempt import attempt
 from glassformer.runs.open_run import publish
 from glassformer.runs.show import choose_part
