@@ -1,6 +1,6 @@
 """The process that trains for a visitor: `python -m transformer ...`, confined, and no longer than its server lives.
 
-    python -m extensions.training_page.training_child MEMORY COMMAND [OPTION ...]
+    python -m glassformer.extensions.training_page.training_child MEMORY COMMAND [OPTION ...]
 
 It may write into the folder that it is started in and nowhere else, has so many bytes of memory, one thread and no
 network, and is the last to get a processor. It ends with its server: on Linux the system sees to that, elsewhere the

@@ -221,7 +221,7 @@ def test_a_server_that_ends_leaves_neither_process_nor_folder(make):
 SERVER = """
 import sys, time
 from pathlib import Path
-from extensions.training_page.trainings import Plan, Trainings
+from glassformer.extensions.training_page.trainings import Plan, Trainings
 trainings = Trainings(Path(sys.argv[1]))
 task = ("task", "reverse", "--out", "data")
 words = "train --train data/train.tsv --dev data/dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16"
