@@ -15,7 +15,7 @@ from glassformer.components.assets import ensure_static, link
 from glassformer.components.serving import Scripts
 from glassformer.runs import frames
 from glassformer.runs.loading import warm_up
-from glassformer.server import descriptors, replicas, streamlit_private, switch
+from glassformer.server import command_line, descriptors, replicas, streamlit_private
 from glassformer.server.headers import MoreHeaders
 from glassformer.server.parts import parts
 from glassformer.shared.entrance import Entrance
@@ -28,7 +28,7 @@ try:
     descriptors.limit(raised=True)
     streamlit_private.begin()
     replicas.check()
-    switch.device()
+    command_line.device()
 except GlassformerError as error:
     raise SystemExit(str(error)) from None  # the app does not start; the message says all
 

@@ -24,14 +24,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from transformer.checkpoint.save import Parts, save
 from transformer.model.config import ModelConfig
 from transformer.model.leaking import all_seen
 from transformer.model.masks import causal_mask
 from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
 from transformer.model.transformer import Transformer
-from transformer.text.options import Options
-from transformer.text.vocabularies import Vocabularies
 
 PAD, START, END, FIRST = 0, 1, 2, 3
 SYMBOLS, PLUS, EQUALS = 10, FIRST + 10, FIRST + 11

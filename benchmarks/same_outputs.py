@@ -263,7 +263,7 @@ def _numbers(text: str, checkpoint: Checkpoint) -> str:
 
 
 def _tiny(families: Sequence[str]) -> Iterator[tuple[str, Checkpoint]]:
-    rows = import_module("tests.extensions.importers.library.huggingface.tiny_families")
+    rows = import_module("tests.extensions.huggingface.library.tiny_families")
     for family in families:
         yield family, same_model.ours(rows.model_of(family, TINY[family]))
 

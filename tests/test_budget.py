@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 
 from tests.source_code import ROOT
+from tools import imports
 
 PRODUCT = ("pages", "glassformer", "transformer")
 SUFFIXES = {".py", ".pyi", ".js", ".css", ".ts", ".toml"}
@@ -60,3 +61,22 @@ def test_lines_of_a_page(folder):
 def test_lines_that_the_formatter_leaves():
     skipped = sum((ROOT / path).read_text(encoding="utf-8").count("# fmt: skip") for path in files())
     assert skipped <= 287, f"{skipped} places are kept from the formatter; the budget is 287"
+
+
+NEEDED = {"transformer": 1_000, **{".".join(path.relative_to(ROOT).with_suffix("").parts): 18_000
+                                   for path in sorted((ROOT / "pages").glob("*/*.py"))}}  # fmt: skip
+
+
+@cache
+def imported():
+    """Every module with its file, and what each imports."""
+    modules = imports.files()
+    return modules, imports.graph(modules)
+
+
+@pytest.mark.parametrize(("module", "limit"), NEEDED.items())
+def test_lines_that_a_page_needs(module, limit):
+    """What its script reaches by imports but those for types, wherever they stand (`python -m tools.imports`)."""
+    modules, graph = imported()
+    lines = sum(imports.lines(modules[one]) for one in imports.closure(module, graph))
+    assert lines <= limit, f"{module} needs {lines:,} lines; its budget is {limit:,}"

@@ -73,6 +73,10 @@ class CheckpointError(GlassformerError):
     """A file of a checkpoint folder is missing, damaged or does not fit the others."""
 
 
+class UnansweredError(CheckpointError):
+    """Something has to be answered before it can be loaded."""
+
+
 class TokenizerError(GlassformerError):
     """A vocabulary's file cannot be used, or an id is outside of it."""
 

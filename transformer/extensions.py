@@ -40,7 +40,9 @@ class Extension:
     modules: Mapping[str, str] = field(default_factory=dict)  # other names of its modules (`module_aliases`)
     pages: str = ""  # its pages and their places in the menu
     commands: tuple[Command, ...] = ()  # words of the command line
+    tokenizers: str = ""  # those of other programs that a checkpoint may have
     formats: str = ""  # models in other formats than a checkpoint folder's
+    readers: str = ""  # files and folders of other programs that importers read
     sources: str = ""  # where models come from, for the app
     changes: str = ""  # kinds of change inside the model
     address: str = ""  # query parameters of the whole app, beside those of a link

@@ -25,11 +25,9 @@ def renamed(name: str) -> str | None:
     """The name of the module itself; None where a name is no other name of any."""
     if not name.startswith(_PREFIX):
         return None
-    for extension in extensions():
-        for other, own in extension.modules.items():
-            if name == other or name.startswith(f"{other}."):
-                return own + name.removeprefix(other)
-    return None
+    names = {other: own for one in extensions() for other, own in one.modules.items()}
+    other = max((other for other in names if f"{name}.".startswith(f"{other}.")), key=len, default=None)
+    return None if other is None else names[other] + name.removeprefix(other)
 
 
 class AliasFinder(MetaPathFinder, Loader):

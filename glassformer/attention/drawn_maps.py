@@ -7,8 +7,11 @@ piece is. Rows and columns of given maps are what their labels say.
 Knows nothing of Streamlit.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,12 +22,14 @@ from glassformer.runs.step_rows import HIDDEN, Looking, heads_name
 from glassformer.state.view import Aggregate, View
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.analysis.words import Span, by_words, open_words, word_spans, word_text
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 _READ_WORDS = say(
     "Words: for a word among the keys, the weights of its pieces are added up; for a word among the queries, they "

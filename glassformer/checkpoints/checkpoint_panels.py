@@ -1,7 +1,10 @@
 """The parts of the Checkpoints page: the card, the model's features, the list of folders."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -16,10 +19,12 @@ from glassformer.shared.door import frame, st
 from glassformer.shared.effort import effort
 from glassformer.state import session
 from transformer.analysis.costs import holdings
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 MOST_EXAMPLES = 8
 TRAINED_FOR = "trained_for"  # in `cover` of a lesson that asks for it

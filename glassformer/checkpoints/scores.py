@@ -1,15 +1,19 @@
 """The scores of a checkpoint's card as tables. A card is for people, so every record is shown as far as it goes."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
 from glassformer.shared import drawing, page_style
 from glassformer.shared.door import frame, st
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 Record = Mapping[str, Any]
 

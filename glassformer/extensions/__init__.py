@@ -1,6 +1,7 @@
 """The list of extensions: each is a folder here, and goes when its folder is deleted (`transformer.extensions`)."""
 
 NAMES = (
-    "what_if", "effects", "drafts", "importers", "maps", "rooms", "doctor", "parameters", "training", "snapshots",
-    "training_page", "training_votes", "sentences", "corpus", "saving", "lessons", "classroom", "replicas",
+    "what_if", "effects", "drafts", "tokenizers", "weight_files", "uploads", "importers", "huggingface", "toolkits",
+    "maps", "rooms", "doctor", "parameters", "training", "snapshots", "training_page", "training_votes", "sentences",
+    "corpus", "saving", "lessons", "classroom", "replicas",
 )  # fmt: skip

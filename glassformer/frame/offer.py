@@ -7,20 +7,24 @@ Letters tell which checkpoint reads what was typed, as its own examples say whic
 from English, and not English from French, which the words tell: few of them are whole in the vocabulary.
 """
 
+from __future__ import annotations
+
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from glassformer.runs import loading
 from glassformer.shared import drawing
 from glassformer.shared.door import st
 from glassformer.state import apart, session
 from transformer.checkpoint.listing import Entry
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
-from transformer.text.tokenizer import AnyTokenizer
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
+    from transformer.text.tokenizer import AnyTokenizer
 
 OFFER: Final = "offer"
 UNDO: Final = "undo_switch"

@@ -1,7 +1,10 @@
 """A page about a run: its sidebar, its first row, and below it what is drawn of the run, all by one declaration."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import of_a_sentence
@@ -10,8 +13,10 @@ from glassformer.runs.picture import Page
 from glassformer.shared.door import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
-from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Kind
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 
 def run_page(

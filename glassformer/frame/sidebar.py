@@ -1,9 +1,11 @@
 """The sidebar: which checkpoint or which given maps, how it decodes, and what a class may see."""
 
+from __future__ import annotations
+
 import random
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from glassformer.frame.source_box import head
 from glassformer.frame.visitor import language_choice, settle_defaults
@@ -18,14 +20,15 @@ from glassformer.state import session
 from glassformer.state.link import DEFAULT_NEW, WAYS
 from glassformer.state.view import MAIN
 from transformer.checkpoint.listing import Entry
-from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.opening import UnansweredError
-from transformer.checkpoint.snapshots import at_step, split
-from transformer.errors import GlassformerError
+from transformer.checkpoint.snapshot_names import at_step, split
+from transformer.errors import GlassformerError, UnansweredError
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 ONLY_MAPS = say("These are attention maps without a model. Open the Attention page to see them.")
 NEEDS_A_MODEL = say(

@@ -1,9 +1,11 @@
 """The first row of a page: its title, the source box and the examples."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from html import escape
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from glassformer.charts.theme import shortened
 from glassformer.frame.offer import follow_switch, offer, typed
@@ -14,10 +16,12 @@ from glassformer.shared.choices import KEEP
 from glassformer.shared.door import here, st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import apart, session
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 from transformer.runs.labelled_maps import LabelledMaps
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 EXAMPLE_CHARACTERS: Final = 60
 EXAMPLES: Final = "example_menu"

@@ -1,6 +1,9 @@
 """The glossary: its terms on every page, and the page that lists them all."""
 
+from __future__ import annotations
+
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from glassformer.components.glossary.glossary_view import chosen_term, glossary_list, glossary_marks
 from glassformer.glossary import GlossaryLook
@@ -12,10 +15,12 @@ from glassformer.shared import menu
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, View
-from transformer.checkpoint.load import Checkpoint
 from transformer.errors import QueryError
 from transformer.runs.interventions import parse
 from transformer.runs.labelled_maps import LabelledMaps
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 MARKS = "glossary_marks"
 LIST = "glossary_list"

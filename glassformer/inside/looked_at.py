@@ -6,14 +6,20 @@ alone reads first, belongs to no step: it is looked at as a row.
 Knows nothing of Streamlit.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from glassformer.runs.picture import Page, PartEntry
 from glassformer.runs.seen import Seen
 from glassformer.runs.sides import SIDE_OF
 from glassformer.state.view import Side
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say, say_n
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 INSIDE = Page(
     "inside",

@@ -5,9 +5,12 @@ current step before anything is computed from it, so nothing later can be seen; 
 remain are the same.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,12 +21,14 @@ from glassformer.runs.seen import OfRun, Seen
 from glassformer.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from glassformer.runs.step_rows import row_labels
 from transformer.analysis.mask_checks import BatchMasks, Ids, MaskName, batch_masks
-from transformer.checkpoint.load import Checkpoint
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined, say
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 KINDS: dict[MaskName, Kind] = {
     "source": "encoder",

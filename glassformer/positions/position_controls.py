@@ -1,6 +1,9 @@
 """The controls of the Positions page, and what they leave chosen."""
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,11 +29,13 @@ from glassformer.state.view import MAIN, Slot
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
 from transformer.analysis.rotations import Turning
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.position_kinds import Adds
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 TABLE_PARTS = ("table", "similarity", "shift", "sentence")
 PARTS: dict[Adds, tuple[str, ...]] = {  # by what positions add

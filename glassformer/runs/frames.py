@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from starlette.requests import Request
@@ -39,9 +39,11 @@ from glassformer.shared.saving import Origin
 from glassformer.state import language
 from glassformer.state.link import Link
 from glassformer.state.view import Slot, View
-from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
 from transformer.runs.query import Query
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 PATH: Final = "frames"
 MOST_BYTES: Final = 2_000_000  # of the frames of one picture, before they are compressed

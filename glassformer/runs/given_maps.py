@@ -15,7 +15,7 @@ from glassformer.runs.map_layers import Work
 from glassformer.state.view import MAIN, Slot, View
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.runs.labelled_maps import LabelledMaps
-from transformer.text.tokenizer import SPACE_MARK
+from transformer.text import SPACE_MARK
 
 BYTE_LEVEL: Final = "Ġ"
 GOES_ON: Final = "##"

@@ -3,14 +3,20 @@
 Knows nothing of Streamlit.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from glassformer.charts.tables import CLOSED
 from glassformer.runs.seen import Drawn, Seen
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 
 def group_size(config: ModelConfig | None) -> int:

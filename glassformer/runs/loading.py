@@ -2,11 +2,13 @@
 
 Checkpoints are looked for in the folder `checkpoints/` of the project, in the folders of the environment variable
 `GLASSFORMER_CHECKPOINTS` (separated as in `PATH`), and in those given as `--checkpoints DIR` after `--` on the
-command line. All are opened on the device of `glassformer.server.switch`.
+command line. All are opened on the device of `glassformer.server.command_line`.
 
 Whatever asks the model raises `BusyError` where it has too much to do, and QueryError for what does not fit the
 checkpoint; what opens a folder, a GlassformerError if that cannot be done.
 """
+
+from __future__ import annotations
 
 import os
 import threading
@@ -15,33 +17,31 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from glassformer.paths import SHIPPED
 from glassformer.runs import sources
 from glassformer.runs.map_layers import Work
-from glassformer.server import garbage, switch
+from glassformer.server import command_line, garbage
 from glassformer.server.shelf import Open, Opening, Shelf
 from glassformer.server.streamlit_private import session_id
-from glassformer.server.work import MAP_BYTES, Runner
+from glassformer.server.work import Runner
 from glassformer.shared.door import st
 from glassformer.shared.drawing import plain
-from transformer.checkpoint import snapshots
-from transformer.checkpoint.filling import Progress
-from transformer.checkpoint.listing import Entry, Seen, Signature, listing, signature
-from transformer.checkpoint.load import Checkpoint, load
+from transformer.checkpoint import snapshot_names as snapshots
+from transformer.checkpoint.listing import Entry, Seen, Signature, listing, own_format, signature
+from transformer.checkpoint.progress import Progress
 from transformer.errors import QueryError, shown
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import Kind
-from transformer.runs.by_layer import each_layer
 from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Query
-from transformer.runs.replay import replay as record
-from transformer.runs.running import run_batch
-from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 _Result = TypeVar("_Result")
 
@@ -58,7 +58,7 @@ WIDENS = 2.2  # what a file of 16 bits a number becomes, and what lies in memory
 def folders(arguments: Sequence[str] | None = None) -> list[Path]:
     """The folders that hold checkpoint folders, the project's own first, by the app's command line."""
     from_environment = [part for part in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if part]
-    named = (*from_environment, *switch.values(OPTION, arguments))
+    named = (*from_environment, *command_line.values(OPTION, arguments))
     return list(dict.fromkeys([SHIPPED, *(Path(part).expanduser() for part in named)]))
 
 
@@ -145,7 +145,7 @@ def moments(entry: Entry) -> tuple[tuple[snapshots.Moment, ...], tuple[Sentence,
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _moments(folder: str, root: str, sign: Signature) -> tuple[tuple[snapshots.Moment, ...], tuple[Sentence, ...]]:
-    return snapshots.moments(Path(folder), inside=Path(root))
+    return own_format().moments(Path(folder), inside=Path(root))
 
 
 def open_maps(name: str) -> LabelledMaps:
@@ -159,13 +159,13 @@ def open_maps(name: str) -> LabelledMaps:
 def open_checkpoint(entry: Entry) -> Checkpoint:
     """The checkpoint of a folder; loaded once, and again when its files change. Who waits long sees how far it is."""
     opening = _opening(entry)
-    return opening if isinstance(opening, Checkpoint) else _waited(entry.folder.name, opening)
+    return _waited(entry.folder.name, opening) if isinstance(opening, Opening) else opening
 
 
 def open_ahead(entry: Entry) -> Checkpoint:
     """The same where nobody waits for it yet."""
     opening = _opening(entry)
-    return opening if isinstance(opening, Checkpoint) else opening.result()
+    return opening.result() if isinstance(opening, Opening) else opening
 
 
 def _opening(entry: Entry) -> Checkpoint | Opening:
@@ -181,7 +181,7 @@ def _opening(entry: Entry) -> Checkpoint | Opening:
 def in_memory(which: Hashable, source: Path, work: Open) -> Checkpoint:
     """A checkpoint that is in memory, or will be when this returns; `which` decides all that `work` opens."""
     opening = _in_memory(_shelf(), which, source, work)
-    return opening if isinstance(opening, Checkpoint) else _waited(source.name, opening)
+    return _waited(source.name, opening) if isinstance(opening, Opening) else opening
 
 
 def _in_memory(shelf: Shelf, which: Hashable, source: Path, work: Open) -> Checkpoint | Opening:
@@ -200,7 +200,9 @@ def let_go(gone: Callable[[Hashable], bool]) -> None:
 
 
 def _load(folder: Path, root: Path, progress: Progress) -> Checkpoint:
-    return load(folder, inside=root, progress=progress, device=switch.device())
+    return own_format().load(
+        folder, answers={}, given=None, inside=root, progress=progress, device=command_line.device()
+    )
 
 
 def _size(folder: Path) -> int:
@@ -239,7 +241,7 @@ def _of_snapshots() -> Shelf:
 @st.cache_resource(show_spinner=False)
 def runner() -> Runner:
     """The one queue in front of the model."""
-    return Runner(visitor=visitor, runs=partial(run_together, most_map_bytes=MAP_BYTES))
+    return Runner(visitor=visitor)
 
 
 def visitor() -> str | None:
@@ -273,7 +275,7 @@ def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[s
     """What a run had at some sites; see `transformer.runs.replay.replay`, also for errors."""
     return runner().compute(
         ("replay", trace.query, trace.src_ids, trace.read_ids, tuple(sites)),  # a batch adds padding
-        lambda: record(checkpoint, trace, sites),
+        lambda: checkpoint.replay(trace, sites),
         nbytes=lambda values: sum(value.nbytes for value in values.values()),
     )
 
@@ -284,7 +286,7 @@ def by_layer(
     """What some work makes of each layer's maps of a run that keeps none; see `glassformer.runs.map_layers`."""
     return runner().compute(
         ("by_layer", trace.query, trace.src_ids, trace.read_ids, kind, key, layers),
-        lambda: each_layer(checkpoint, trace, kind, work, layers=layers),
+        lambda: checkpoint.each_layer(trace, kind, work, layers=layers),
         nbytes=lambda found: sum(array.nbytes for array in found),
     )
 
@@ -306,7 +308,7 @@ def batch(checkpoint: Checkpoint, queries: Sequence[Query]) -> tuple[Trace, ...]
     """Several queries run as one padded batch, without their maps; see `transformer.runs.running.run_batch`."""
     return runner().compute(
         ("batch", *queries),
-        lambda: run_batch(checkpoint, queries, maps=False),
+        lambda: checkpoint.run_batch(queries, maps=False),
         nbytes=lambda traces: sum(trace.nbytes for trace in traces),
     )
 

@@ -1,9 +1,11 @@
 """From what a session asks for to a trace that can be drawn, with every failure said in a sentence."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from glassformer.charts.theme import capitalised
@@ -22,7 +24,6 @@ from glassformer.state import session
 from glassformer.state.link import DEFAULT_NEW, Link
 from glassformer.state.session import Standing
 from glassformer.state.view import MAIN, Slot
-from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
@@ -30,6 +31,9 @@ from transformer.runs.interventions import ChangeError
 from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import Query
 from transformer.runs.trace import Kind, Trace
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 REVISION_LENGTH = 12
 STEPPER_RUN = "stepper_run"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from glassformer.runs.given_maps import GivenLooking
 from glassformer.runs.step_rows import Looking
 from glassformer.state.link import Link
 from glassformer.state.view import Slot, View
-from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
 from transformer.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 
 @dataclass(frozen=True)

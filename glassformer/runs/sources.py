@@ -4,17 +4,21 @@ An extension's `sources` names a `Source`. The folders' own checkpoints come fir
 `glassformer.runs.loading`'s; it is where all that can be chosen is put together.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from glassformer.state.link import Link
 from glassformer.state.view import Slot
 from transformer.checkpoint.listing import Entry
-from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.opening import UnansweredError
 from transformer.extensions import provided
 from transformer.i18n import Sentence
 from transformer.runs.labelled_maps import LabelledMaps
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
+    from transformer.checkpoint.opening import UnansweredError
 
 _Found = TypeVar("_Found")
 

@@ -1,12 +1,18 @@
 """A run as the stepper in the browser wants it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from glassformer.components.stepper.stepper import SourceChip, StepperRun, TargetChip
 from glassformer.runs.step_rows import Looking, is_yours
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say, say_n
 from transformer.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 
 def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:

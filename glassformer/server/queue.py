@@ -21,11 +21,12 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from transformer.checkpoint.load import Checkpoint
-from transformer.runs.query import Beam, Query
-from transformer.runs.together import MOST_ROWS, may_join
+from transformer.runs.query import MOST_TOGETHER, Beam, Query
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 OTHER_COST = 20.0
 """Of work that is no run, in the unit of `cost_of`: about that of a sentence."""
@@ -58,7 +59,7 @@ class Request:
         """Whether it can be decoded together with another: a run of like length on the same checkpoint."""
         if self.query is None or other.query is None or self.checkpoint is not other.checkpoint:
             return False
-        return may_join(self.query) and may_join(other.query) and len(self.query.source) <= _longest(other.query)
+        return self.query.may_join and other.query.may_join and len(self.query.source) <= _longest(other.query)
 
 
 def cost_of(query: Query) -> float:
@@ -125,7 +126,7 @@ class FairQueue:
             return []
         length = len(first.query.source)
         others.sort(key=lambda request: abs(len(request.query.source) - length) if request.query else 0)
-        most = min(MOST_ROWS, _ROOM // _longest(first.query) ** 2) - 1
+        most = min(MOST_TOGETHER, _ROOM // _longest(first.query) ** 2) - 1
         return sorted(others[: max(most, 0)], key=lambda request: request.mark)
 
 

@@ -6,21 +6,26 @@ used for longest are let go when there are many, or when the next one would not 
 Knows nothing of Streamlit.
 """
 
+from __future__ import annotations
+
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import TYPE_CHECKING, TypeAlias
 
-from glassformer.server import garbage, switch
+from glassformer.server import command_line, garbage
 from transformer.checkpoint import room
 from transformer.checkpoint.device import CPU
-from transformer.checkpoint.filling import Progress
-from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.progress import Progress
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 MOST = 8  # checkpoints that are kept
-Open = Callable[[Progress], Checkpoint]
+Open: TypeAlias = "Callable[[Progress], Checkpoint]"
 
 
 class Opening:
@@ -107,7 +112,7 @@ class Shelf:
 
     def _make_room(self, n_bytes: int) -> None:
         """Let go of what was used longest ago, until the next one fits; a visitor may still hold it for a moment."""
-        while not all(room.fits(n_bytes, place) for place in {CPU, switch.device()}):
+        while not all(room.fits(n_bytes, place) for place in {CPU, command_line.device()}):
             with self._lock:
                 if not self._open:
                     return

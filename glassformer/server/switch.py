@@ -1,25 +1,20 @@
-"""What whoever runs the server decides: what may be handed in, whether models may be trained, where they compute.
+"""What whoever runs the server allows: what may be handed in, and whether models may be trained.
 
     streamlit run app.py -- --uploads no-pickles        or        GLASSFORMER_UPLOADS=off
     streamlit run app.py -- --training on               or        GLASSFORMER_TRAINING=off
-    streamlit run app.py -- --device cuda               or        GLASSFORMER_DEVICE=cuda
 
 Unless it is said, uploads are on where the server listens on this machine alone, and off everywhere else; so is
-training where uploads are. Models compute on the processor.
+training where uploads are.
 """
 
 import ipaddress
-import itertools
-import os
-import sys
 from collections.abc import Sequence
 from typing import Literal, cast, get_args
 
 import streamlit
-import torch
 
+from glassformer.server.command_line import said
 from glassformer.server.streamlit_private import UPLOADS, is_on
-from transformer.checkpoint.device import CPU, device_of
 from transformer.confined import can_limit
 
 Mode = Literal["on", "no-pickles", "off"]
@@ -27,12 +22,11 @@ ENVIRONMENT, OPTION = "GLASSFORMER_UPLOADS", "--uploads"
 MODES: tuple[str, ...] = get_args(Mode)
 TRAINING = "GLASSFORMER_TRAINING", "--training"
 TRAINING_MODES = ("on", "off")
-DEVICE = "GLASSFORMER_DEVICE", "--device"
 
 
 def mode(arguments: Sequence[str] | None = None) -> Mode:
     """What may be handed in, by the app's command line; the real one when none is given."""
-    asked = said(arguments)
+    asked = said(arguments, ENVIRONMENT, OPTION)
     if not can_limit() or asked not in (*MODES, None) or not is_on(UPLOADS):
         return "off"
     if asked is not None:
@@ -46,24 +40,6 @@ def trains(arguments: Sequence[str] | None = None) -> bool:
     if not can_limit() or asked not in (*TRAINING_MODES, None):
         return False
     return mode(arguments) != "off" if asked is None else asked == "on"
-
-
-def device(arguments: Sequence[str] | None = None) -> torch.device:
-    """Where every model of the app computes. A CheckpointError if there is no such device here."""
-    return device_of(said(arguments, *DEVICE) or CPU)
-
-
-def said(arguments: Sequence[str] | None = None, environment: str = ENVIRONMENT, option: str = OPTION) -> str | None:
-    """What whoever runs the server said, as it was written; None if nothing. The command line comes first."""
-    given = values(option, arguments)
-    return given[-1] if given else os.environ.get(environment) or None
-
-
-def values(option: str, arguments: Sequence[str] | None = None) -> list[str]:
-    """What the app's command line says of an option, each time; the real one when none is given."""
-    words = sys.argv[1:] if arguments is None else arguments
-    given = [after for word, after in itertools.pairwise(words) if word == option]
-    return given + [word.removeprefix(f"{option}=") for word in words if word.startswith(f"{option}=")]
 
 
 def is_local() -> bool:

@@ -7,6 +7,8 @@ wait for company. The same request of several visitors is run once.
 Knows nothing of Streamlit.
 """
 
+from __future__ import annotations
+
 import logging
 import sys
 import threading
@@ -16,7 +18,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import torch
 from cachetools import LRUCache
@@ -24,12 +26,13 @@ from cachetools import LRUCache
 from glassformer.server import measures
 from glassformer.server.queue import OTHER_COST, FairQueue, Request, cost_of
 from glassformer.server.turns import DRAWING
-from transformer.checkpoint.load import Checkpoint
 from transformer.errors import SaidError
 from transformer.i18n import say_n
 from transformer.runs.query import Query
-from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 MAX_WAITING = 256  # a class of 100 that translates at the same moment, twice over
 AHEAD = 50  # times the cost has work that nobody waits for
@@ -57,12 +60,19 @@ class _Kept:
 
 
 class Runs(Protocol):
-    """What makes traces; `transformer.runs.together.run_together` does."""
+    """What makes traces."""
 
     def __call__(
         self, checkpoint: Checkpoint, queries: Sequence[Query], *, pause: Callable[[], None]
     ) -> Iterator[Trace | Exception]:
         """The trace or the error of each query, in order."""
+
+
+def _together(
+    checkpoint: Checkpoint, queries: Sequence[Query], *, pause: Callable[[], None]
+) -> Iterator[Trace | Exception]:
+    """The checkpoint's own way."""
+    return checkpoint.run_together(queries, most_map_bytes=MAP_BYTES, pause=pause)
 
 
 class Runner:
@@ -79,10 +89,10 @@ class Runner:
         max_places: int = MAX_PLACES,
         max_seconds: float = MAX_SECONDS,
         cache_bytes: int = CACHE_BYTES,
-        runs: Runs = run_together,
+        runs: Runs | None = None,
         visitor: Callable[[], Hashable] = lambda: None,
     ) -> None:
-        self._runs, self._visitor = runs, visitor
+        self._runs, self._visitor = runs or _together, visitor
         self._max_waiting, self._max_places, self._max_seconds = max_waiting, max_places, max_seconds
         # The matrices of one sentence are too small to share: a second thread costs more than it brings.
         self._pool = ThreadPoolExecutor(

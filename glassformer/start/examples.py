@@ -1,14 +1,20 @@
 """The examples on the start page, some of the checkpoint at hand and the first one of each other, and the ways on."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from glassformer.frame.source_box import glossed
 from glassformer.runs import loading
 from glassformer.runs.open_run import address
 from glassformer.shared import drawing, menu, page_style
 from glassformer.shared.door import st
 from glassformer.state import session
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
 from transformer.model.anatomy import anatomy
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 OWN, OTHERS = 2, 1
 

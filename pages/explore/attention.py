@@ -12,7 +12,7 @@ from glassformer.runs.attempt import attempt
 from glassformer.runs.open_maps import open_maps
 from glassformer.shared.door import st
 from glassformer.state import session
-from transformer.checkpoint.load import Checkpoint
+from transformer.runs.labelled_maps import LabelledMaps
 
 session.begin(ATTENTION.path)
 
@@ -29,7 +29,7 @@ def look(name: str) -> None:
 
 
 found = checkpoint_or_maps(ATTENTION.title, shows_run=True)
-if isinstance(found, Checkpoint):
+if not isinstance(found, LabelledMaps):
     of_a_sentence(ATTENTION.title, found, partial(below, ATTENTION, attention_panels.draw, None))
 else:
     look(st.session_state[session.MODEL])

@@ -1,5 +1,9 @@
 """Positions: what gives the model order."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import of_a_sentence
 from glassformer.positions import position_controls
@@ -9,7 +13,9 @@ from glassformer.runs.open_run import open_run
 from glassformer.shared import cover
 from glassformer.shared.door import st
 from glassformer.state import session
-from transformer.checkpoint.load import Checkpoint
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 session.begin(PAGE.path)
 

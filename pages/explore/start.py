@@ -1,5 +1,9 @@
 """Start: what this is, the diagram of the loaded model with a sentence running through it, and the ways on."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import head, source_box
 from glassformer.runs.open_run import open_run, publish
@@ -7,8 +11,10 @@ from glassformer.shared import menu, page_style
 from glassformer.shared.door import st
 from glassformer.start import diagram, examples
 from glassformer.state import session
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 session.begin("start")
 

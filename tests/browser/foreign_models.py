@@ -1,7 +1,7 @@
 """Tiny random models as other programs save them: a tutorial's file, and folders of Hugging Face's.
 
 The folders are written by hand, with names and keys as their files have them: the library that saves such folders
-takes seconds to import. Those that it does save are opened in `tests/extensions/importers/library/huggingface`.
+takes seconds to import. Those that it does save are opened in `tests/extensions/huggingface/library`.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.transformer.text import foreign
+from tests.extensions.tokenizers import foreign
 
 REVERSE = Path(__file__).parents[2] / "checkpoints" / "reverse"
 WIDTH, INNER, LENGTH, LAYERS, HEADS = 16, 24, 64, 2, 2

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from glassformer.extensions.importers.library.huggingface.families import FAMILIES
+from glassformer.extensions.huggingface.library.families import FAMILIES
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import CHECKPOINTS, MAIN

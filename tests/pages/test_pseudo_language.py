@@ -14,8 +14,8 @@ from glassformer.extensions.effects.wrong import mistake_runs
 from glassformer.extensions.effects.wrong.card import Side
 from glassformer.extensions.effects.wrong.deck import CARDS
 from glassformer.extensions.effects.wrong.mistake_panels import output
+from glassformer.extensions.huggingface.library.families import FAMILIES
 from glassformer.extensions.importers.library.foreign import SUFFIXES
-from glassformer.extensions.importers.library.huggingface.families import FAMILIES
 from glassformer.extensions.maps.card import ARRAYS
 from glassformer.runs import loading
 from glassformer.search import SearchLook

@@ -3,17 +3,17 @@
 from pathlib import Path
 from typing import Any
 
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
+from tests.extensions.tokenizers import foreign
 from tests.transformer.one_stack import ALONE
-from tests.transformer.text import foreign
 from tests.transformer.tiny import tiny_model
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.save import Parts, save
 from transformer.model.features import Rotary
-from transformer.text.options import Options
 from transformer.text.tokenizer import Tokenizer
-from transformer.text.vocabularies import Vocabularies
 
 FEATURED: dict[str, dict[str, Any]] = {
     "halves": {"sinusoid_layout": "halves", "norm": "post", "final_norm": False},

@@ -20,11 +20,11 @@ import torch
 from transformer.errors import QueryError
 from transformer.runs.distribution import drawn_from
 from transformer.runs.drafting.checking import verdict
-from transformer.runs.query import Query, Sampling
+from transformer.runs.query import MOST_TOGETHER, Query, Sampling
 from transformer.runs.reading import Pause, Reading, go_on, read
 from transformer.runs.record import Output
 from transformer.runs.runnable import Runnable
-from transformer.runs.together import MOST_ROWS, decode_together, finish_alone
+from transformer.runs.together import decode_together, finish_alone
 from transformer.runs.trace import Trace
 
 NORMAL_95 = 1.959964
@@ -77,8 +77,8 @@ def draws(checkpoint: Runnable, query: Query, seeds: Sequence[int], *, pause: Pa
             found=type(how).__name__,
         )
     first = read(checkpoint, [query], most_map_bytes=0)  # the numbers of `run`, which keeps maps
-    for start in range(0, len(seeds), MOST_ROWS):
-        yield from _batch(checkpoint, first, query, how, seeds[start : start + MOST_ROWS], pause)
+    for start in range(0, len(seeds), MOST_TOGETHER):
+        yield from _batch(checkpoint, first, query, how, seeds[start : start + MOST_TOGETHER], pause)
 
 
 def _batch(

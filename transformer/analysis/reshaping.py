@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from transformer.runs.decoding import sampling_distribution
+from transformer.runs.distribution import sampling_distribution
 from transformer.runs.query import Sampling
 
 

@@ -7,10 +7,12 @@ stay in 16 bits, which takes half of the memory and more time.
 Knows nothing of files.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
@@ -19,14 +21,15 @@ from transformer.checkpoint import room
 from transformer.checkpoint.agreement import Shapes, expected_shapes, first
 from transformer.checkpoint.device import CPU
 from transformer.checkpoint.memory import Halves, on, ready, vacant
+from transformer.checkpoint.progress import Progress, silent
 from transformer.errors import shown
 from transformer.i18n import Sentence, say
 from transformer.model.config import ModelConfig
-from transformer.model.transformer import Transformer
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 Places = Mapping[str, Tensor]
-Progress = Callable[[int, int], object]
-"""Is told how many bytes of how many are loaded, as float32."""
 
 BESIDE = 1.05  # of the memory for the values: what else lies in it while they are read
 LOOKED_AT = 2**20  # values that are looked at once; to look takes as much memory again
@@ -54,10 +57,6 @@ class Filled:
     model: Transformer  # the model, frozen, in evaluation mode
     warnings: tuple[Sentence, ...]  # sentences about what is odd with it
     narrow: float  # share of the values that are stored in 16 bits
-
-
-def silent(done: int, whole: int) -> None:
-    """Report no progress."""
 
 
 def fill(

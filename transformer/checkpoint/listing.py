@@ -7,30 +7,25 @@ other hidden folders, the state of a running training (`*.training`), snapshots 
 root, and names that do not fit on one line.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-from transformer.checkpoint import snapshots
-from transformer.checkpoint.agreement import check_tensors, expected_shapes, most_bytes
-from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
-from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.device import CPU, Device
-from transformer.checkpoint.filling import Progress, silent
-from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, Checkpoint, read_config
-from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, tokenizer_files
-from transformer.errors import CheckpointError
-from transformer.extensions import provided
-from transformer.files import hidden, tensorfile
-from transformer.files.files import FolderFiles
-from transformer.text.vocabularies import FILE_NAMES, VOCABULARY
+from transformer.checkpoint.progress import Progress, silent
+from transformer.checkpoint.snapshot_names import FOLDER, Moment
+from transformer.extensions import imported, provided
+from transformer.files import hidden
+from transformer.i18n import Sentence
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 Signature = tuple[tuple[int, ...], ...]
-MOST_EXAMPLES = 4  # of each folder, as a list may have thousands
-LONGEST_EXAMPLE = 200
-_OWN = (name for names in TOKENIZER_NAMES.values() for name in names)
-_LOOKED_AT = ("", CONFIG, WEIGHTS, CARD, *_OWN, VOCABULARY, *sorted(FILE_NAMES))
+OWN: Final = "transformer.checkpoint.folder_format:FORMAT"  # of checkpoint folders
 
 
 @dataclass(frozen=True)
@@ -51,10 +46,18 @@ class Entry:
 
 
 class Format:
-    """Another format of files and folders than a checkpoint folder's; the field `formats` of an extension names one.
+    """A format of files and folders: a checkpoint folder's, and those that extensions name in their field `formats`.
 
     What the methods do here is what a format does that has nothing to say.
     """
+
+    def names(self) -> Iterable[str]:
+        """The files whose change makes `look` say something else; "" is the folder itself."""
+        return ("",)
+
+    def moments(self, folder: Path, *, inside: Path | None) -> tuple[tuple[Moment, ...], tuple[Sentence, ...]]:
+        """The snapshots of a model's training, and a note on each that cannot be read."""
+        return (), ()
 
     def lists(self, file: Path, inside: Path) -> bool:
         """Whether a list has a file; asked of all in a folder of checkpoints, which is `inside`, a real path."""
@@ -80,6 +83,12 @@ class Format:
     ) -> Checkpoint:
         """The model as a checkpoint; arguments and errors as of `transformer.checkpoint.opening.load`."""
         raise NotImplementedError
+
+
+def own_format() -> Format:
+    """That of checkpoint folders."""
+    found: Format = imported(OWN)
+    return found
 
 
 class Seen:
@@ -119,12 +128,12 @@ def entry_at(place: Path, name: str, root: Path) -> Entry:
     return _look(place, name, root)
 
 
-def signature(folder: Path, names: Iterable[str] = _LOOKED_AT) -> Signature:
+def signature(folder: Path, names: Iterable[str] | None = None) -> Signature:
     """A value that changes when a file is changed or replaced.
 
     `names` are files in the folder, by default those that `_look` reads; "" is the folder itself, or a file.
     """
-    return tuple(_version(folder / name) for name in names)
+    return tuple(_version(folder / name) for name in (own_format().names() if names is None else names))
 
 
 def _version(file: Path) -> tuple[int, ...]:
@@ -157,52 +166,14 @@ def _is_of_a_checkpoint(folder: Path, inside: Path, lost: Collection[Path]) -> b
         stays = folder in lost or (inside in folder.resolve(strict=True).parents and folder.is_dir())
     except (OSError, RuntimeError):  # a link to nowhere or in a circle
         return False
-    left_out = folder.name.startswith(".") or folder.name.endswith((".training", snapshots.FOLDER))
+    left_out = folder.name.startswith(".") or folder.name.endswith((".training", FOLDER))
     return stays and not left_out and folder.name.isprintable()
 
 
 def _look(place: Path, name: str, root: Path) -> Entry:
     """A checkpoint folder's entry; of what is none, that of the first format which finds no fault in it."""
-    own = _look_at_folder(place, name, root)
-    if own.error is None:
+    own = own_format().look(place, name, root)
+    if own is not None and own.error is None:
         return own
     others = [entry for one in provided("formats") if (entry := one.look(place, name, root)) is not None]
-    return min([*others, own], key=lambda entry: entry.error is not None)
-
-
-def _look_at_folder(folder: Path, name: str, root: Path) -> Entry:
-    try:
-        files = FolderFiles(folder, inside=root)
-        card = card_of(files)
-    except CheckpointError as error:
-        return Entry(name, folder, error.sentence, name, root)
-    try:
-        _check(files)
-    except CheckpointError as error:
-        return Entry(name, folder, error.sentence, card.title or name, root)
-    examples = tuple(example for example in card.tried() if len(example) <= LONGEST_EXAMPLE)[:MOST_EXAMPLES]
-    language = card.source_language if card.source_code else ""
-    gloss = card.glosses.get(examples[0], "") if examples else ""
-    return Entry(name, folder, None, card.title or name, root, language, examples, gloss, card.source_code)
-
-
-def card_of(files: FolderFiles) -> Card:
-    """What the card of a folder says; nothing if there is none, or it cannot be read."""
-    if not files.has(CARD):
-        return Card()
-    try:
-        return read_card(files.read(CARD, limit=MAX_CARD))[0]
-    except CheckpointError:
-        return Card()  # a card is for people; loading warns of it
-
-
-def _check(files: FolderFiles) -> None:
-    """What can be found wrong without reading parameters or trying tokenizers out."""
-    config, _ = read_config(files.read(CONFIG, limit=MAX_CONFIG), label=files.label(CONFIG))
-    for name, limit in tokenizer_files(files, config).items():
-        files.check_size(name, limit=limit)
-    files.check_size(WEIGHTS, limit=most_bytes(config))
-    with files.open(WEIGHTS) as (file, size):
-        most = len(expected_shapes(config))
-        header = tensorfile.read_header(file, size, label=files.label(WEIGHTS), most=most)
-    check_tensors(config, header, label=files.label(WEIGHTS))
+    return min([*others, own] if own is not None else others, key=lambda entry: entry.error is not None)

@@ -18,14 +18,15 @@ in `transformer.checkpoint.save`.
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 from weakref import ref
 
+import numpy as np
 import torch
 
 from transformer.checkpoint import room, snapshots
@@ -40,30 +41,33 @@ from transformer.checkpoint.agreement import (
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.device import CPU, Device, device_of
-from transformer.checkpoint.filling import Places, Progress, Values, fill, silent
+from transformer.checkpoint.filling import Places, Values, fill
 from transformer.checkpoint.hashing import ContentHash, digest_of, hash_of
 from transformer.checkpoint.memory import Halves
-from transformer.checkpoint.tokenizer_files import Named, open_tokenizers, stored_tokenizers, tokenizer_files
+from transformer.checkpoint.progress import Progress, silent
+from transformer.checkpoint.tokenizer_files import Named, Stored, open_tokenizers, stored_tokenizers, tokenizer_files
 from transformer.errors import CheckpointError, shown, within
 from transformer.files import strictjson, tensorfile
 from transformer.files.files import FolderFiles
 from transformer.i18n import say
-from transformer.model.anatomy import anatomy
+from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig, unknown_keys
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs import running
+from transformer.runs import by_layer, running, together
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query
+from transformer.runs.reading import Pause
+from transformer.runs.replay import replay
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import AnyTokenizer
-from transformer.text.vocabularies import Vocabularies
 
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "card.json"
 MAX_CONFIG = 64_000
 NO_CARD: Mapping[str, object] = MappingProxyType({})
 ATTEMPTS = 3  # at reading a folder that is being replaced
 
+_Made = TypeVar("_Made")
 _GREEDY = Greedy()
 _IN_MEMORY: list["ref[Checkpoint]"] = []
 
@@ -124,6 +128,26 @@ class Checkpoint:
     def run(self, source: str | Query, *, tap: Tap = NO_TAP) -> Trace:
         """Run a sentence (greedily) or a query; `tap` and errors are as in `running.run`."""
         return running.run(self, source if isinstance(source, Query) else self.query(source), tap=tap)
+
+    def run_batch(self, queries: Sequence[Query], *, maps: bool = True) -> tuple[Trace, ...]:
+        """Run queries as one padded batch; see `running.run_batch`."""
+        return running.run_batch(self, queries, maps=maps)
+
+    def run_together(
+        self, queries: Sequence[Query], *, pause: Pause, most_map_bytes: int | None = None
+    ) -> Iterator[Trace | Exception]:
+        """Run queries, those of about one length together; see `together.run_together`."""
+        return together.run_together(self, queries, most_map_bytes=most_map_bytes, pause=pause)
+
+    def replay(self, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:
+        """What a run had at some sites; see `transformer.runs.replay.replay`."""
+        return replay(self, trace, sites)
+
+    def each_layer(
+        self, trace: Trace, kind: Kind, work: Callable[[np.ndarray, int], _Made], *, layers: Sequence[int] | None
+    ) -> list[_Made]:
+        """What some work makes of each layer's maps of a run; see `transformer.runs.by_layer.each_layer`."""
+        return by_layer.each_layer(self, trace, kind, work, layers=layers)
 
 
 @dataclass(frozen=True)
@@ -265,7 +289,7 @@ def _card(files: FolderFiles) -> tuple[Card, Sequence[str]]:
 def assembled(
     config: ModelConfig,
     values: Values,
-    tokenizers: tuple[bytes, ...] | Vocabularies,
+    tokenizers: tuple[bytes, ...] | Stored,
     *,
     source: Path,
     card: Mapping[str, object] = NO_CARD,

@@ -12,17 +12,14 @@ from typing import Any, Final
 
 from transformer.checkpoint import load as native
 from transformer.checkpoint.device import CPU, Device
-from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint
+from transformer.checkpoint.progress import Progress, silent
 from transformer.errors import CheckpointError
+from transformer.errors import UnansweredError as UnansweredError
 from transformer.extensions import provided
 from transformer.files.files import as_typed
 
 NO_ANSWERS: Final[Mapping[str, Any]] = MappingProxyType({})
-
-
-class UnansweredError(CheckpointError):
-    """Something has to be answered before it can be loaded."""
 
 
 def load(

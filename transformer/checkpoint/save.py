@@ -26,12 +26,11 @@ from transformer.checkpoint.exchange import exchange
 from transformer.checkpoint.exchange import sync_folder as sync_folder
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
 from transformer.checkpoint.tensorwriter import Held, Reader, State
-from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, stored_tokenizers
+from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY, Stored, file_names, stored_tokenizers
 from transformer.errors import CheckpointError
 from transformer.files import hidden
 from transformer.files.files import FolderFiles
 from transformer.model.config import ModelConfig
-from transformer.text.vocabularies import FILE_NAMES, VOCABULARY, Vocabularies
 
 CURVE = "training.csv"
 OWN = frozenset((CONFIG, WEIGHTS, CARD, CURVE, *(name for names in TOKENIZER_NAMES.values() for name in names)))
@@ -45,7 +44,7 @@ class Parts:
     # Its parameters by name; or a function that opens them, to read and write them one at a time.
     state: State | Callable[[], Reader]
     # The bytes of its SentencePiece models, source and target or one for both; or another family's files.
-    tokenizers: tuple[bytes, ...] | Vocabularies
+    tokenizers: tuple[bytes, ...] | Stored
     card: Mapping[str, object]  # the content of `card.json`
 
 
@@ -108,7 +107,7 @@ def is_checkpoint(folder: Path) -> bool:
 
 def _own_files(folder: Path) -> frozenset[str]:
     """The files that a checkpoint consists of; names of other families' tokenizers only where there is one."""
-    return OWN | FILE_NAMES | {VOCABULARY} if (folder / VOCABULARY).exists() else OWN
+    return OWN | file_names() if (folder / VOCABULARY).exists() else OWN
 
 
 def file_sha256(path: Path) -> str:

@@ -2,40 +2,64 @@
 
 source.model, target.model   SentencePiece models, or one `pieces.model` if the vocabulary is shared
     vocabulary.json              instead of them: the description of another family's tokenizer, whose own files are
-                                 next to it (see `transformer.text.vocabularies`)
+                                 next to it; an extension with `tokenizers` reads it
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
-from transformer.errors import within
+from transformer.errors import TokenizerError, within
+from transformer.extensions import provided
 from transformer.files.files import FolderFiles
 from transformer.model.config import ModelConfig
-from transformer.text import library, sentencepiece_check
+from transformer.text import sentencepiece_check
 from transformer.text.tokenizer import AnyTokenizer, Tokenizer
-from transformer.text.vocabularies import FAMILIES, MAX_VOCABULARY, TARGET_JSON, VOCABULARY, Vocabularies, read_record
 
 TOKENIZER_NAMES = {1: ("pieces.model",), 2: ("source.model", "target.model")}
 MAX_TOKENIZER = 16_000_000
 MAX_JSON = 40_000_000  # the tokenizer.json of Gemma has about 35 MB; twice as much keeps a server busy for 20 s
-_MOST = {VOCABULARY: MAX_VOCABULARY, library.FILE: MAX_JSON, TARGET_JSON: MAX_JSON}
+VOCABULARY = "vocabulary.json"
+MAX_VOCABULARY = 4_000_000  # bytes: thousands of added pieces
 
 Named = tuple[str, AnyTokenizer]  # a tokenizer and the file that messages name
 
 
+class Stored(Protocol):
+    """Tokenizers of another family, as they are stored."""
+
+    def stored(self) -> Mapping[str, bytes]:
+        """The files to write, `vocabulary.json` among them."""
+
+
+class Families(Protocol):
+    """What reads other tokenizers; the field `tokenizers` of an extension names it."""
+
+    FILE_NAMES: frozenset[str]  # of all the files that one may have
+
+    def limits(self, record: bytes, has: Callable[[str], bool]) -> dict[str, int]:
+        """The files that a vocabulary.json needs or finds beside it, each with its largest size."""
+
+    def opened(self, files: Mapping[str, bytes]) -> tuple[Named, Named]:
+        """The tokenizers of source and target, one object if they are alike."""
+
+
+def file_names() -> frozenset[str]:
+    """All the files that tokenizers of other families may have, `vocabulary.json` among them."""
+    return frozenset((VOCABULARY,)).union(*(one.FILE_NAMES for one in provided("tokenizers")))
+
+
 def tokenizer_files(files: FolderFiles, config: ModelConfig) -> dict[str, int]:
     """The tokenizer files that a folder has or should have -> the largest size of each, or an error."""
-    names = TOKENIZER_NAMES[1 if config.shared_vocab else 2]
-    if files.has(VOCABULARY):
-        with within(files.name):
-            family, _ = read_record(files.read(VOCABULARY, limit=MAX_VOCABULARY))
-        needed = FAMILIES[family]
-        names = (VOCABULARY, *needed.files, *filter(files.has, needed.may))
-    return {name: _MOST.get(name, MAX_TOKENIZER) for name in names}
+    if not files.has(VOCABULARY):
+        return dict.fromkeys(TOKENIZER_NAMES[1 if config.shared_vocab else 2], MAX_TOKENIZER)
+    with within(files.name):
+        record = files.read(VOCABULARY, limit=MAX_VOCABULARY)
+        return {VOCABULARY: MAX_VOCABULARY, **_families().limits(record, files.has)}
 
 
-def stored_tokenizers(tokenizers: tuple[bytes, ...] | Vocabularies, config: ModelConfig) -> dict[str, bytes]:
+def stored_tokenizers(tokenizers: tuple[bytes, ...] | Stored, config: ModelConfig) -> Mapping[str, bytes]:
     """The files of tokenizers: SentencePiece models, source and target or one; or a family's own files."""
-    if isinstance(tokenizers, Vocabularies):
+    if not isinstance(tokenizers, tuple):
         return tokenizers.stored()
     return dict(zip(TOKENIZER_NAMES[1 if config.shared_vocab else 2], tokenizers, strict=True))
 
@@ -51,13 +75,15 @@ def open_tokenizers(files: Mapping[str, bytes], config: ModelConfig, *, label: s
             for name in TOKENIZER_NAMES[1 if config.shared_vocab else 2]
         ]
     with within(label):
-        family, options = read_record(files[VOCABULARY])
-        source, target = Vocabularies(family, options, files).open()
-    names = [name for name in (*FAMILIES[family].files, *FAMILIES[family].may) if name in files] or [VOCABULARY]
-    of_ids = [name for name in names if name.endswith("vocab.json")] or names  # where ids are listed, if they are
-    if config.shared_vocab and source is target:
-        return [(of_ids[0], source)]
-    return [(of_ids[0], source), (of_ids[-1], target)]
+        source, target = _families().opened(files)
+    return [source] if config.shared_vocab and source[1] is target[1] else [source, target]
+
+
+def _families() -> Families:
+    for one in provided("tokenizers"):
+        families: Families = one
+        return families
+    raise TokenizerError("{file}: no extension reads tokenizers of other programs.", file=VOCABULARY)
 
 
 def _own(model: bytes, *, label: str) -> Tokenizer:

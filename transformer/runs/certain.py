@@ -6,7 +6,7 @@ were: if each choice of the output is the best piece by more than rounding can m
 writes the same output.
 
 For sampling, the seed fixes the numbers that are drawn. A piece with probability p arrives after an exponential time
-of rate p, and the first to arrive is drawn (see `transformer.runs.decoding.race`). So these scores must pass the same
+of rate p, and the first to arrive is drawn (see `distribution.race`). So these scores must pass the same
 test, and the last piece that top-k and top-p keep must be far enough from the first that they leave out.
 
 Shapes: T steps, V target vocabulary.
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from transformer.runs.decoding import race, sampling_distribution
+from transformer.runs.distribution import race, sampling_distribution
 from transformer.runs.query import Decoding, Sampling
 
 CLOSE = 1e-4

@@ -7,9 +7,12 @@ until every row has ended or the limit is reached. Beam search is in `transforme
 Shapes: B batch rows, S source tokens, T target tokens so far, V target vocabulary.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -17,9 +20,12 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.model.taps import NO_TAP, Tap
-from transformer.model.transformer import Transformer
+from transformer.runs.distribution import race, sampling_distribution
 from transformer.runs.finite import first_site, not_finite
 from transformer.runs.rules import Rules, check_open, scores_of
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 
 @dataclass(frozen=True)
@@ -146,37 +152,6 @@ def sample(
         return torch.stack([race(row, generator).argmax() for row, generator in rows]).to(log_probs.device)
 
     return _rounds(prefix, draw, max_new, forced)
-
-
-def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
-    """The distribution that sampling draws from, computed from log-probabilities [..., V].
-
-    A temperature below 1 sharpens, above 1 flattens. Top-k then keeps only the k most probable pieces (0: all). Of
-    these, top-p keeps only the fewest whose probabilities together reach p (1: all).
-
-    Source: Holtzman et al., "The Curious Case of Neural Text Degeneration" (2020) for top-p.
-    """
-    probs = (log_probs / temperature).softmax(dim=-1)
-    if not top_k and top_p >= 1.0:
-        return probs / probs.sum(dim=-1, keepdim=True)  # what follows would change nothing, and sort 5,000 pieces
-    ordered, order = probs.sort(dim=-1, descending=True, stable=True)
-    if top_k:
-        ordered[..., top_k:] = 0.0
-        ordered = ordered / ordered.sum(dim=-1, keepdim=True)
-    if top_p < 1.0:  # at 1 rounding must not cost the last pieces their place
-        before = ordered.cumsum(dim=-1) - ordered  # what the more probable pieces have together
-        ordered = ordered.masked_fill((before >= top_p) & (before > 0), 0.0)
-    kept = torch.zeros_like(probs).scatter(-1, order, ordered)
-    return kept / kept.sum(dim=-1, keepdim=True)
-
-
-def race(probs: Tensor, generator: torch.Generator) -> Tensor:
-    """The scores of one draw [V]: the piece with the highest is drawn, with the probability of the piece.
-
-    A piece of probability p arrives after a random time with mean 1 / p, exponentially distributed; the first wins.
-    `torch.multinomial` draws in the same way; here the scores also show how close the second was.
-    """
-    return probs / torch.empty_like(probs).exponential_(1, generator=generator)
 
 
 def _rounds(

@@ -1,23 +1,14 @@
-"""Numbers computed from distributions over the vocabulary: those in a step's record, and losses of given pieces.
+"""Numbers computed from distributions over the vocabulary, and those from which sampling draws.
 
-Logits are V wide, so they are computed for a few rows at a time.
-
-Shapes: N rows, n rows of one piece of work, D d_model, V target vocabulary.
+Shapes: n rows, V target vocabulary.
 """
-
-from collections.abc import Iterator
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.model.taps import NO_TAP, Tap
-from transformer.model.transformer import Transformer
-from transformer.runs.decoding import sampling_distribution
 from transformer.runs.query import Decoding, Sampling
 from transformer.runs.step import RuleChange
-
-ROWS = 256
 
 
 def best(log_probs: np.ndarray, k: int) -> list[int]:
@@ -53,17 +44,35 @@ def change(log_prob: float, score: float) -> RuleChange | None:
     return "lowered" if score < log_prob else "raised"
 
 
-def logits_of(model: Transformer, hidden: Tensor, *, tap: Tap = NO_TAP) -> Iterator[Tensor]:
-    """The logits of a few rows at a time [n, V], float32 at least, from the vectors before the output [N, D]."""
-    precise = torch.promote_types(hidden.dtype, torch.float32)
-    for rows in hidden.split(ROWS):
-        yield model.project(rows[None], tap=tap)[0].to(precise)
+def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
+    """The distribution that sampling draws from, computed from log-probabilities [..., V].
+
+    A temperature below 1 sharpens, above 1 flattens. Top-k then keeps only the k most probable pieces (0: all). Of
+    these, top-p keeps only the fewest whose probabilities together reach p (1: all).
+
+    Source: Holtzman et al., "The Curious Case of Neural Text Degeneration" (2020) for top-p.
+    """
+    probs = (log_probs / temperature).softmax(dim=-1)
+    if not top_k and top_p >= 1.0:
+        return probs / probs.sum(dim=-1, keepdim=True)  # what follows would change nothing, and sort 5,000 pieces
+    ordered, order = probs.sort(dim=-1, descending=True, stable=True)
+    if top_k:
+        ordered[..., top_k:] = 0.0
+        ordered = ordered / ordered.sum(dim=-1, keepdim=True)
+    if top_p < 1.0:  # at 1 rounding must not cost the last pieces their place
+        before = ordered.cumsum(dim=-1) - ordered  # what the more probable pieces have together
+        ordered = ordered.masked_fill((before >= top_p) & (before > 0), 0.0)
+    kept = torch.zeros_like(probs).scatter(-1, order, ordered)
+    return kept / kept.sum(dim=-1, keepdim=True)
 
 
-def losses_of(model: Transformer, hidden: Tensor, wanted: Tensor) -> Tensor:
-    """Loss of each piece [N] in nats, on the processor, from the vectors before the output [N, D] and the ids [N]."""
-    parts = zip(logits_of(model, hidden), wanted.to(model.device).split(ROWS), strict=True)
-    return torch.cat([-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0] for logits, ids in parts]).cpu()
+def race(probs: Tensor, generator: torch.Generator) -> Tensor:
+    """The scores of one draw [V]: the piece with the highest is drawn, with the probability of the piece.
+
+    A piece of probability p arrives after a random time with mean 1 / p, exponentially distributed; the first wins.
+    `torch.multinomial` draws in the same way; here the scores also show how close the second was.
+    """
+    return probs / torch.empty_like(probs).exponential_(1, generator=generator)
 
 
 def ranks_of(log_probs: Tensor, ids: Tensor) -> Tensor:

@@ -59,6 +59,7 @@ class Sampling:
 
 
 Decoding = Greedy | Beam | Sampling
+MOST_TOGETHER = 32  # queries that are decoded together
 _DECODINGS: dict[str, type[Decoding]] = {"greedy": Greedy, "beam": Beam, "sampling": Sampling}
 
 
@@ -105,6 +106,11 @@ class Query:
         for i in self.forced:
             whole_number(say("forced piece id"), i, 0, 10_000_000)
         object.__setattr__(self, "interventions", checked(self.interventions))
+
+    @property
+    def may_join(self) -> bool:
+        """Whether it can be run together with others; see `transformer.runs.together`."""
+        return isinstance(self.decoding, Greedy | Sampling) and not self.interventions
 
     def to_json(self) -> str:
         """The query as one line of JSON; without interventions, in the format from before they existed."""

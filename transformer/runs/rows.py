@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer.model.config import ModelConfig
-from transformer.runs.decoding import race, sampling_distribution
+from transformer.runs.distribution import race, sampling_distribution
 from transformer.runs.query import Query, Sampling
 from transformer.runs.rules import check_open, scores_of
 from transformer.runs.source import Source, rules_for

@@ -15,6 +15,8 @@ for teacher forcing; Jelinek et al., "Perplexity" (1977).
 Shapes: N pieces that are judged, T target tokens, D d_model, V target vocabulary, K candidates that are kept.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,11 +28,11 @@ import torch
 from torch import Tensor
 
 from transformer.model.taps import NO_TAP, Tap, both
-from transformer.model.transformer import Transformer
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
-from transformer.runs.distribution import ROWS, logits_of, ranks_of
+from transformer.runs.distribution import ranks_of
 from transformer.runs.finite import check_recorded
+from transformer.runs.logits import ROWS, logits_of
 from transformer.runs.query import Query
 from transformer.runs.results import Arrays
 from transformer.runs.rules import Rules
@@ -41,6 +43,8 @@ from transformer.runs.targets import Given, Reference, read_given
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from transformer.model.transformer import Transformer
 
 N_BEST = 10
 _LAST = "decoder.output"
@@ -143,7 +147,7 @@ class Score(Arrays):
         """The first place, from 0, where they differ; None if they are equal, or nothing was written."""
         return None if self.parting is None else self.parting.first
 
-    def to_frame(self) -> "pd.DataFrame":
+    def to_frame(self) -> pd.DataFrame:
         """One row per piece."""
         import pandas as pd  # here, as in `Trace.to_frame`
 

@@ -26,7 +26,7 @@ from transformer.model.cache import KVCache
 from transformer.runs.decoding import Prefix
 from transformer.runs.drafting.checking import guess, judged, settled, verdict_of, verify_and_trace
 from transformer.runs.drafting.draft import Ids, draft_for
-from transformer.runs.query import Greedy, Query, Sampling
+from transformer.runs.query import Query
 from transformer.runs.reading import Pause, Reading, go_on, padded, read
 from transformer.runs.record import Output, map_bytes
 from transformer.runs.rows import Row, write_rows
@@ -35,14 +35,8 @@ from transformer.runs.source import Source, read_source
 from transformer.runs.trace import Trace
 
 _Result = TypeVar("_Result")
-MOST_ROWS = 32
 READ_ROWS = 8  # in one batch: with more, an ordinary processor computes no faster
 APART = 6  # most pieces by which the sources of a batch differ
-
-
-def may_join(query: Query) -> bool:
-    """Whether a query can be run together with others."""
-    return isinstance(query.decoding, Greedy | Sampling) and not query.interventions
 
 
 @torch.inference_mode()
@@ -84,7 +78,7 @@ def _groups(checkpoint: Runnable, queries: Sequence[Query]) -> Iterator[dict[int
     """The sources, by place, of queries that run together: of nearly one length, so that little is padding."""
     sources: dict[int, Source] = {}
     for place, query in enumerate(queries):
-        if may_join(query) and checkpoint.model.anatomy.writes:
+        if query.may_join and checkpoint.model.anatomy.writes:
             with suppress(Exception):  # it finds out alone
                 sources[place] = read_source(checkpoint, query)
     alike = not checkpoint.model.anatomy.reads or checkpoint.config.pad_id is None  # then lengths have to be equal
@@ -165,7 +159,7 @@ def decode_together(
     groups: dict[tuple[int, int], list[Reading]] = defaultdict(list)
     may_pad = checkpoint.config.pad_id is not None
     for reading in readings:
-        if may_join(reading.queries[0]):
+        if reading.queries[0].may_join:
             source = reading.sources[0]  # prompts have one length, and sources that cannot be padded
             groups[len(source.prompt_ids), 0 if may_pad else len(source.ids)].append(reading)
     written: dict[int, Ids] = {}

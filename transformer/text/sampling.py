@@ -17,6 +17,7 @@ from itertools import accumulate
 from transformer.errors import TokenizerError
 from transformer.text import protobuf
 from transformer.text.sentencepiece_check import TRAINER, UNKNOWN, Piece, read
+from transformer.text.tokenizer import Tokenizer
 
 NORMAL, USER_DEFINED, UNUSED, BYTE = 1, 4, 5, 6  # types of pieces
 MODEL_TYPE, BYTE_FALLBACK = 3, 35  # field numbers of a model's settings
@@ -28,13 +29,10 @@ Edge = tuple[int, int, float]  # where a piece begins, its id, the log-weight of
 
 
 class Sampler:
-    """Draws splits for one vocabulary, the bytes of a SentencePiece model file that was checked.
+    """Draws splits for one vocabulary; TokenizerError if it knows one split only, as of single characters."""
 
-    `normalise` is what SentencePiece does to a text before it splits it. TokenizerError if the model knows one split
-    only, as those of single characters do.
-    """
-
-    def __init__(self, model: bytes, normalise: Callable[[str], str]) -> None:
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        model = tokenizer.serialized()
         pieces = read(model)
         settings = _settings(model)
         splitters: dict[int, type[Lattice | Merges]] = {UNIGRAM: Lattice, BPE: Merges}
@@ -43,7 +41,7 @@ class Sampler:
                 "this vocabulary splits each text in only one way, because its pieces are characters or words, so "
                 "no split can be sampled; remove --sampling."
             )
-        self._normalise = normalise
+        self._normalise = tokenizer.normalised
         self._splitter = splitters[settings[MODEL_TYPE]](pieces)
         self._unknown = _unknown(pieces)
         self._bytes = {piece.text: i for i, piece in enumerate(pieces) if piece.type == BYTE}

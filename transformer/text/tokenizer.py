@@ -1,7 +1,6 @@
 """Text to pieces to ids and back: what every tokenizer can do, and SentencePiece, which a training here learns.
 
-Source: Kudo and Richardson, "SentencePiece" (2018). The tokenizers of other people's checkpoints are in
-`transformer.text.vocabularies`.
+Source: Kudo and Richardson, "SentencePiece" (2018). An extension reads the tokenizers of other programs.
 """
 
 from abc import ABC, abstractmethod
@@ -11,9 +10,7 @@ from dataclasses import dataclass
 import sentencepiece
 
 from transformer.errors import TokenizerError
-from transformer.text.sampling import Sampler
-
-SPACE_MARK = "▁"  # SentencePiece writes a space as this sign, so that pieces can be joined again
+from transformer.text import SPACE_MARK as SPACE_MARK
 
 
 @dataclass(frozen=True)
@@ -114,9 +111,13 @@ class Tokenizer(AnyTokenizer):
         pieces = self._processor.EncodeAsPieces(text)
         return Encoding(tuple(ids), tuple(pieces))
 
-    def sampler(self) -> Sampler:
-        """What draws splits of this vocabulary by chance; TokenizerError if the model knows one split only."""
-        return Sampler(self._processor.serialized_model_proto(), self._processor.Normalize)
+    def serialized(self) -> bytes:
+        """The bytes of its model file."""
+        return bytes(self._processor.serialized_model_proto())
+
+    def normalised(self, text: str) -> str:
+        """A text as it is before it is split."""
+        return str(self._processor.Normalize(text))
 
     def decode(self, ids: Sequence[int]) -> str:
         """Join pieces to a text; control pieces (start, end, padding) leave no trace."""

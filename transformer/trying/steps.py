@@ -6,9 +6,12 @@ with all its places from the beginning, and a mask closes those that are empty.
 Shapes: B 1, T 1 new token, N places of the cache, S source tokens, D d_model, V target vocabulary.
 """
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -17,8 +20,10 @@ from transformer.checkpoint.memory import ready, vacant
 from transformer.model import linear
 from transformer.model.cache import AttentionCache, KVCache
 from transformer.model.config import ModelConfig
-from transformer.model.transformer import Transformer
 from transformer.runs.drafting.draft import drafters
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 
 @dataclass

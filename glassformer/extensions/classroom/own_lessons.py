@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from glassformer.extensions.lessons.library import Lesson, read_folder
-from glassformer.server.switch import values
+from glassformer.server.command_line import values
 from transformer.i18n import Sentence
 
 ENVIRONMENT: Final = "GLASSFORMER_LESSONS"

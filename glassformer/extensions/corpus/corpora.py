@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from glassformer.extensions.corpus.library.folder import Run, runs
-from glassformer.server.switch import values
+from glassformer.server.command_line import values
 from glassformer.shared.door import st
 from transformer.i18n import Sentence
 

@@ -4,7 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="doctor",
-    needs=("importers",),
+    needs=("weight_files", "importers"),
     modules={"transformer.doctor": "glassformer.extensions.doctor.library"},
     names={"examine": "glassformer.extensions.doctor.library.examination:examine"},
     pages="glassformer.extensions.doctor.pages:PAGES",

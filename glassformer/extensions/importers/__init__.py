@@ -4,6 +4,7 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="importers",
+    needs=("tokenizers", "weight_files"),
     modules={"transformer.importers": "glassformer.extensions.importers.library"},
     names={
         "Given": "glassformer.extensions.importers.library.handed_pieces:Given",

@@ -11,23 +11,25 @@ from pathlib import Path
 from typing import Any, Final
 
 from glassformer.extensions.importers.format import HOLDS
-from glassformer.extensions.importers.library import candidates, opening, pickles
+from glassformer.extensions.importers.library import candidates, opening
 from glassformer.extensions.importers.library.handed_pieces import Given
 from glassformer.extensions.importers.library.imported import Imported
 from glassformer.extensions.importers.library.kept_answers import ENDING, paths_of
 from glassformer.extensions.importers.library.opening import QuestionsError, kind_of
+from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.report import ImportReport
-from glassformer.extensions.importers.library.weights import OUTLINE
+from glassformer.extensions.weight_files.library import pickles
+from glassformer.extensions.weight_files.library.weights import OUTLINE
 from glassformer.runs import loading
-from glassformer.server import switch
+from glassformer.server import command_line
 from glassformer.shared.door import st
 from glassformer.state import answers as addresses
 from glassformer.state.answers import Answer, Answers
 from glassformer.state.link import MAX_NAME
-from transformer.checkpoint.filling import Progress
 from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
+from transformer.checkpoint.progress import Progress
 from transformer.files.files import FolderFiles
 from transformer.i18n import say
 from transformer.trying.samples import samples_of
@@ -114,7 +116,9 @@ def scored(
         answers, files = _said(root, written)
         try:
             everything = {**answers, **more}
-            return load(Path(source), answers=everything, given=files, inside=Path(root), device=switch.device())
+            return load(
+                Path(source), answers=everything, given=files, inside=Path(root), device=command_line.device()
+            )
         except QuestionsError:
             return None
 
@@ -140,7 +144,7 @@ def forget(folder: Path) -> None:
 
 def has_own_tokenizer(entry: Entry) -> bool:
     """Whether the import finds a tokenizer by itself, as it does in folders of Hugging Face's."""
-    return entry.folder.is_dir() and kind_of(entry.folder, inside=entry.root)[0] == "huggingface"
+    return entry.folder.is_dir() and isinstance(kind_of(entry.folder, inside=entry.root)[0], Reader)
 
 
 def beside(entry: Entry) -> list[str]:
@@ -195,7 +199,7 @@ def _load(which: _Which, progress: Progress) -> Checkpoint:
     source, root, _, given = which
     answers, files = _said(root, given)
     return load(
-        Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=switch.device()
+        Path(source), answers=answers, given=files, inside=Path(root), progress=progress, device=command_line.device()
     )
 
 

@@ -14,9 +14,9 @@ from glassformer.extensions.importers.library.foreign import (
 )
 from glassformer.extensions.importers.library.handed_pieces import NOTHING
 from transformer.checkpoint.device import CPU, Device
-from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.progress import Progress, silent
 from transformer.errors import GlassformerError
 from transformer.files.files import FolderFiles, as_typed
 from transformer.files.kinds import UNPACK

@@ -90,9 +90,9 @@ def keep_answers(source: Path, answers: Mapping[str, Any]) -> str:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from glassformer.extensions.importers.library import pickles
     from glassformer.extensions.importers.library.handed_pieces import Given
     from glassformer.extensions.importers.library.opening import preview
+    from glassformer.extensions.weight_files.library import pickles
     from transformer.checkpoint.save import save
 
     answers = answers_of(options.answers)

@@ -1,36 +1,43 @@
-"""Models of other programs, from folders and uploads, where a page wants a checkpoint."""
+"""Models of other programs where a page wants a checkpoint: those in folders, and those that extensions bring."""
 
 from typing import NoReturn
 
-from glassformer.extensions.importers import foreign_models, foreign_page, handed_in
+from glassformer.extensions.importers import foreign_models, foreign_page
 from glassformer.extensions.importers.format import HOLDS
 from glassformer.extensions.importers.library.opening import QuestionsError
 from glassformer.extensions.importers.what_opens import what_opens
-from glassformer.runs.sources import Source
-from glassformer.server import replicas
+from glassformer.runs.sources import Source, sources
 from glassformer.state import session
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import UnansweredError
-from transformer.i18n import Sentence, say
+from transformer.i18n import say
 
 
 class ImportersSource(Source):
-    """What lies in the folders of checkpoints or at a path in them, and what was handed in, with its answers."""
+    """What lies in the folders of checkpoints or at a path in them, with its answers.
+
+    Another extension that brings models overrides what is about bringing them.
+    """
 
     holds = HOLDS
 
-    def own(self) -> dict[str, Entry]:
-        """What this session handed in."""
-        return handed_in.own()
-
     def at(self, name: str) -> Entry | None:
-        """An upload, or what lies at a path."""
-        return handed_in.at(name) or foreign_models.at(name)
+        """What lies at a path."""
+        return foreign_models.at(name)
 
-    def opens(self, entry: Entry) -> bool:
-        """Uploads, too, of which some are checkpoints of this program."""
-        return entry.holds == HOLDS or handed_in.is_name(entry.name)
+    def brought(self, name: str) -> bool:
+        """Whether a name is that of a model which did not lie in a folder of checkpoints."""
+        return False
+
+    def arrive(self) -> None:
+        """Called when the page that opens them begins: choose what has come just now."""
+
+    def offer(self, entry: Entry | None) -> None:
+        """Draw, at the top of that page, how to bring one; `entry` is what is opened."""
+
+    def about(self, entry: Entry) -> None:
+        """Draw what is to be known of one that was brought."""
 
     def open(self, entry: Entry) -> Checkpoint:
         """With the answers of the session."""
@@ -47,8 +54,6 @@ class ImportersSource(Source):
 
     def label(self, entry: Entry) -> str | None:
         """Whose it is."""
-        if handed_in.is_name(entry.name):
-            return say("{name} (uploaded)", name=entry.title)
         return say("{name} (from another program)", name=entry.name) if entry.holds == HOLDS else None
 
     def told(self, entry: Entry) -> tuple[str, str] | None:
@@ -60,16 +65,15 @@ class ImportersSource(Source):
         """Which formats, families and endings."""
         what_opens()
 
-    def gone(self, name: str, instead: str) -> Sentence | None:
-        """Uploads are kept for a while."""
-        if not handed_in.is_name(name):
-            return None
-        said = say(
-            "The uploaded model is no longer on this server, or the server does not accept uploads; {shown} is shown "
-            "instead.",
-            shown=instead,
-        )
-        return replicas.gone(said)
+
+def ways() -> tuple[ImportersSource, ...]:
+    """All that bring models to the page that opens them."""
+    return tuple(one for one in sources() if isinstance(one, ImportersSource))
+
+
+def brought(name: str) -> bool:
+    """Whether a name is that of a model which did not lie in a folder of checkpoints."""
+    return any(one.brought(name) for one in ways())
 
 
 SOURCE = ImportersSource()

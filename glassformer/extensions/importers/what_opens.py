@@ -4,13 +4,10 @@ from typing import Final
 
 from glassformer.checkpoints.checkpoint_panels import table
 from glassformer.extensions.importers.library.foreign import SUFFIXES
-from glassformer.extensions.importers.library.huggingface.families import FAMILIES
+from glassformer.extensions.importers.library.readers import readers
 from glassformer.shared.door import st
 from transformer.i18n import say
 
-FOLDER: Final = """\
-model.save_pretrained("DIR/my-gpt2")
-tokenizer.save_pretrained("DIR/my-gpt2")"""
 FILE: Final = 'torch.save(model.state_dict(), "DIR/lesson.pt")'
 
 
@@ -24,15 +21,10 @@ def what_opens() -> None:
                 "that the files lack."
             )
         )
-        st.markdown(
-            say(
-                "**A Hugging Face `transformers` folder**, written by `save_pretrained` or downloaded from the "
-                "hub, with `config.json`, the weights and the tokenizer. It opens directly. If the model family "
-                "supports many languages, the app asks you which ones to use."
-            )
-        )
-        st.code(FOLDER, language="python")
-        st.table(table(_families()), hide_header=True)
+        for said, example, families in filter(None, (one.told() for one in readers())):
+            st.markdown(said)
+            st.code(example, language="python")
+            st.table(table(families), hide_header=True)
         st.markdown(
             say(
                 "**A weights file** ({suffixes}) of a model that follows a tutorial or The Annotated Transformer, "
@@ -42,11 +34,3 @@ def what_opens() -> None:
             )
         )
         st.code(FILE, language="python")
-
-
-def _families() -> dict[str, str]:
-    """Names of families, and by which `model_type` each is known."""
-    found: dict[str, list[str]] = {}
-    for kind, family in FAMILIES.items():
-        found.setdefault(family.name, []).append(kind)
-    return {name: ", ".join(kinds) for name, kinds in found.items()}

@@ -16,7 +16,8 @@ from glassformer.shared.door import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.checkpoint.curve import Curve, load_curve
-from transformer.checkpoint.listing import Entry, Signature, card_of, signature
+from transformer.checkpoint.folder_format import card_of
+from transformer.checkpoint.listing import Entry, Signature, signature
 from transformer.checkpoint.load import CARD, Checkpoint
 from transformer.checkpoint.save import CURVE
 from transformer.checkpoint.snapshots import Moment, at_step

@@ -1,8 +1,10 @@
 """The logit lens: what the decoder would write if it stopped at an earlier depth."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +18,11 @@ from glassformer.shared import choices, drawing
 from glassformer.shared.door import st
 from glassformer.state import session
 from transformer.analysis.logit_lens import Paths, paths
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, paragraph, say
 from transformer.model.anatomy import anatomy
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 
 def draw(run: OpenRun, row: Any) -> None:

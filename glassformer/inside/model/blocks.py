@@ -3,9 +3,12 @@
 Knows nothing of Streamlit.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from glassformer.charts.diagram import Block, Kind, Layer, Stack, Sublayer
@@ -17,7 +20,9 @@ from transformer.i18n import joined, say
 from transformer.model import anatomy as parts
 from transformer.model.anatomy import EVERY_PART, StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.model.transformer import Transformer
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 Grouping = Callable[[int], list[tuple[int, int]]]
 """From a number of layers to the first and last of each group, from 0."""

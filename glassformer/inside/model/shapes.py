@@ -1,8 +1,10 @@
 """The shape of every value on the way from the ids to the logits, as recorded for the sentence at hand."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from glassformer.inside import looked_at
 from glassformer.inside.features import ACTIVATIONS, heads
@@ -16,11 +18,13 @@ from glassformer.state.view import Side
 from transformer.analysis.shapes import Pass, Shape, shapes_of
 from transformer.analysis.stand_ins import TABLE as UNITS
 from transformer.analysis.stand_ins import said, stand_ins
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say
 from transformer.model.anatomy import StackName, Sublayer, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.scores import plain_scores
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 TABLE = "shapes"
 _KEPT: Final = 32  # passes whose tables are kept: a step shows the same one

@@ -3,9 +3,11 @@
 Knows nothing of Streamlit.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -22,7 +24,9 @@ from transformer.analysis import neighbours
 from transformer.analysis.neighbours import Measure, Neighbours, Plane
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
-from transformer.text.tokenizer import AnyTokenizer
+
+if TYPE_CHECKING:
+    from transformer.text.tokenizer import AnyTokenizer
 
 NEIGHBOURS: Final = 10  # pieces that are listed as nearest
 MOST_MAPPED: Final = 60  # different pieces of the sentence

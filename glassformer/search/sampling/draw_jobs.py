@@ -3,16 +3,21 @@
 Knows nothing of Streamlit.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from glassformer.server.jobs import ROWS, Job, Jobs
 from glassformer.server.queue import cost_of
 from glassformer.server.work import BusyError, Runner
 from transformer.analysis.draws import draws
-from transformer.checkpoint.load import Checkpoint
 from transformer.runs.query import Query
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 MOST_KEPT = 64  # of 200 draws each about 100 kB
 AT_ONCE = 4

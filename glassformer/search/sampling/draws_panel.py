@@ -1,9 +1,11 @@
 """The part Many draws: what begins and stops them, what they come to, and the draw that is opened."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
@@ -23,10 +25,12 @@ from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot
 from transformer.analysis.draws import Draw, Outcome
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.numbers import chance
 from transformer.runs.query import MAX_SEED, Sampling
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 START, CANCEL, FURTHER = "search_draw", "search_cancel", "search_further"
 _LOOK_SECONDS: Final = 0.7

@@ -11,7 +11,7 @@ import streamlit as st
 
 from glassformer.extensions.snapshots import grown
 from glassformer.runs import loading
-from glassformer.server import switch
+from glassformer.server import command_line
 from tests.transformer.stand_in import DEVICE
 from transformer.checkpoint.save import Parts, save
 from transformer.errors import CheckpointError
@@ -156,7 +156,7 @@ def test_what_the_app_opens_is_on_its_device(own, monkeypatch):
     """A checkpoint, one beside it that another is let go for, and a snapshot, which all run there."""
     here = loading.open_checkpoint(loading.usable()["reverse"])
     loading.let_go(lambda which: True)
-    monkeypatch.setattr(switch, "device", lambda: DEVICE)
+    monkeypatch.setattr(command_line, "device", lambda: DEVICE)
     there = loading.open_checkpoint(loading.usable()["reverse"])
     assert there is not here
     assert there.device == grown.opened(there, 1022).device == DEVICE

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from glassformer.server.queue import LATE_SECONDS, PATIENT_SECONDS, FairQueue, Request, cost_of
 from tests.glassformer.waiting import Clock
-from transformer.runs.query import Beam, Query, Sampling
-from transformer.runs.together import MOST_ROWS
+from transformer.runs.query import MOST_TOGETHER, Beam, Query, Sampling
 
 HERE, THERE = SimpleNamespace(name="here"), SimpleNamespace(name="there")
 
@@ -193,13 +192,13 @@ def test_a_batch_is_no_larger_than_pays_and_the_nearest_in_length_come_first():
     while taken := queue.take():
         queue.done(taken)
         sizes.append([len(one.key.source) for one in taken])
-    assert [len(batch) for batch in sizes] == [MOST_ROWS, 60 - MOST_ROWS]
+    assert [len(batch) for batch in sizes] == [MOST_TOGETHER, 60 - MOST_TOGETHER]
     assert sizes[0] == [10] * 20 + [12] * 12
 
 
 def test_rows_of_long_sentences_are_few():
     assert len(filled(*(run("x" * 400) for _ in range(9))).take()) == 1
-    assert 1 < len(filled(*(run("x" * 150) for _ in range(40))).take()) < MOST_ROWS
+    assert 1 < len(filled(*(run("x" * 150) for _ in range(40))).take()) < MOST_TOGETHER
 
 
 def test_what_waits_comes_sooner_once_somebody_asks_for_it_at_less_cost():

@@ -4,7 +4,7 @@ import pytest
 import streamlit
 import torch
 
-from glassformer.server import switch
+from glassformer.server import command_line, switch
 from transformer.errors import CheckpointError
 
 
@@ -44,7 +44,7 @@ def test_the_command_line_comes_before_the_environment(listening, monkeypatch):
 def test_another_word_is_off(listening):
     listening("127.0.0.1")
     assert switch.mode(["--uploads", "yes"]) == "off"
-    assert switch.said(["--uploads", "yes"]) == "yes"
+    assert command_line.said(["--uploads", "yes"], switch.ENVIRONMENT, switch.OPTION) == "yes"
 
 
 def test_a_system_without_limits_takes_nothing(listening, monkeypatch):
@@ -56,15 +56,15 @@ def test_a_system_without_limits_takes_nothing(listening, monkeypatch):
 def test_models_compute_on_the_processor_unless_it_is_said(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.delenv(switch.DEVICE[0], raising=False)
-    assert switch.device([]).type == "cpu"
-    assert str(switch.device(["--device", "cuda:1"])) == "cuda:1"
-    monkeypatch.setenv(switch.DEVICE[0], "cuda")
-    assert switch.device([]).type == "cuda"
-    assert switch.device(["--device=cpu"]).type == "cpu"
+    monkeypatch.delenv(command_line.DEVICE[0], raising=False)
+    assert command_line.device([]).type == "cpu"
+    assert str(command_line.device(["--device", "cuda:1"])) == "cuda:1"
+    monkeypatch.setenv(command_line.DEVICE[0], "cuda")
+    assert command_line.device([]).type == "cuda"
+    assert command_line.device(["--device=cpu"]).type == "cpu"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(CheckpointError, match="no CUDA device here"):
-        switch.device([])
+        command_line.device([])
 
 
 def test_training_is_on_where_uploads_are_unless_it_is_said(listening, monkeypatch):

@@ -13,14 +13,14 @@ from tests.transformer.runs.test_wrapping import changed
 from transformer import Greedy, Sampling, ZeroHead, load, run
 from transformer.analysis.draws import draws, interval, log_drawn, outcomes
 from transformer.errors import QueryError
-from transformer.runs.decoding import sampling_distribution
-from transformer.runs.together import MOST_ROWS
+from transformer.runs.distribution import sampling_distribution
+from transformer.runs.query import MOST_TOGETHER
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 TEXT = "ba lo mi ta"
 HOW = [Sampling(), Sampling(temperature=0.4, top_k=6), Sampling(temperature=1.6, top_p=0.7)]
-COUNTS = [MOST_ROWS + 2, 8, 8]  # more than are decoded together
+COUNTS = [MOST_TOGETHER + 2, 8, 8]  # more than are decoded together
 
 
 @pytest.fixture(scope="module", params=["pair", "decoder"])

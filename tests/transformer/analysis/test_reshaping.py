@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from transformer import Sampling, load, run
 from transformer.analysis.reshaping import reshaped, spread
-from transformer.runs.decoding import sampling_distribution
+from transformer.runs.distribution import sampling_distribution
 
 TEMPERATURES = st.floats(0.05, 5.0)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from tests.transformer.tiny import DECODER, tiny_config, tiny_model
 from transformer.checkpoint import room
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import Parts, save
 from transformer.errors import CheckpointError
-from transformer.text.options import Options
-from transformer.text.vocabularies import Vocabularies
 
 ROOT = Path(__file__).resolve().parents[3]
 NARROW = [torch.float16, torch.bfloat16]

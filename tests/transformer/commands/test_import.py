@@ -9,11 +9,11 @@ from transformers import GPT2Config, GPT2LMHeadModel, M2M100Config, M2M100ForCon
 
 import transformer
 from glassformer.extensions.importers.library.answers import as_said
-from tests.extensions.importers.library.conftest import opened_here  # noqa: F401  it is a fixture
-from tests.extensions.importers.library.huggingface.parity import change_config, saved, tiny
+from tests.extensions.huggingface.library.parity import change_config, saved, tiny
 from tests.extensions.importers.library.tutorial_models import tutorial_name
+from tests.extensions.tokenizers import foreign
+from tests.extensions.weight_files.library.conftest import opened_here  # noqa: F401  it is a fixture
 from tests.test_docs import ROOT, blocks
-from tests.transformer.text import foreign
 from transformer.__main__ import main
 from transformer.checkpoint import room
 from transformer.checkpoint.load import load

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from transformer import Greedy, Query, Sampling
 from transformer.runs.certain import CLOSE, choices
-from transformer.runs.decoding import race, sampling_distribution
+from transformer.runs.distribution import race, sampling_distribution
 
 PAD, STEPS, VOCABULARY = 0, 6, 40
 ROUNDING = CLOSE / 8  # four times what was measured

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.transformer.tiny import padded_source, random_ids, tiny_model
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
-from transformer.runs.decoding import Prefix, collect, greedy, sample, sampling_distribution
+from transformer.runs.decoding import Prefix, collect, greedy, sample
+from transformer.runs.distribution import sampling_distribution
 
 PAD, EOS, VOCAB = 0, 3, 8
 FORCED = [[5, 6], [], [4, EOS]]

@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import DECODER, tiny_model
@@ -18,8 +20,6 @@ from transformer.errors import NotFiniteError, QueryError
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.interventions import parse
 from transformer.runs.teacher_forcing import judge, parting
-from transformer.text.options import Options
-from transformer.text.vocabularies import Vocabularies
 
 SOURCE, REFERENCE = SOURCES[0], TARGETS[3]
 HEADS = (ZeroHead("decoder", 0, 1), ZeroHead("cross", 1, 0))
@@ -87,7 +87,7 @@ def test_one_step_after_the_other_gives_the_same(checkpoint):
 
 def test_a_text_of_several_pieces_of_work_is_judged_as_one(checkpoint, monkeypatch):
     whole = score(checkpoint, SOURCE, REFERENCE)
-    monkeypatch.setattr("transformer.runs.distribution.ROWS", 3)
+    monkeypatch.setattr("transformer.runs.logits.ROWS", 3)
     monkeypatch.setattr("transformer.runs.teacher_forcing.ROWS", 3)
     parts = score(checkpoint, SOURCE, REFERENCE)
     np.testing.assert_allclose(whole.losses, parts.losses, atol=1e-6)

@@ -15,7 +15,7 @@ from tests.transformer.tiny import tiny_model
 from transformer import Beam, Sampling, ZeroHead, load, run
 from transformer.errors import QueryError
 from transformer.runs import reading, running, together
-from transformer.runs.together import may_join, run_together
+from transformer.runs.together import run_together
 from transformer.text.tokenizer import Encoding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -205,9 +205,9 @@ def test_a_damaged_model_says_in_company_what_it_says_alone(site):
 
 def test_beams_and_changed_models_run_alone():
     checkpoint = made_up(7)
-    assert not may_join(running.Query(checkpoint="hash", source="ba", decoding=Beam(size=2)))
-    assert not may_join(running.Query(checkpoint="hash", source="ba", interventions=(ZeroHead("cross", 0, 0),)))
-    assert may_join(running.Query(checkpoint="hash", source="ba", decoding=Sampling(), forced=(4,)))
+    assert not running.Query(checkpoint="hash", source="ba", decoding=Beam(size=2)).may_join
+    assert not running.Query(checkpoint="hash", source="ba", interventions=(ZeroHead("cross", 0, 0),)).may_join
+    assert running.Query(checkpoint="hash", source="ba", decoding=Sampling(), forced=(4,)).may_join
     assert checkpoint.model.anatomy.writes
 
 

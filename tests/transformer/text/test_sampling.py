@@ -39,7 +39,7 @@ MODELS = {
 
 def likeliest(tokenizer, text, name):
     alpha = 0.0 if name.startswith("bpe") else 1000.0
-    return tokenizer.sampler().draw(text, alpha=alpha, rng=random.Random(1))
+    return Sampler(tokenizer).draw(text, alpha=alpha, rng=random.Random(1))
 
 
 TEXTS = st.one_of(
@@ -124,7 +124,7 @@ def test_a_merge_that_is_no_piece_falls_apart():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_the_state_of_the_generator_decides(name):
-    sampler = Tokenizer(MODELS[name]).sampler()
+    sampler = Sampler(Tokenizer(MODELS[name]))
     assert isinstance(sampler, Sampler)
 
     def drawn(seed):

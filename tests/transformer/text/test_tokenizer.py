@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import TARGETS
 from transformer.errors import TokenizerError
+from transformer.text.sampling import Sampler
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -83,7 +84,7 @@ def learned(kind):
 
 def draws(tokenizer, *, alpha, n=60):
     """Splits that are the same in every run."""
-    sampler, rng = tokenizer.sampler(), random.Random(1)
+    sampler, rng = Sampler(tokenizer), random.Random(1)
     return [sampler.draw(TEXT_TO_SPLIT, alpha=alpha, rng=rng) for _ in range(n)]
 
 
@@ -111,9 +112,9 @@ def test_alpha_of_a_bpe_model_is_the_share_of_merges_left_out():
 
 
 def test_a_text_of_nothing_has_one_split():
-    assert learned("unigram").sampler().draw("", alpha=0.1, rng=random.Random(1)) == ()
+    assert Sampler(learned("unigram")).draw("", alpha=0.1, rng=random.Random(1)) == ()
 
 
 def test_characters_cannot_be_split_otherwise_and_say_so():
     with pytest.raises(TokenizerError, match=r"splits each text in only one way.*remove --sampling\.$"):
-        learned("char").sampler()
+        Sampler(learned("char"))

@@ -31,8 +31,9 @@ from transformer.analysis.gold import GoldPair
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Anatomy, Kind, anatomy
 from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
-from transformer.runs.distribution import ROWS, logits_of, losses_of, ranks_of
+from transformer.runs.distribution import ranks_of
 from transformer.runs.finite import first_site, not_finite
+from transformer.runs.logits import ROWS, logits_of, losses_of
 
 
 @dataclass(frozen=True)

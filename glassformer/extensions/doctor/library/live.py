@@ -19,10 +19,11 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from glassformer.extensions.importers.library import handed_pieces, weights
+from glassformer.extensions.importers.library import handed_pieces
 from glassformer.extensions.importers.library.handed_pieces import NOTHING, Given
 from glassformer.extensions.importers.library.opening import QuestionsError, incomplete, made
 from glassformer.extensions.importers.library.tutorial_import import import_opened
+from glassformer.extensions.weight_files.library import weights
 from transformer.checkpoint.agreement import Shapes, check_shapes
 from transformer.checkpoint.card import Card
 from transformer.checkpoint.filling import Places, fill

@@ -7,10 +7,10 @@ names tensors as the file does.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from glassformer.extensions.importers.library.huggingface.renaming import ROLES
 from glassformer.extensions.importers.library.keys import Match, form
+from glassformer.extensions.importers.library.renaming import ROLES
 from glassformer.extensions.importers.library.report import Field, FileTensor, ImportReport, ModelTensor
-from glassformer.extensions.importers.library.weights import Weights
+from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.checkpoint.agreement import clauses
 from transformer.errors import CheckpointError
 from transformer.i18n import Sentence, joined, say

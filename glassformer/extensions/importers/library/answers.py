@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
+from types import MappingProxyType
 from typing import Any
 
 from glassformer.extensions.importers.library.report import Field, ImportReport
@@ -11,6 +12,7 @@ from transformer.errors import ClauseError, shown, within
 from transformer.i18n import Sentence, say
 from transformer.model.config import ModelConfig
 
+NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
 CONFIG_FIELDS = frozenset(field.name for field in fields(ModelConfig))
 
 

@@ -22,7 +22,7 @@ from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.reshapes import AS_IS, FLATTENED, FLATTENED_FOR_BOTH
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
 from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, TUTORIALS
-from glassformer.extensions.importers.library.weights import Weights
+from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.checkpoint.agreement import first
 from transformer.errors import ClauseError, shown
 from transformer.i18n import Sentence, joined, say, say_n

@@ -20,11 +20,11 @@ from glassformer.extensions.importers.library.answers import as_told
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
 from glassformer.extensions.importers.library.special_ids import FIRST, likely_ids
 from glassformer.extensions.importers.library.trials import FEW, Build, Progress, Trials
-from transformer.checkpoint.filling import silent
+from glassformer.extensions.tokenizers.listed import CALLED
+from transformer.checkpoint.progress import silent
 from transformer.errors import ConfigError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.runs.runnable import Scorable
-from transformer.text.listed import CALLED
 from transformer.text.raw import RawIds
 from transformer.trying.losses import MASKS, Loss, first_output, text_ids
 from transformer.trying.samples import Samples

@@ -7,6 +7,7 @@ nothing. `extensions.importers.library.opening` finds out what such a file reall
 from pathlib import Path
 from typing import BinaryIO
 
+from glassformer.extensions.importers.library.readers import by_file, by_keys
 from transformer.checkpoint.load import CARD, CONFIG
 from transformer.errors import CheckpointError, ClauseError
 from transformer.files import kinds, strictjson
@@ -15,11 +16,10 @@ from transformer.i18n import Sentence
 
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz")
 MOST_CONFIG = 4_000_000  # label maps can be long
-ADAPTER = "adapter_config.json"
 ARRAYS, SETTINGS = ".npz", ".yml"  # a file of arrays with settings beside it is Marian's; without, it may be of maps
 _MARIANS = b"special:model.yml.npy"  # Marian's file of arrays lists this one; a file of maps never does
 _END = 1_000_000  # bytes; the list of arrays ends the file, and Marian's options stand last in it
-OURS, THEIRS = ("format_version", "n_encoder_layers"), ("model_type", "architectures", "transformers_version")
+OURS = ("format_version", "n_encoder_layers")
 
 
 def is_foreign_file(file: Path) -> bool:
@@ -43,7 +43,7 @@ def is_marians(file: BinaryIO, size: int) -> bool:
 
 def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:
     """Whether a folder that is not our checkpoint may be another program's; `files` are its files."""
-    if files.has(ADAPTER):
+    if by_file(files) is not None:
         return True
     if files.has(CARD):  # one of ours that lost its config
         return False
@@ -51,7 +51,7 @@ def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:
     if keys is None or not keys.isdisjoint(OURS):
         return False
     try:
-        return not keys.isdisjoint(THEIRS) or any(map(is_foreign_file, folder.iterdir()))
+        return by_keys(keys) is not None or any(map(is_foreign_file, folder.iterdir()))
     except OSError:
         return False
 

@@ -11,15 +11,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from glassformer.extensions.tokenizers import library, listed
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies, sentencepiece
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, GlassformerError, within
 from transformer.files import strictjson
 from transformer.files.files import FolderFiles, as_typed
 from transformer.i18n import Sentence, say
-from transformer.text import library, listed
-from transformer.text.options import Options
 from transformer.text.tokenizer import AnyTokenizer
-from transformer.text.vocabularies import Vocabularies, sentencepiece
 
 SENTENCEPIECE, LIST = "SentencePiece", "list"
 _SIDES = (("source", "src"), ("target", "tgt", "trg"))

@@ -14,7 +14,8 @@ from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.keys import Match, Taken
 from glassformer.extensions.importers.library.report import ImportReport
 from glassformer.extensions.importers.library.reshapes import AS_IS, Facts
-from glassformer.extensions.importers.library.weights import Weights
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies
+from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.checkpoint.agreement import Shapes
 from transformer.checkpoint.filling import Places
 from transformer.checkpoint.memory import Halves
@@ -22,7 +23,6 @@ from transformer.checkpoint.save import Parts
 from transformer.errors import CheckpointError
 from transformer.files.tensorfile import FLOATS, NARROW
 from transformer.model.config import ModelConfig
-from transformer.text.vocabularies import Vocabularies
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from glassformer.extensions.importers.library.foreign import SUFFIXES
 from glassformer.extensions.importers.library.report import ImportReport
-from glassformer.extensions.importers.library.weights import chosen
+from glassformer.extensions.weight_files.library.weights import chosen
 from transformer.errors import CheckpointError
 from transformer.files.files import FolderFiles
 from transformer.i18n import Sentence, say

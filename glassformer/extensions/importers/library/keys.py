@@ -17,7 +17,7 @@ from itertools import takewhile
 from types import MappingProxyType
 
 from glassformer.extensions.importers.library.reshapes import AS_IS, Facts, Reshape, shapes_of
-from glassformer.extensions.importers.library.weights import Weights
+from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import ClauseError, shown, within
 from transformer.i18n import Sentence, say
 

@@ -12,7 +12,7 @@ from typing import Any
 from glassformer.extensions.importers.library import parts
 from glassformer.extensions.importers.library.keys import Match, Taken, best_match, match, prefixes
 from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, TABLES, TUTORIALS
-from glassformer.extensions.importers.library.weights import Weights
+from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.i18n import say
 

@@ -11,34 +11,33 @@ from pathlib import Path
 from typing import Any, Literal
 
 from glassformer.extensions.importers.library import kept_answers
-from glassformer.extensions.importers.library.answers import as_said, check_names
+from glassformer.extensions.importers.library.answers import NO_ANSWERS, as_said
 from glassformer.extensions.importers.library.candidates import scored
-from glassformer.extensions.importers.library.foreign import ADAPTER, MOST_CONFIG, OURS, THEIRS
+from glassformer.extensions.importers.library.foreign import MOST_CONFIG, OURS
 from glassformer.extensions.importers.library.handed_pieces import NOTHING, Given
-from glassformer.extensions.importers.library.huggingface.folder import NO_ANSWERS, SPECIAL_IDS, import_folder
 from glassformer.extensions.importers.library.imported import Content, Imported
+from glassformer.extensions.importers.library.readers import Reader, by_file, by_keys, readers
 from glassformer.extensions.importers.library.report import Field, ImportReport
 from glassformer.extensions.importers.library.tutorial_import import import_weights
-from glassformer.extensions.importers.library.weights import INDEX, PICKLED, WHOLE
+from glassformer.extensions.weight_files.library.weights import INDEX, PICKLED, WHOLE
 from transformer.checkpoint.agreement import first
 from transformer.checkpoint.device import CPU, Device, device_of
-from transformer.checkpoint.filling import Progress, silent
 from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
 from transformer.checkpoint.opening import UnansweredError
+from transformer.checkpoint.progress import Progress, silent
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError
 from transformer.files.files import FolderFiles, as_typed
 from transformer.i18n import Sentence, joined, say
 from transformer.trying.samples import Samples, read_samples
 
-Kind = Literal["native", "huggingface", "weights"]
-OF_A_FOLDER = (CONFIG, ADAPTER, WHOLE, INDEX, PICKLED)  # files that mean the folder around them
-OF_FOLDERS = ("source_language", "target_language", *SPECIAL_IDS)  # what a folder of transformers may leave open
+Kind = Literal["native", "weights"] | Reader
+OF_A_FOLDER = (CONFIG, WHOLE, INDEX, PICKLED)  # files that mean the folder around them; a reader's own do, too
 _MOST = 8  # choices that a message lists
 
 
 def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
-    """The kind of a source: a checkpoint folder of this program, a folder of Hugging Face's transformers, or weights.
+    """The kind of a source: a checkpoint folder of this program, a folder that a reader reads, or weights.
 
     Returns the kind, and what to open: the folder, if the source is a file that means nothing without the others.
     Refuses what does not exist, and a damaged config.json. `inside` is the real path of a folder that no link may
@@ -48,7 +47,7 @@ def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
         return "native", source
     if not source.is_file():
         return _of_folder(source, inside), source
-    if source.name in OF_A_FOLDER:
+    if source.name in OF_A_FOLDER or any(source.name in one.files for one in readers()):
         kind = _of_folder(source.parent, inside)
         if kind != "weights":
             return kind, source.parent
@@ -58,13 +57,13 @@ def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
 def _of_folder(folder: Path, inside: Path | None) -> Kind:
     files = FolderFiles(folder, inside=inside)
     if not files.has(CONFIG):
-        return "huggingface" if files.has(ADAPTER) else "weights"
+        return by_file(files) or "weights"
     record = files.json(CONFIG, limit=MOST_CONFIG)
     if not isinstance(record, Mapping):
         return "native"  # what it is, loading it says
     if any(key in record for key in OURS):
         return "native"
-    return "huggingface" if any(key in record for key in THEIRS) else "weights"
+    return by_keys(record) or "weights"
 
 
 class QuestionsError(UnansweredError):
@@ -170,14 +169,7 @@ def _understood(source: Path | str, answers: Mapping[str, Any], given: Given, in
         )
     if kind == "weights":
         return import_weights(place, answers=answers, also=given, inside=inside)
-    check_names(answers, OF_FOLDERS, label=as_typed(place, inside))
-    if given.has_tokenizer:
-        raise CheckpointError(
-            "{folder}: a transformers folder uses its own tokenizer. Remove the tokenizer that you gave, or put "
-            "that tokenizer's files into the folder.",
-            folder=as_typed(place, inside),
-        )
-    return import_folder(place, answers=answers, inside=inside)
+    return kind.import_folder(place, answers=answers, also=given, inside=inside)
 
 
 def load(

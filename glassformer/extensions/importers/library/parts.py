@@ -19,7 +19,7 @@ from typing import Any
 from glassformer.extensions.importers.library.keys import Match, match
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorials import ATTENTIONS, LAYERS, PROJECTIONS
-from glassformer.extensions.importers.library.weights import Weights
+from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.i18n import say
 
 STACKS = {f"{stack}_layers": stack for stack in LAYERS}

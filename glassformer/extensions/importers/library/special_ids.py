@@ -16,8 +16,8 @@ from torch import Tensor
 
 from glassformer.extensions.importers.library.handed_pieces import Tokenizers
 from glassformer.extensions.importers.library.report import Field, ask, inferred
+from glassformer.extensions.tokenizers.listed import CALLED
 from transformer.i18n import Sentence, say
-from transformer.text.listed import CALLED
 from transformer.text.tokenizer import AnyTokenizer
 
 USUAL = 4  # ids from 0 that tutorials give to special pieces

@@ -19,19 +19,17 @@ from glassformer.extensions.importers.library.answers import CONFIG_FIELDS, answ
 from glassformer.extensions.importers.library.asked_names import NAMES
 from glassformer.extensions.importers.library.handed_pieces import NOTHING, Given, Tokenizers
 from glassformer.extensions.importers.library.imported import Content, Imported
+from glassformer.extensions.importers.library.readers import readers
 from glassformer.extensions.importers.library.report import Field, ImportReport, inferred
 from glassformer.extensions.importers.library.special_ids import settled
-from glassformer.extensions.importers.library.toolkits.importing import import_toolkit, toolkit_of
-from glassformer.extensions.importers.library.toolkits.toolkit import Place
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, understand
 from glassformer.extensions.importers.library.tutorials import LAYERS
-from glassformer.extensions.importers.library.weights import Weights, open_weights
+from glassformer.extensions.tokenizers.listed import CALLED
+from glassformer.extensions.weight_files.library.weights import Weights, open_weights
 from transformer.checkpoint.agreement import expected_shapes, first
 from transformer.errors import CheckpointError, shown, within
-from transformer.files.files import FolderFiles
 from transformer.i18n import say
 from transformer.model.config import MAX_LENGTH, ModelConfig
-from transformer.text.listed import CALLED
 
 LENGTH = 512  # of texts, where a formula gives any number of positions
 
@@ -47,10 +45,10 @@ def import_weights(
     """
     open_again = partial(open_weights, source, inside=inside)
     with open_again() as weights:
-        if (toolkit := toolkit_of(weights)) is not None:
-            folder, name = (source, "") if source.is_dir() else (source.parent, source.name)
-            place = Place(weights, folder, name, FolderFiles(folder, inside=inside))
-            return import_toolkit(toolkit, place, answers=answers, also=also, open_again=open_again)
+        for one in readers():
+            found = one.import_weights(weights, open_again, source=source, answers=answers, also=also, inside=inside)
+            if found is not None:
+                return found
         return import_opened(weights, open_again, answers=answers, also=also, beside=source, inside=inside)
 
 

@@ -2,8 +2,9 @@
 
 from typing import Final
 
-from glassformer.extensions.importers import foreign_models, handed_in
+from glassformer.extensions.importers import foreign_models
 from glassformer.extensions.importers.library.foreign import SUFFIXES
+from glassformer.extensions.importers.source import brought, ways
 from glassformer.runs import loading
 from glassformer.shared import drawing
 from glassformer.shared.door import st
@@ -18,8 +19,10 @@ REFUSED: Final = "open_refused"
 
 def source(chosen: Entry) -> Entry | None:
     """Draw the choice of what to open, of another program or handed in; None if none is chosen."""
-    found = foreign_models.listed() | handed_in.own()
-    ours = chosen.holds == "foreign" or handed_in.is_name(chosen.name)
+    found = foreign_models.listed()
+    for one in ways():
+        found |= one.own()
+    ours = chosen.holds == "foreign" or brought(chosen.name)
     if ours:
         found[chosen.name] = chosen
         st.session_state[SOURCE] = chosen.name
@@ -32,7 +35,7 @@ def source(chosen: Entry) -> Entry | None:
         key=SOURCE,
         on_change=_take,
         accept_new_options=True,
-        format_func=lambda name: found[name].title if handed_in.is_name(name) and name in found else name,
+        format_func=lambda name: found[name].title if brought(name) and name in found else name,
         placeholder=say("Choose a file or folder on this server, or type its path"),
         width=620,
     )
@@ -67,7 +70,7 @@ def _take() -> None:
     path = st.session_state.get(SOURCE)
     if not path:
         return
-    entry = handed_in.at(str(path).strip()) or foreign_models.at(str(path).strip())
+    entry = next((found for one in ways() if (found := one.at(str(path).strip())) is not None), None)
     if entry is None:
         st.session_state[REFUSED] = str(path)
         return

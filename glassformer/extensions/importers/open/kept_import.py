@@ -11,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from glassformer.extensions.importers import foreign_models, handed_in
+from glassformer.extensions.importers import foreign_models
 from glassformer.extensions.importers.open.trying import TEXT
+from glassformer.extensions.importers.source import brought
 from glassformer.paths import SHIPPED
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt, to_the_doctor
@@ -40,7 +41,7 @@ def going_on(entry: Entry) -> None:
     """Draw the links to the pages, and the form that writes a folder."""
     links(entry)
     st.caption(say("The address of every page contains your answers, so a link to any page opens the same model."))
-    if switch.is_local() or not handed_in.is_name(entry.name):  # a server's disk is not every visitor's
+    if switch.is_local() or not brought(entry.name):  # a server's disk is not every visitor's
         _form(entry)
 
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from glassformer.extensions.importers.library.answers import as_told
 from glassformer.extensions.importers.library.report import Choice, Field
+from glassformer.extensions.tokenizers.languages import language_name
 from transformer.i18n import say
-from transformer.text.languages import language_name
 
 MOST_OUTPUT: Final = 24  # characters of an output that stand beside a choice
 LANGUAGES: Final = ("source_language", "target_language")

@@ -12,6 +12,7 @@ from glassformer.extensions.importers.library.asked_names import IGNORED
 from glassformer.extensions.importers.library.candidates import NOT_TRIED, best_answers
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
 from glassformer.extensions.importers.open import naming, scoring
+from glassformer.extensions.tokenizers.languages import language_name
 from glassformer.shared import choices, drawing
 from glassformer.shared.choices import Kept
 from glassformer.shared.door import st
@@ -19,7 +20,6 @@ from glassformer.state import session
 from glassformer.state.answers import Answer, value_of, with_answer, without
 from transformer.checkpoint.listing import Entry
 from transformer.i18n import say, say_n
-from transformer.text.languages import language_name
 
 NOT_YET: Final = say("choose …")
 NO_FILE: Final = say("none: the model reads and writes ids")

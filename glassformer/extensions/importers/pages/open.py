@@ -1,6 +1,7 @@
 """A model of another program: what was understood of it, what is asked, a sentence to try, and the way on."""
 
-from glassformer.extensions.importers.open import file_choice, handing_in, kept_import, questions, report, trying
+from glassformer.extensions.importers.open import file_choice, kept_import, questions, report, trying
+from glassformer.extensions.importers.source import ways
 from glassformer.frame.sidebar import chosen_entry
 from glassformer.frame.source_box import head
 from glassformer.runs.open_run import publish_unopened
@@ -9,7 +10,8 @@ from glassformer.state import session
 from transformer.i18n import say
 
 session.begin("open")
-session.arrive(handing_in.ARRIVED)
+for way in ways():
+    way.arrive()
 head(say("Open a checkpoint"))
 st.caption(
     say(
@@ -20,12 +22,14 @@ st.caption(
 top = st.container()
 entry = file_choice.source(chosen_entry())
 with top:
-    handing_in.offer(entry)
+    for way in ways():
+        way.offer(entry)
 publish_unopened()
 if entry is None:
     file_choice.how_to_bring_one()
     st.stop()
-handing_in.about(entry)
+for way in ways():
+    way.about(entry)
 if entry.holds == "model":  # a checkpoint of this program, handed in: nothing is asked
     if trying.trying(entry) is not None:
         kept_import.links(entry)

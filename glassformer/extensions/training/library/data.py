@@ -26,6 +26,7 @@ from transformer.model.config import ModelConfig
 from transformer.runs.pairs import Pair
 from transformer.runs.reading import read_before
 from transformer.text.normalise import normalise
+from transformer.text.sampling import Sampler
 from transformer.text.tokenizer import AnyTokenizer, Tokenizer
 
 LENGTH_STEP = 2
@@ -103,7 +104,7 @@ def sample_pairs(
     vocabulary has one split only for each text.
     """
     rng = random.Random(seed)
-    src_sampler, tgt_sampler = src.sampler(), tgt.sampler()
+    src_sampler, tgt_sampler = Sampler(src), Sampler(tgt)
 
     def drawn(source: str, target: str) -> Example:
         ids = src_sampler.draw(normalise(source, config.normalisation), alpha=alpha, rng=rng)

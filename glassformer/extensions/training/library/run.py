@@ -24,7 +24,7 @@ from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint, load
 from transformer.checkpoint.room import keep_freed_memory
 from transformer.checkpoint.save import file_sha256
-from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES
+from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY
 from transformer.errors import ClauseError, DataError, TokenizerError
 from transformer.i18n import say
 from transformer.model.config import ModelConfig
@@ -33,7 +33,6 @@ from transformer.runs.pairs import Pair, read_pairs
 from transformer.text import sentencepiece_check
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
-from transformer.text.vocabularies import VOCABULARY
 
 log = logging.getLogger("glassformer.training")
 

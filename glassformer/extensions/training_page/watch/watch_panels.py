@@ -24,7 +24,7 @@ from glassformer.extensions.training_page.watch.watch_choices import (
 from glassformer.runs.attempt import attempt
 from glassformer.runs.open_run import publish
 from glassformer.runs.show import choose_part
-from glassformer.server import replicas, switch
+from glassformer.server import command_line, replicas, switch
 from glassformer.server.jobs import Seen
 from glassformer.server.work import BusyError
 from glassformer.shared import choices, cover, drawing
@@ -101,7 +101,7 @@ def _current() -> Training | None:
 
 
 def _why_off() -> Sentence:
-    said = switch.said(None, *switch.TRAINING)
+    said = command_line.said(None, *switch.TRAINING)
     if said is not None and said not in switch.TRAINING_MODES:
         return say(
             "Nobody can train on this server, because its setting is “{found}”. It must be one of {modes}.",

@@ -5,7 +5,7 @@ import torch
 from safetensors.torch import save_file, save_model
 
 from glassformer.extensions.importers.library.opening import QuestionsError, load, preview
-from glassformer.extensions.importers.library.weights import open_weights
+from glassformer.extensions.weight_files.library.weights import open_weights
 from tests.extensions.importers.library.test_opening import PADDED, POST, saved
 from tests.extensions.importers.library.tutorial_models import STYLES, Article, TorchModel, at_random, sinusoids
 from transformer.errors import CheckpointError

@@ -19,7 +19,7 @@ from glassformer.extensions.importers.library.reshapes import (
     cut_rows,
     shapes_of,
 )
-from glassformer.extensions.importers.library.weights import open_weights
+from glassformer.extensions.weight_files.library.weights import open_weights
 from transformer.errors import CheckpointError
 from transformer.i18n import say
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers.library.weights import open_weights
+from glassformer.extensions.weight_files.library.weights import open_weights
 from transformer.checkpoint.listing import listing
 from transformer.errors import CheckpointError
 

@@ -12,7 +12,7 @@ from glassformer.extensions.importers.library.report import (
     collapsed,
 )
 from glassformer.extensions.importers.library.tutorial_fields import understand
-from glassformer.extensions.importers.library.weights import open_weights
+from glassformer.extensions.weight_files.library.weights import open_weights
 from tests.extensions.importers.library.tutorial_models import Annotated, at_random
 from tests.pseudo_language import words_of, wrong
 from transformer.i18n import PSEUDO, Sentence, said, say

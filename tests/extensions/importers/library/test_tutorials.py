@@ -11,7 +11,7 @@ from safetensors.torch import save_file
 from glassformer.extensions.importers.library.imported import Opened
 from glassformer.extensions.importers.library.tutorial_fields import understand
 from glassformer.extensions.importers.library.tutorials import TUTORIALS
-from glassformer.extensions.importers.library.weights import open_weights
+from glassformer.extensions.weight_files.library.weights import open_weights
 from tests.extensions.importers.library.tutorial_models import STYLES, Annotated, Article, TorchModel, at_random
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.checkpoint.agreement import expected_shapes

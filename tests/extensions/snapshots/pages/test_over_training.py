@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from glassformer.charts.theme import figure_in
+from glassformer.extensions.snapshots import growing, grown
 from glassformer.extensions.snapshots.film import film_panel as film
 from glassformer.extensions.snapshots.film.film_pictures import OWN_CHOICE, READS_THE_FINISHED, film_of, strip
 from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS
-from glassformer.extensions.snapshots import growing, grown
 from glassformer.runs import loading
 from glassformer.runs.open_run import seen
 from glassformer.state.link import Link

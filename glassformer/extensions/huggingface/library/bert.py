@@ -1,0 +1,198 @@
+"""BERT, RoBERTa and DistilBERT: encoders alone, with a head that fills in hidden pieces if the file has it.
+
+Sources: Devlin et al., "BERT" (2019); Liu et al., "RoBERTa" (2019); Sanh et al., "DistilBERT" (2019); the names are
+those of transformers 5.23, and of the files that its first versions wrote.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from glassformer.extensions.importers.library.config_settings import (
+    Family,
+    Fields,
+    Known,
+    Present,
+    Settings,
+    always,
+    fixed,
+)
+from glassformer.extensions.importers.library.keys import Rule, Table, Unused
+from glassformer.extensions.importers.library.renaming import (
+    BIAS,
+    CLASSES,
+    INPUT,
+    OUTPUT,
+    OUTPUT_BIAS,
+    renamed,
+    unused,
+)
+from glassformer.extensions.importers.library.reshapes import cut_rows
+from transformer.i18n import Sentence, say
+from transformer.model.config import MAX_LAYERS
+
+LAYER = "encoder.layers.{n}"
+POSITIONS = "encoder.embedding.positions.table"
+NUMBERS = say("it only numbers the positions")
+
+BERT_BODY = {
+    "embeddings.word_embeddings.weight": INPUT,
+    "embeddings.token_type_embeddings.weight": "encoder.embedding.types.table",
+    "embeddings.LayerNorm.{p}": "encoder.embedding.norm.{p}",
+    "encoder.layer.{n}.attention.self.query.{p}": f"{LAYER}.self_attn.q_proj.{{p}}",
+    "encoder.layer.{n}.attention.self.key.{p}": f"{LAYER}.self_attn.k_proj.{{p}}",
+    "encoder.layer.{n}.attention.self.value.{p}": f"{LAYER}.self_attn.v_proj.{{p}}",
+    "encoder.layer.{n}.attention.output.dense.{p}": f"{LAYER}.self_attn.out_proj.{{p}}",
+    "encoder.layer.{n}.attention.output.LayerNorm.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
+    "encoder.layer.{n}.intermediate.dense.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
+    "encoder.layer.{n}.output.dense.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
+    "encoder.layer.{n}.output.LayerNorm.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
+}
+BERT_HEAD = {
+    "cls.predictions.transform.dense.{p}": "mlm_head.proj.{p}",
+    "cls.predictions.transform.LayerNorm.{p}": "mlm_head.norm.{p}",
+    "cls.predictions.bias": BIAS,
+    "cls.predictions.decoder.weight": OUTPUT,
+    "cls.predictions.decoder.bias": OUTPUT_BIAS,
+}
+ROBERTA_HEAD = {
+    "lm_head.dense.{p}": "mlm_head.proj.{p}",
+    "lm_head.layer_norm.{p}": "mlm_head.norm.{p}",
+    "lm_head.bias": BIAS,
+    "lm_head.decoder.weight": OUTPUT,
+    "lm_head.decoder.bias": OUTPUT_BIAS,
+}
+DISTIL_BODY = {
+    "embeddings.word_embeddings.weight": INPUT,
+    "embeddings.position_embeddings.weight": POSITIONS,
+    "embeddings.LayerNorm.{p}": "encoder.embedding.norm.{p}",
+    "transformer.layer.{n}.attention.q_lin.{p}": f"{LAYER}.self_attn.q_proj.{{p}}",
+    "transformer.layer.{n}.attention.k_lin.{p}": f"{LAYER}.self_attn.k_proj.{{p}}",
+    "transformer.layer.{n}.attention.v_lin.{p}": f"{LAYER}.self_attn.v_proj.{{p}}",
+    "transformer.layer.{n}.attention.out_lin.{p}": f"{LAYER}.self_attn.out_proj.{{p}}",
+    "transformer.layer.{n}.sa_layer_norm.{p}": f"{LAYER}.self_attn_residual.norm.{{p}}",
+    "transformer.layer.{n}.ffn.lin1.{p}": f"{LAYER}.ffn.up_proj.{{p}}",
+    "transformer.layer.{n}.ffn.lin2.{p}": f"{LAYER}.ffn.down_proj.{{p}}",
+    "transformer.layer.{n}.output_layer_norm.{p}": f"{LAYER}.ffn_residual.norm.{{p}}",
+}
+DISTIL_HEAD = {
+    "vocab_transform.{p}": "mlm_head.proj.{p}",
+    "vocab_layer_norm.{p}": "mlm_head.norm.{p}",
+    "vocab_projector.weight": OUTPUT,
+    "vocab_projector.bias": BIAS,
+}
+_CLASSIFIERS = ("classifier.{p}", "classifier.dense.{p}", "classifier.out_proj.{p}", "pre_classifier.{p}",
+                "qa_outputs.{p}", "cls.seq_relationship.{p}")  # fmt: skip
+
+
+def _with_old_norms(names: Mapping[str, str]) -> dict[str, str]:
+    """Norms also under the names of the first files: gamma for weight, beta for bias."""
+    old = {
+        theirs.replace("{p}", was): ours.replace("{p}", kind)
+        for theirs, ours in names.items()
+        if ".LayerNorm." in theirs
+        for was, kind in (("gamma", "weight"), ("beta", "bias"))
+    }
+    return {**names, **old}
+
+
+def _unused(prefixes: tuple[str, ...]) -> Iterator[Unused]:
+    yield from unused(CLASSES, "pooler.dense.{p}", prefixes=prefixes)
+    yield from unused(NUMBERS, "embeddings.position_ids", "embeddings.token_type_ids", prefixes=prefixes)
+    yield from unused(CLASSES, *_CLASSIFIERS)
+
+
+def _table(
+    name: Sentence, body: Mapping[str, str], head: Mapping[str, str], prefix: str, first_row: int | None
+) -> Table:
+    prefixes = (prefix, "")
+    rules: list[Rule] = [*renamed(_with_old_norms(body), prefixes=prefixes), *renamed(_with_old_norms(head))]
+    if first_row is not None:
+        how = cut_rows(first_row)
+        rules += renamed({"embeddings.position_embeddings.weight": POSITIONS}, prefixes=prefixes, reshape=how)
+    return Table(name, tuple(rules), tuple(_unused(prefixes)))
+
+
+BERT = _table(say("A BERT model."), BERT_BODY | {"embeddings.position_embeddings.weight": POSITIONS}, BERT_HEAD,
+              "bert.", None)  # fmt: skip
+DISTILBERT = _table(say("A DistilBERT model."), DISTIL_BODY, DISTIL_HEAD, "distilbert.", None)
+
+
+def _first_row(settings: Settings) -> int:
+    """The row of the first position: RoBERTa counts on from the padding's id."""
+    return int(settings.whole("pad_token_id", 1).value) + 1
+
+
+def roberta_table(settings: Settings) -> Table:
+    """RoBERTa's table; the first rows of its positions are not used."""
+    return _table(say("A RoBERTa model."), BERT_BODY, ROBERTA_HEAD, "roberta.", _first_row(settings))
+
+
+def _encoder(settings: Settings, present: Present, activation: Known) -> Fields:
+    """What all three have, with the activation of the head."""
+    settings.expect("is_decoder", False)
+    settings.expect("add_cross_attention", False)
+    settings.expect("position_embedding_type", "absolute")
+    settings.expect("pruned_heads", {})
+    has_head = any(name.startswith("mlm_head.") for name in present)
+    why = say("the file has an MLM head") if has_head else say("the file has no MLM head")
+    return {
+        **always(n_decoder_layers=0),
+        **settings.vocabulary(),
+        **always(norm="post", final_norm=False, embedding_norm=True),
+        **always(bias=True, positions="learned", scale_embedding=False),
+        "mlm_head": Known(has_head, why),
+        **({"mlm_activation": activation} if has_head else {}),
+    }
+
+
+def bert(settings: Settings, present: Present) -> Fields:
+    """BERT: token types, and the activation of the layers in its head."""
+    return _bert(settings, present, settings.word("hidden_act")) | {
+        "max_len": settings.whole("max_position_embeddings", least=1)
+    }
+
+
+def roberta(settings: Settings, present: Present) -> Fields:
+    """RoBERTa: positions begin behind the padding's id, and the head has exact GELU whatever the layers have."""
+    rows, first = settings.whole("max_position_embeddings", least=3), _first_row(settings)
+    why = say("max_position_embeddings in config.json, minus the {n} rows at the start that are not used", n=first)
+    return _bert(settings, present, fixed("gelu")) | {"max_len": Known(rows.value - first, why)}
+
+
+def _bert(settings: Settings, present: Present, activation: Known) -> Fields:
+    return {
+        **_encoder(settings, present, activation),
+        "n_encoder_layers": settings.whole("num_hidden_layers", least=1, most=MAX_LAYERS),
+        "d_model": settings.whole("hidden_size", least=1),
+        "n_heads": settings.whole("num_attention_heads", least=1),
+        "d_ff": settings.whole("intermediate_size", least=1),
+        "activation": settings.word("hidden_act"),
+        "norm_eps": settings.number("layer_norm_eps", 1e-12),
+        "n_token_types": settings.whole("type_vocab_size", 2),
+    }
+
+
+def distilbert(settings: Settings, present: Present) -> Fields:
+    """DistilBERT: no token types, and an epsilon that no config says."""
+    settings.flag("sinusoidal_pos_embds", False)  # the table of positions is stored in both cases
+    activation = settings.word("activation")
+    return {
+        **_encoder(settings, present, activation),
+        "n_encoder_layers": settings.whole("n_layers", least=1, most=MAX_LAYERS),
+        "d_model": settings.whole("dim", least=1),
+        "n_heads": settings.whole("n_heads", least=1),
+        "d_ff": settings.whole("hidden_dim", least=1),
+        "activation": activation,
+        "norm_eps": fixed(1e-12),
+        "n_token_types": fixed(0),
+        "max_len": settings.whole("max_position_embeddings", least=1),
+    }
+
+
+_IDS, _ROBERTA_IDS = {"pad_token_id": 0}, {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+FAMILIES = {
+    "bert": Family("BERT", BERT, bert, ids=_IDS, vocabularies=("bert",)),
+    "roberta": Family("RoBERTa", roberta_table, roberta, ids=_ROBERTA_IDS, vocabularies=("roberta",)),
+    "distilbert": Family(
+        "DistilBERT", DISTILBERT, distilbert, ids=_IDS, vocabularies=("bert",), known=("tie_weights_",)
+    ),
+}

@@ -1,0 +1,248 @@
+"""Read a config.json that Hugging Face's transformers wrote, each value with where it was found; what a family is.
+
+    settings.whole("d_model")                  a Known with the value and the evidence
+    settings.flag("scale_embedding", False)    the same, where the key may be missing
+    settings.expect("pruned_heads", {})        refused if it says something else
+
+What is asked for is remembered. At the end, a key that nobody asked for and that is not known to have no effect is
+refused by name: a setting that nobody reads is arithmetic that nobody does.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from glassformer.extensions.importers.library.keys import Table
+from glassformer.extensions.importers.library.report import Field, How
+from transformer.checkpoint.agreement import first
+from transformer.errors import CheckpointError, ConfigError, shown
+from transformer.i18n import Sentence, say
+from transformer.model.config import MAX_LENGTH, ModelConfig
+
+MAX_WHOLE = 2**31
+_DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
+
+# What transformers calls a non-linearity -> what a config of ours calls it.
+ACTIVATIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "relu": "relu",
+        "gelu": "gelu",
+        "gelu_python": "gelu",
+        "gelu_new": "gelu_tanh",
+        "gelu_pytorch_tanh": "gelu_tanh",
+        "gelu_fast": "gelu_tanh",
+        "gelu_accurate": "gelu_tanh",
+        "silu": "silu",
+        "swish": "silu",
+        "quick_gelu": "quick_gelu",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value of our config, and how it is known."""
+
+    value: Any
+    evidence: Sentence
+    how: How = "read"
+
+
+Fields = dict[str, Known]  # by the names of our config
+
+
+class _Missing:
+    """No default."""
+
+
+_REQUIRED = _Missing()
+
+
+def fixed(value: Any) -> Known:
+    """What all models of a family have, and no config says."""
+    return Known(value, say("the same in all models of this family"))
+
+
+def always(**values: Any) -> Fields:
+    """The same of several fields, by their names."""
+    return {name: fixed(value) for name, value in values.items()}
+
+
+def inferred(value: Any, evidence: Sentence) -> Known:
+    """What the tensors of the file show."""
+    return Known(value, evidence, "inferred")
+
+
+class Settings:
+    """The keys of one config.json."""
+
+    def __init__(self, record: Mapping[str, Any], *, label: str) -> None:
+        self.label = label
+        self._record = record
+        self._asked: set[str] = set()
+
+    def has(self, key: str) -> bool:
+        """Whether the file says something of it, be it null."""
+        return key in self._record
+
+    def keys(self) -> list[str]:
+        """All that the file says something of."""
+        return list(self._record)
+
+    def raw(self, key: str, absent: Any = None) -> Any:
+        """The value as it is."""
+        self._asked.add(key)
+        return self._record.get(key, absent)
+
+    def whole(
+        self, key: str, absent: Any = _REQUIRED, *, null: Any = _REQUIRED, least: int = 0, most: int = MAX_WHOLE
+    ) -> Known:
+        """A whole number; CheckpointError if it is missing, without `absent`, or none from `least` to `most`.
+
+        `null` is what null stands for, if that is not an error.
+        """
+        if null is not _REQUIRED and self.has(key) and self.raw(key) is None:
+            return null if isinstance(null, Known) else self._read(key, null)
+        found = self._found(key, absent)
+        if type(found.value) is not int or not least <= found.value <= most:  # True is a number in Python
+            raise self.refused(
+                key, found.value, say("a whole number from {least} to {most:,}", least=least, most=most)
+            )
+        return found
+
+    def vocabulary(self) -> Fields:
+        """The number of pieces, which is one for both sides."""
+        return dict.fromkeys(("src_vocab_size", "tgt_vocab_size"), self.whole("vocab_size", least=1))
+
+    def number(self, key: str, absent: Any = _REQUIRED) -> Known:
+        """A number; CheckpointError if it is missing or none."""
+        found = self._found(key, absent)
+        if isinstance(found.value, bool) or not isinstance(found.value, int | float):
+            raise self.refused(key, found.value, say("a number"))
+        return Known(float(found.value), found.evidence)
+
+    def flag(self, key: str, absent: Any = _REQUIRED) -> Known:
+        """True or false; CheckpointError if it is missing or neither."""
+        found = self._found(key, absent)
+        if not isinstance(found.value, bool):
+            raise self.refused(key, found.value, say("true or false"))
+        return found
+
+    def word(self, key: str, absent: Any = _REQUIRED, *, names: Mapping[str, str] = ACTIVATIONS) -> Known:
+        """A word, such as that of a non-linearity, by its name here; CheckpointError if it is missing or unknown."""
+        found = self._found(key, absent)
+        if not isinstance(found.value, str) or found.value not in names:
+            raise self.refused(key, found.value, say("one of {names}", names=", ".join(names)))
+        return Known(names[found.value], found.evidence)
+
+    def expect(self, key: str, *allowed: Any) -> None:
+        """Refuse what another value of a key would compute; the key may be missing."""
+        found = self.raw(key, allowed[0])
+        if found not in allowed:
+            raise self.refused(key, found, shown(allowed[0]))
+
+    def same(self, key: str, other: str, absent: Any = _REQUIRED, *, flag: bool = False) -> Known:
+        """A number, or true or false, that the encoder and the decoder each have; refused where they differ."""
+        read = self.flag if flag else self.whole
+        found, second = read(key, absent), read(other, absent)
+        if found.value != second.value:
+            expected = say("{value}, as in {other}", value=found.value, other=key)
+            raise self.refused(other, second.value, expected)
+        return Known(found.value, self.where(f"{key}, {other}"))
+
+    def refused(self, key: str, found: object, expected: Sentence | str) -> CheckpointError:
+        """The error for a value that this program has no arithmetic for."""
+        return CheckpointError(
+            "{label}: {key}: found {found}, expected {expected}. Loaded like this, the model would give different "
+            "results from the original.",
+            label=self.label,
+            key=key,
+            found=shown(found),
+            expected=expected,
+        )
+
+    def check_all_asked(self, without_effect: Collection[str]) -> None:
+        """Refuse keys of unknown meaning."""
+        unknown = [
+            shown(key)
+            for key in self._record
+            if key not in self._asked and key not in without_effect and not key.startswith("_")
+        ]
+        if unknown:
+            raise CheckpointError(
+                "{label}: has keys of unknown meaning ({keys}), so results might differ from the original model's. "
+                "Remove the keys if they have no effect.",
+                label=self.label,
+                keys=first(unknown),
+            )
+
+    def where(self, key: str) -> Sentence:
+        """Where a value was found."""
+        return say("{key} in config.json", key=key)
+
+    def nowhere(self, key: str) -> Sentence:
+        """That nothing was found, and what it is then."""
+        return say("default value, because config.json has no {key}", key=key)
+
+    def _read(self, key: str, value: Any) -> Known:
+        return Known(value, self.where(key))
+
+    def _found(self, key: str, absent: Any) -> Known:
+        self._asked.add(key)
+        if key in self._record:
+            return self._read(key, self._record[key])
+        if isinstance(absent, _Missing):
+            raise CheckpointError("{label}: {key}: is missing.", label=self.label, key=key)
+        if isinstance(absent, Known):
+            return absent
+        return Known(absent, self.nowhere(key))
+
+
+Present = Collection[str]  # names of the model, as the table gives them, for which the file has tensors
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of models."""
+
+    name: str  # what people call it
+    table: Table | Callable[[Settings], Table]  # its key table; a few depend on the config
+    fields: Callable[[Settings, Present], Fields]  # from its config and from what the file has to the fields of ours
+    always: Mapping[str, Any] = field(default_factory=dict)  # further fields of ours, which no config says
+    # What its models have where no file says it, by transformers' names of ids; which piece ends an output is not
+    # among them, as the library then ends none.
+    ids: Mapping[str, int | None] = field(default_factory=dict)
+    # Families of tokenizers that its models may have, those to be tried first before others.
+    vocabularies: tuple[str, ...] = ()
+    tied: bool = True  # whether the output is the table of embeddings where config.json has no `tie_word_embeddings`
+    known: Collection[str] = ()  # further keys of config.json that have no effect in this family
+
+
+def config_of(said: Fields, *, label: str) -> ModelConfig:
+    """The config of these fields; a CheckpointError says where a value that is refused comes from."""
+    try:
+        return ModelConfig(**{name: one.value for name, one in said.items()})
+    except ConfigError as error:
+        known = said.get(error.field.split(".")[0])
+        if known is None:
+            raise CheckpointError("{label}: {problem}", label=label, problem=error.sentence) from error
+        raise CheckpointError(
+            "{label}: {problem} ({evidence})", label=label, problem=error.sentence, evidence=known.evidence
+        ) from error
+
+
+def reported(said: Fields) -> list[Field]:
+    """The fields that a report lists: those that are not at their default."""
+    return [
+        Field(name, one.how, one.value, one.evidence)
+        for name, one in said.items()
+        if name not in _DEFAULTS or _DEFAULTS[name] != one.value
+    ]
+
+
+def at_most(length: Known) -> Known:
+    """A length, cut at the most that this program reads."""
+    if length.value <= MAX_LENGTH:
+        return length
+    return Known(MAX_LENGTH, say("the limit of this program; the model's own limit is {n:,}", n=length.value))

@@ -1,0 +1,203 @@
+"""What the key tables of all families share: rules from pairs of names, and tables that a file may hold twice.
+
+A file may have the table of embeddings once, or again for each stack and for the output. Its rules call these tables
+by their roles; which of them the model needs is settled when the file is there. It may also hold tables of positions
+although a formula gives them: models that were trained in 16 bits hold them rounded, and their own program uses them
+so.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from glassformer.extensions.importers.library import keys
+from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
+from glassformer.extensions.importers.library.keys import Match, Rule, Taken, Unused
+from glassformer.extensions.importers.library.reshapes import AS_IS, Reshape
+from glassformer.extensions.weight_files.library.weights import Weights
+from transformer.errors import ClauseError, shown
+from transformer.i18n import Sentence, joined, say
+from transformer.model.features import SinusoidLayout
+from transformer.model.positions import table_of
+
+# The roles of a table.
+INPUT, SOURCE, TARGET, OUTPUT = "?input", "?source", "?target", "?output"
+BIAS, OUTPUT_BIAS = "?bias", "?output_bias"  # a bias of the logits that is stored alone, or beside the output's table
+ROLES = {INPUT: "src_table", SOURCE: "src_table", TARGET: "tgt_table", OUTPUT: "output_table", BIAS: "output_bias"}
+
+MASK = say("it is a mask, rebuilt for each text")
+FORMULA = say("a formula computes it")
+CLASSES = say("it is a head for another task")
+
+ONE_ROW = Reshape(lambda tensor, _: (tensor.flatten(),), say("flattened into one row"))
+TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.table")
+CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
+
+# What fairseq calls the parts of a layer, and with it those who took its names over.
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
+ATTENTIONS = {"self_attn": "self_attn", "encoder_attn": "cross_attn"}
+
+
+def renamed(names: Mapping[str, str], *, prefixes: Iterable[str] = ("",), reshape: Reshape = AS_IS) -> Iterator[Rule]:
+    """A rule for each pair of names, with each of the prefixes that files have or have not."""
+    for prefix in prefixes:
+        for theirs, ours in names.items():
+            yield Rule.of(prefix + theirs, ours, reshape=reshape)
+
+
+def names_of(stack: str, role: str) -> dict[str, str]:
+    """What a stack calls its tensors, and what the model does."""
+    theirs, ours = f"{stack}.layers.{{n}}", f"{stack}.layers.{{n}}"
+    names = {
+        f"{theirs}.fc1.{{p}}": f"{ours}.ffn.up_proj.{{p}}",
+        f"{theirs}.fc2.{{p}}": f"{ours}.ffn.down_proj.{{p}}",
+        f"{theirs}.final_layer_norm.{{p}}": f"{ours}.ffn_residual.norm.{{p}}",
+    }
+    for attention, own in ATTENTIONS.items():
+        names[f"{theirs}.{attention}_layer_norm.{{p}}"] = f"{ours}.{own}_residual.norm.{{p}}"
+        for projection in PROJECTIONS:
+            names[f"{theirs}.{attention}.{projection}.{{p}}"] = f"{ours}.{own}.{projection}.{{p}}"
+    return names | {
+        f"{stack}.embed_tokens.weight": role,
+        f"{stack}.layer_norm.{{p}}": f"{stack}.final_norm.{{p}}",
+        f"{stack}.layernorm_embedding.{{p}}": f"{stack}.embedding.norm.{{p}}",
+    }
+
+
+def joined_rules(name: str, layer: str, *, prefixes: Iterable[str], reshape: Reshape) -> Iterator[Rule]:
+    """Rules for queries, keys and values that a file holds as one tensor, weights and biases.
+
+    `name` is what the file calls it, without its prefix and without weight or bias; `layer` is what a layer's names
+    begin with in the model.
+    """
+    for prefix in prefixes:
+        for kind in ("weight", "bias"):
+            targets = [f"{layer}.self_attn.{one}_proj.{kind}" for one in "qkv"]
+            yield Rule.of(f"{prefix}{name}.{kind}", *targets, reshape=reshape)
+
+
+def unused(why: Sentence, *names: str, prefixes: Iterable[str] = ("",)) -> Iterator[Unused]:
+    """Tensors that are ignored, with each of the prefixes."""
+    for prefix in prefixes:
+        for name in names:
+            yield Unused(prefix + name, why)
+
+
+def settle_tables(
+    found: Match, weights: Weights, settings: Settings, *, tied: bool, has_output: bool
+) -> tuple[Match, Fields]:
+    """Say which tables the model has: one for both sides or two, and one more for the output or not.
+
+    The match has roles among its targets. The config's `tie_word_embeddings`, or else `tied`, decides where the file
+    has one table only. A table that is missing is refused, and so is a copy that is none.
+    """
+    names = {target: one.source for target, one in found.sources.items() if target.startswith("?")}
+    tie = settings.flag("tie_word_embeddings", tied)
+    one_output = has_output and OUTPUT in names
+    if one_output and tie.value and not names.keys() & {INPUT, SOURCE, TARGET}:
+        names[INPUT], one_output = names.pop(OUTPUT), False  # kept under the name of the output
+    targets, copies, shared = _sides(names, weights, found)
+    if not has_output:
+        return _with(found, names, targets, copies), {"shared_vocab": shared}
+    table = names.get(TARGET, names.get(INPUT, names.get(SOURCE, "")))
+    own = one_output and not _equal(names[OUTPUT], table, weights)
+    if one_output:
+        (targets if own else copies)[OUTPUT] = "output_table"
+    elif not tie.value:
+        raise ClauseError(
+            "has no output layer ({names}), but tie_word_embeddings is false in config.json; save the whole model",
+            names=_sought(found, OUTPUT),
+        )
+    why = say("the file has a separate output layer") if own else say("the file has no separate output layer")
+    biases = [name for name in ((OUTPUT_BIAS, BIAS) if own else (BIAS, OUTPUT_BIAS)) if name in names]
+    targets |= dict.fromkeys(biases[:1], "output_bias")
+    copies |= dict.fromkeys(biases[1:], "output_bias")
+    bias = inferred(
+        bool(biases), say("the file has an output bias") if biases else say("the file has no output bias")
+    )
+    fields = {"shared_vocab": shared, "tie_output": inferred(not own, why), "output_bias": bias}
+    return _with(found, names, targets, copies), fields
+
+
+def _sides(names: Mapping[str, str], weights: Weights, found: Match) -> tuple[dict[str, str], dict[str, str], Known]:
+    """What becomes of the tables of both sides: role -> name in the model, for those that are used and for copies."""
+    if INPUT in names:
+        copies = {role: "src_table" for role in (SOURCE, TARGET) if role in names}
+        for role in copies:
+            if not _equal(names[role], names[INPUT], weights):
+                raise ClauseError(
+                    "{copy} should be a copy of {table} but differs from it; save the model again",
+                    copy=shown(names[role]),
+                    table=shown(names[INPUT]),
+                )
+        return {INPUT: "src_table"}, copies, inferred(True, say("the file has one embedding table"))
+    if SOURCE in names and TARGET in names:
+        if _equal(names[TARGET], names[SOURCE], weights):
+            return {SOURCE: "src_table"}, {TARGET: "src_table"}, inferred(True, say("the two tables are equal"))
+        two = {SOURCE: "src_table", TARGET: "tgt_table"}
+        return two, {}, inferred(False, say("the file has two embedding tables"))
+    only = next((role for role in (SOURCE, TARGET) if role in names), None)
+    if only is None:
+        raise ClauseError("has no embedding table ({names}); save the whole model", names=_sought(found, INPUT))
+    return {only: "src_table"}, {}, inferred(True, say("the file has one embedding table"))
+
+
+def _sought(found: Match, role: str) -> str:
+    """The names that a table of this role may have."""
+    return joined(", ", [shown(rule.source) for rule in found.table.rules if rule.targets == (role,)])
+
+
+def _with(found: Match, names: Mapping[str, str], targets: Mapping[str, str], copies: Mapping[str, str]) -> Match:
+    """The match with names of the model in the place of roles, and copies ignored."""
+    role_of = {name: role for role, name in names.items()}
+    kept: list[Taken] = []
+    ignored = dict(found.ignored)
+    for one in found.taken:
+        role = role_of.get(one.source)
+        if role is not None and role in targets:
+            kept.append(replace(one, targets=(targets[role],)))
+        elif role is not None and role in copies:
+            ignored[one.source] = say("it is a copy of {name}", name=copies[role])
+        elif role is None:
+            kept.append(one)
+        else:
+            ignored[one.source] = CLASSES
+    return replace(found, taken=tuple(kept), ignored=ignored)
+
+
+def _equal(name: str, other: str, weights: Weights) -> bool:
+    if weights.ties.get(name, name) == weights.ties.get(other, other):
+        return True
+    if weights.tensors[name].shape != weights.tensors[other].shape:
+        return False
+    return torch.equal(weights.read(name), weights.read(other))
+
+
+def settle_sinusoids(found: Match, weights: Weights, said: Fields) -> tuple[Match, Fields]:
+    """Leave stored sinusoids out if they are those of the formula, or use them as they are."""
+    there = [name for name in TABLES if name in found.sources]
+    if said["positions"].value != "sinusoidal" or not there:
+        return found, {}
+    taken, shapes = [found.sources[name] for name in there], keys.shapes(found, weights, {})
+    stored = [one.reshape.apply(weights.read(one.source), {})[0] for one in taken]
+    fits = all(shapes[name][1:] == (said["d_model"].value,) for name in there)
+    layout = said["sinusoid_layout"].value
+    apart = torch.tensor([_apart(table, layout) for table in stored] if fits else [torch.inf])
+    if not apart.any():
+        return found.without(there, FORMULA), {}
+    why = say(
+        "the sinusoids in the file differ from the formula by up to {most:.1g}; the file's values are used",
+        most=float(apart.max()),
+    )
+    return found, {"positions": inferred("learned", why), "sinusoid_layout": inferred("interleaved", why)}
+
+
+def _apart(table: Tensor, layout: SinusoidLayout) -> float:
+    """By how much a table differs from the formula's; 0 where rounding explains it, NaN where it holds one."""
+    if table.dim() != 2:
+        return torch.inf
+    differences = (table - table_of(layout, *table.shape)).abs().amax(dim=1)  # [position]
+    allowed = CLOSE + COARSE * torch.arange(len(table))
+    return 0.0 if (differences <= allowed).all() else float(differences.max())

@@ -1,0 +1,260 @@
+"""What the files of a vocabulary do not say by themselves: sizes, languages, how a text is cleaned, and added pieces.
+
+Some of it stands in a `tokenizer_config.json` of Hugging Face's transformers; `options_of_config` reads that. Pieces
+may be added to a vocabulary after it has been learned, such as `[PAD]` to GPT-2's: folders list them there
+("added_tokens_decoder"), older ones in added_tokens.json (piece -> id), where special_tokens_map.json says which of
+them are special.
+
+Source: Hugging Face's tokenizers, "added tokens".
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, get_type_hints
+
+from glassformer.extensions.tokenizers.piece_rows import Way
+from glassformer.extensions.tokenizers.vocabulary_files import MAX_CHARACTERS, Files, json_record, within
+from transformer.errors import TokenizerError, shown
+from transformer.i18n import Sentence, say
+from transformer.text.sentencepiece_check import MAX_PIECES
+
+CONFIG, LIST, MAP = "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json"
+FILES = (CONFIG, LIST, MAP)
+MAX_ADDED = 5_000
+_DECODER, _SEVERAL = "added_tokens_decoder", ("additional_special_tokens", "extra_special_tokens")
+MAX_CODE = 40  # characters of a language
+
+
+@dataclass(frozen=True)
+class Added:
+    """A piece that was added to a vocabulary; the names are those of the library."""
+
+    content: str  # the piece, as somebody types it
+    id: int  # its row
+    special: bool = False  # it has no text of its own
+    lstrip: bool = False  # it swallows the spaces before it, or behind it
+    rstrip: bool = False  # it swallows the spaces before it, or behind it
+    single_word: bool = False  # it is not found inside a word
+    # It is looked for in the text after that was normalised, in small letters if that is how.
+    normalized: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, str) or not 0 < len(self.content) <= MAX_CHARACTERS:
+            raise TokenizerError(
+                "an added piece is {found}, expected a string of 1 to {most} characters.",
+                found=shown(self.content),
+                most=MAX_CHARACTERS,
+            )
+        if type(self.id) is not int or not 0 <= self.id < MAX_PIECES:
+            raise TokenizerError(
+                "the added piece {piece} has the id {found}, expected a whole number from 0 to {most:,}.",
+                piece=shown(self.content),
+                found=shown(self.id),
+                most=MAX_PIECES - 1,
+            )
+        for field in fields(self)[2:]:
+            if type(getattr(self, field.name)) is not bool:
+                raise TokenizerError(
+                    "the added piece {piece}: {field}: found {found}, expected true or false.",
+                    piece=shown(self.content),
+                    field=field.name,
+                    found=shown(getattr(self, field.name)),
+                )
+
+    @property
+    def way(self) -> Way:
+        """How it is found in a text."""
+        return Way(self.lstrip, self.rstrip, self.single_word, self.normalized)
+
+    def said(self) -> dict[str, Any]:
+        """What JSON says of it: what is not as usual."""
+        return {name: value for name, value in asdict(self).items() if value is not False}
+
+
+def added_from(listed: object) -> tuple[Added, ...]:
+    """Read a list of what `said` gives; a TokenizerError begins with "added"."""
+    if not isinstance(listed, list | tuple) or len(listed) > MAX_ADDED:
+        raise TokenizerError(
+            "added: found {found}, expected a list of at most {most:,} pieces.", found=shown(listed), most=MAX_ADDED
+        )
+    return tuple(_one(record, where="added") for record in listed)
+
+
+def added_of_folder(files: Files) -> tuple[Added, ...]:
+    """What the files of a folder say, in the order of the ids; a TokenizerError begins with the file's name."""
+    records = {name: json_record(files, name) for name in FILES if name in files}
+    decoder = records.get(CONFIG, {}).get(_DECODER)
+    if decoder is not None:
+        found, file = list(_of_decoder(decoder)), CONFIG
+    else:
+        special = {name for record in records.values() for name in _special(record)}
+        found, file = list(_of_list(records.get(LIST, {}), special)), LIST
+    if len(found) > MAX_ADDED:
+        raise TokenizerError(
+            "{file}: has {n:,} added pieces; the limit is {most:,}.", file=file, n=len(found), most=MAX_ADDED
+        )
+    rows: dict[int, Added] = {}
+    for one in found:
+        other = rows.setdefault(one.id, one)
+        if other is not one:
+            raise TokenizerError(
+                "{file}: {piece} has the id {i}, which {other} already has.",
+                file=file,
+                piece=shown(one.content),
+                i=one.id,
+                other=shown(other.content),
+            )
+    return tuple(rows[i] for i in sorted(rows))
+
+
+def _of_decoder(decoder: object) -> Iterator[Added]:
+    known = {field.name for field in fields(Added)}
+    for i, record in _object(decoder, _DECODER).items():
+        values = {name: value for name, value in _object(record, f"{_DECODER}.{i[:20]}").items() if name in known}
+        number = int(i) if i.isascii() and i.isdecimal() and len(i) < len(str(MAX_PIECES)) + 1 else i
+        yield _one({**values, "id": number}, where=CONFIG)
+
+
+def _object(found: object, field: str) -> Mapping[str, Any]:
+    if not isinstance(found, Mapping):
+        raise TokenizerError(
+            "{file}: {field}: expected a JSON object, found {found}.", file=CONFIG, field=field, found=shown(found)
+        )
+    return found
+
+
+def _of_list(listed: Mapping[str, Any], special: set[str]) -> Iterator[Added]:
+    for piece, i in listed.items():
+        is_special = piece in special
+        yield _one({"content": piece, "id": i, "special": is_special, "normalized": not is_special}, where=LIST)
+
+
+def _one(record: object, *, where: str) -> Added:
+    with within(where):
+        if not isinstance(record, Mapping):
+            raise TokenizerError("expected a JSON object, found {found}.", found=shown(record))
+        for name in ("content", "id"):
+            if name not in record:
+                raise TokenizerError("an added piece has no {field}.", field=name)
+        _check_known(record, Added)
+        return Added(**record)
+
+
+def _check_known(record: Mapping[str, Any], kind: "type[Added | Options]") -> None:
+    known = {field.name for field in fields(kind)}
+    for name in record:
+        if name not in known:
+            raise TokenizerError("{field}: is not a known option.", field=shown(name))
+
+
+def _special(record: Mapping[str, Any]) -> Iterator[str]:
+    """The special pieces that a special_tokens_map.json or a tokenizer_config.json names."""
+    for key, value in record.items():
+        if key in _SEVERAL and isinstance(value, Sequence) and not isinstance(value, str):
+            yield from (name for one in value if (name := _name(one)) is not None)
+        elif key.endswith("_token") and (name := _name(value)) is not None:
+            yield name
+
+
+def _name(value: object) -> str | None:
+    if isinstance(value, Mapping):
+        value = value.get("content")
+    return value if isinstance(value, str) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the files of a vocabulary do not say; a TokenizerError begins with the name of a wrong one."""
+
+    size: int | None = None  # rows of the model, where it has more than pieces; None for as many
+    target_size: int | None = None  # the same of the target, where it has a vocabulary of its own
+    source_language: str | None = None  # where a family needs them, by its own codes
+    target_language: str | None = None  # where a family needs them, by its own codes
+    legacy: bool = False  # the source's language comes after the text (NLLB of before April 2023)
+    # The source's language comes after the text, and the target begins with its own (mBART of 25 languages).
+    language_starts: bool = False
+    extra_ids: int = 100  # rows behind the pieces for what a T5 model fills in
+    lower_case: bool = True  # A BERT vocabulary is uncased
+    strip_accents: bool | None = None  # whether it knows no accents either; None for "if it is uncased"
+    chinese: bool = True  # A BERT vocabulary takes each Chinese character for a word
+    leading_space: bool | None = None  # A text is read as if it began with a space; None for what is usual
+    begin: bool | None = None  # whether a text gets the piece for its begin, or for its end; None for what is usual
+    end: bool | None = None  # whether a text gets the piece for its begin, or for its end; None for what is usual
+    added: tuple[Added, ...] = ()  # pieces that were added to the vocabulary after it had been learned
+    special_ids: tuple[int, ...] = ()  # without a tokenizer: ids without a text of their own
+
+    def __post_init__(self) -> None:
+        kinds = get_type_hints(type(self))
+        for field in fields(self):
+            value = getattr(self, field.name)
+            fits, expected = _CHECKS[kinds[field.name]]
+            if not fits(value):
+                raise TokenizerError(
+                    "{field}: found {found}, expected {expected}.",
+                    field=field.name,
+                    found=shown(value),
+                    expected=expected,
+                )
+
+    def said(self) -> dict[str, Any]:
+        """What JSON says of them: what is not as usual."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        chosen = {name: value for name, value in values.items() if value != getattr(_USUAL, name)}
+        return chosen | ({"added": [one.said() for one in self.added]} if self.added else {})
+
+
+def options_from(record: Mapping[str, Any]) -> Options:
+    """Options of parsed JSON; a TokenizerError begins with the name of the one that is unknown or wrong."""
+    _check_known(record, Options)
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name != "added"
+    }
+    return Options(**values, added=added_from(record.get("added", ())))
+
+
+# What a tokenizer_config.json calls the options that it has.
+_CONFIG = {
+    "lower_case": "do_lower_case",
+    "strip_accents": "strip_accents",
+    "chinese": "tokenize_chinese_chars",
+    "leading_space": "add_prefix_space",
+    "legacy": "legacy_behaviour",
+    "extra_ids": "extra_ids",
+    "begin": "add_bos_token",
+    "end": "add_eos_token",
+}
+
+
+def options_of_config(files: Files) -> Options:
+    """What tokenizer_config.json and the lists of added pieces say, but for what means nothing here."""
+    added = added_of_folder(files)
+    if CONFIG not in files:
+        return Options(added=added)
+    record = json_record(files, CONFIG)
+    said = {name: record[key] for name, key in _CONFIG.items() if record.get(key) is not None}
+    with within(CONFIG):
+        return replace(options_from(said), added=added)
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= MAX_PIECES  # True is an int, too
+
+
+def _is_code(value: object) -> bool:
+    return value is None or (isinstance(value, str) and 0 < len(value) <= MAX_CODE)
+
+
+def _are_ids(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) <= MAX_PIECES and all(map(_is_count, value))
+
+
+_CHECKS: dict[Any, tuple[Callable[[object], bool], Sentence]] = {
+    int: (_is_count, say("a valid number of pieces")),
+    int | None: (lambda value: value is None or _is_count(value), say("a valid number of pieces")),
+    str | None: (_is_code, say("a language code")),
+    bool: (lambda value: type(value) is bool, say("true or false")),
+    bool | None: (lambda value: value is None or type(value) is bool, say("true, false or null")),
+    tuple[int, ...]: (_are_ids, say("a list of ids")),
+    tuple[Added, ...]: (lambda value: isinstance(value, tuple), say("a list of pieces")),  # each checks itself
+}
+_USUAL = Options()

@@ -1,0 +1,162 @@
+"""Read the vocabulary files of other libraries: vocab.json, merges.txt and vocab.txt, without trusting them.
+
+Source: Hugging Face's tokenizers, which writes them. What is wrong is said in one sentence that begins with the file.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from glassformer.extensions.tokenizers.byte_pairs import SIGNS, Pair
+from glassformer.extensions.tokenizers.piece_rows import unused
+from transformer import errors
+from transformer.errors import ClauseError, TokenizerError, shown
+from transformer.files import strictjson
+from transformer.text.sentencepiece_check import MAX_PIECES
+
+Files = Mapping[str, bytes]
+MAX_CHARACTERS = 512  # of a piece
+
+
+def within(name: str) -> AbstractContextManager[None]:
+    """Say of what is refused inside which file it is in."""
+    return errors.within(name, TokenizerError)
+
+
+def file(files: Files, name: str) -> bytes:
+    """A file of a folder; TokenizerError if it is missing."""
+    if name not in files:
+        raise TokenizerError("{file}: is missing.", file=name)
+    return files[name]
+
+
+def json_record(files: Files, name: str) -> dict[str, Any]:
+    """A file that holds a JSON object; TokenizerError if it is missing or holds something else."""
+    content = file(files, name)
+    with within(name):
+        record = strictjson.parse(content)
+        if not isinstance(record, dict):
+            raise ClauseError("expected a JSON object, found {found}", found=shown(record))
+        return record
+
+
+def id_table(files: Files, name: str, *, whole: bool = False) -> list[str]:
+    """The pieces of a vocab.json (piece -> id) by their ids; a row without one is unused, or refused if `whole`."""
+    record = json_record(files, name)
+    with within(name):
+        _check_count(len(record))
+        pieces: dict[int, str] = {}
+        for piece, i in record.items():
+            if type(i) is not int or not 0 <= i < MAX_PIECES:  # True is a number in Python
+                raise ClauseError(
+                    "{piece} has the id {found}; expected a whole number from 0 to {last:,}",
+                    piece=shown(piece),
+                    found=shown(i),
+                    last=MAX_PIECES - 1,
+                )
+            other = pieces.setdefault(i, piece)
+            if other != piece:
+                raise ClauseError(
+                    "{piece} has the id {i}, which {other} already has", piece=shown(piece), i=i, other=shown(other)
+                )
+            _check_length(piece)
+        if whole and len(pieces) <= max(pieces):
+            raise ClauseError(
+                "no piece has the id {i}; every id from 0 to {last:,} needs a piece",
+                i=next(i for i in range(max(pieces)) if i not in pieces),
+                last=max(pieces),
+            )
+        return [pieces.get(i, unused(i)) for i in range(max(pieces) + 1)]
+
+
+def listed(files: Files, name: str) -> list[str]:
+    """The pieces of a vocab.txt: one a line, each once, the first has id 0."""
+    pieces = _lines(files, name)
+    with within(name):
+        _check_count(len(pieces))
+        seen: dict[str, int] = {}
+        for i, piece in enumerate(pieces):
+            _check_length(piece)
+            if piece in seen:
+                raise ClauseError(
+                    "line {line:,} is {piece}, the same as line {other:,}",
+                    line=i + 1,
+                    piece=shown(piece),
+                    other=seen[piece] + 1,
+                )
+            seen[piece] = i
+        return pieces
+
+
+def merges(files: Files, name: str, pieces: Sequence[str]) -> list[Pair]:
+    """The pairs of a merges.txt, in the order in which they were learned; refuses those of unknown pieces."""
+    known, found, lines = set(pieces), dict[Pair, int](), _lines(files, name)
+    with within(name):
+        for number, line in enumerate(lines, start=1):
+            if line.startswith("#version"):
+                continue
+            left, _, right = line.partition(" ")
+            if not left or not right or " " in right:
+                raise ClauseError(
+                    "line {line:,} is {found}; expected two pieces with a space between them",
+                    line=number,
+                    found=shown(line),
+                )
+            missing = next((piece for piece in (left, right, left + right) if piece not in known), None)
+            if missing is not None:
+                raise ClauseError(
+                    "line {line:,} needs the piece {piece}, which the vocabulary does not have",
+                    line=number,
+                    piece=shown(missing),
+                )
+            if (left, right) in found:
+                raise ClauseError(
+                    "line {line:,} merges {left} and {right}, as line {other:,} already does",
+                    line=number,
+                    left=shown(left),
+                    right=shown(right),
+                    other=found[left, right],
+                )
+            found[left, right] = number
+    return list(found)
+
+
+def check_bytes(pieces: Sequence[str], name: str) -> None:
+    """Make sure that a vocabulary over bytes has every byte, so that it can read any text."""
+    known = set(pieces)
+    with within(name):
+        for byte, sign in SIGNS.items():
+            if sign not in known:
+                raise ClauseError(
+                    "has no piece for the byte {byte} (written {sign}); a byte vocabulary needs a piece for each of "
+                    "the 256 bytes",
+                    byte=f"0x{byte:02X}",
+                    sign=shown(sign),
+                )
+
+
+def _lines(files: Files, name: str) -> list[str]:
+    content = file(files, name)
+    with within(name):
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ClauseError("is not UTF-8 (error at byte {byte})", byte=error.start) from None
+        count = text.count("\n")
+        if count > MAX_PIECES:
+            raise ClauseError("has {n:,} lines; the limit is {most:,}", n=count, most=MAX_PIECES)
+        return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")] if text else []
+
+
+def _check_count(count: int) -> None:
+    if not count:
+        raise ClauseError("has no pieces")
+    if count > MAX_PIECES:
+        raise ClauseError("has too many pieces; the limit is {most:,}", most=MAX_PIECES)
+
+
+def _check_length(piece: str) -> None:
+    if len(piece) > MAX_CHARACTERS:
+        raise ClauseError(
+            "{piece} has {n:,} characters; the limit is {most}", piece=shown(piece), n=len(piece), most=MAX_CHARACTERS
+        )

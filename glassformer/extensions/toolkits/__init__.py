@@ -1,0 +1,10 @@
+"""Toolkits for translation: files that fairseq, Joey NMT, Marian and OpenNMT-py save."""
+
+from transformer.extensions import Extension
+
+EXTENSION = Extension(
+    name="toolkits",
+    needs=("tokenizers", "weight_files", "importers"),
+    modules={"transformer.importers.toolkits": "glassformer.extensions.toolkits.library"},
+    readers="glassformer.extensions.toolkits.library.importing:READER",
+)

@@ -1,0 +1,11 @@
+"""Files of weights: safetensors, torch.save without unpickling here, and NumPy's arrays."""
+
+from transformer.extensions import Extension
+
+EXTENSION = Extension(
+    name="weight_files",
+    modules={
+        f"transformer.importers.{name}": f"glassformer.extensions.weight_files.library.{name}"
+        for name in ("npz", "parametrised", "pickle_child", "pickles", "weights", "wrapped")
+    },
+)

@@ -1,0 +1,165 @@
+"""Find the weights in what people save: alone, or in a dictionary beside the epoch, the sizes and the optimizer.
+
+    {"model_state_dict": {...}, "epoch": 3, "config": {"n_heads": 4}}
+
+The rest of such a dictionary is evidence: its plain values are kept, for whoever has to find out the number of heads.
+Names may begin with what `DataParallel` ("module.") or `torch.compile` ("_orig_mod.") put before them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from glassformer.extensions.weight_files.library.pickles import Odd, Tied
+from transformer.errors import CheckpointError, shown
+from transformer.files.kinds import SAVE_AGAIN
+from transformer.i18n import Sentence, say
+
+# Under which name a dictionary has the weights, most telling first.
+NAMES = (
+    "model_state_dict", "state_dict", "model_state", "model_dict", "model_weights", "model", "net_state_dict",
+    "net", "network", "weights", "parameters", "params", "transformer_state_dict",
+)  # fmt: skip
+OUTPUT = "generator"  # OpenNMT-py saves the map to the logits beside the model
+DATA_PARALLEL, COMPILED = "module.", "_orig_mod."
+
+
+@dataclass(frozen=True)
+class Unwrapped:
+    """The weights of a file, and what was around them."""
+
+    tensors: Mapping[str, str]  # name of each tensor -> its name in the tensor file; two that are tied have the same
+    evidence: Mapping[str, Any]  # the plain values beside the weights, in dictionaries and lists as they were saved
+    notes: tuple[Sentence, ...]  # sentences about what was taken and what was left
+
+
+def unwrapped(content: Any, *, label: str) -> Unwrapped:
+    """Find the weights in what a file holds, as `pickles.opened` gives it; refuses none, and odd tensors."""
+    if not isinstance(content, Mapping):
+        found = {Tied: say("a tensor"), list: say("a list")}.get(type(content)) or shown(content)
+        raise CheckpointError(
+            "{label}: expected a dictionary of named tensors, found {found}. {remedy}",
+            label=label,
+            found=found,
+            remedy=SAVE_AGAIN,
+        )
+    state, path = _state_of(content)
+    flat = dict(_flat(state))
+    tensors = {name: value.name for name, value in flat.items() if isinstance(value, Tied)}
+    _check_odd(flat, label)
+    if not tensors:
+        raise CheckpointError(
+            "{label}: contains no tensors, only the keys {keys}. {remedy}",
+            label=label,
+            keys=shown(sorted(map(str, content))),
+            remedy=SAVE_AGAIN,
+        )
+    notes = (
+        [say("The weights are taken from the entry {path} of the file.", path=shown(".".join(path)))] if path else []
+    )
+    return Unwrapped(tensors, _evidence(content), tuple(notes))
+
+
+def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str], tuple[Sentence, ...]]:
+    """The names without what wrappers put before them, all different -> those of the file; a note if any changed."""
+    names = list(names)
+    plain = [name.replace(COMPILED, "") for name in names]
+    while plain and all(name.startswith(DATA_PARALLEL) for name in plain):
+        plain = [name.removeprefix(DATA_PARALLEL) for name in plain]
+    found = dict(zip(plain, names, strict=True))
+    if len(found) != len(names):
+        twice = next(name for name in plain if plain.count(name) > 1)
+        raise CheckpointError(
+            "{label}: without the prefixes of DataParallel or torch.compile, two tensors have the name {name}; "
+            "save the unwrapped model.",
+            label=label,
+            name=shown(twice),
+        )
+    if plain == names:
+        return found, ()
+    note = say("The prefixes that DataParallel or torch.compile adds to tensor names were removed.")
+    return found, (note,)
+
+
+def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    """The dictionary with the weights, and the keys that lead to it; none lead to several models: which is asked."""
+    for name in NAMES:
+        inside = content.get(name)
+        if isinstance(inside, Mapping) and _has_tensors(inside):
+            state, path = _state_of(inside)
+            named = {key: _named(other) for key, other in content.items()}
+            own = named[name]
+            again = [key for key, one in named.items() if own.keys() <= one.keys() and not own.items() <= one.items()]
+            if again:
+                return {key: content[key] for key in (name, *again)}, ()
+            output = content.get(OUTPUT)
+            if isinstance(output, Mapping) and _has_tensors(output):
+                state = {**state, OUTPUT: output}
+            return state, (name, *path)
+    return content, ()
+
+
+def _named(content: Any) -> dict[str, str]:
+    """The tensors of a dictionary by their names without what wrappers and savers put before them."""
+    flat = _flat(_state_of(content)[0]) if isinstance(content, Mapping) else ()
+    there = {name.replace(COMPILED, ""): one.name for name, one in flat if isinstance(one, Tied)}
+    return {name.removeprefix(DATA_PARALLEL): one for name, one in there.items()}
+
+
+def _has_tensors(content: Any) -> bool:
+    if isinstance(content, Mapping):
+        return any(_has_tensors(value) for value in content.values())
+    return isinstance(content, Tied)
+
+
+def _flat(state: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
+    """All values by dotted names: some save their encoder and their decoder as two dictionaries in one."""
+    for key, value in state.items():
+        if isinstance(value, Mapping) and _has_tensors(value):
+            short = key.removesuffix("_state_dict")
+            yield from _flat(value, f"{before}{key if short in state else short}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def _check_odd(flat: Mapping[str, Any], label: str) -> None:
+    for name, value in flat.items():
+        inside = value if "_packed_params" in name and isinstance(value, list) else [value]
+        odd = next((one for one in inside if isinstance(one, Odd) and one.is_tensor), None)
+        if odd is not None:
+            raise CheckpointError(
+                "{label}: tensor {tensor} is {kind}, but it must consist of plain numbers; save it as a dense "
+                "float32 tensor.",
+                label=label,
+                tensor=shown(name),
+                kind=ODD_TENSORS.get(odd.kind, odd.kind),
+            )
+
+
+ODD_TENSORS = {
+    "quantized": say("quantised"),
+    **dict.fromkeys((f"sparse_{kind}" for kind in ("coo", "csr", "csc", "bsr", "bsc")), say("sparse")),
+    "meta": say("without values (on the meta device)"),
+    **dict.fromkeys(("complex32", "complex128"), say("of complex numbers")),
+}
+
+
+def _evidence(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The plain values around the weights, and any among them."""
+    kept: dict[str, Any] = {}
+    for key, value in content.items():
+        if isinstance(value, Mapping):
+            inside = _evidence(value)
+            if inside:
+                kept[key] = inside
+        elif not isinstance(value, (Tied, Odd)):
+            kept[key] = _plain(value)
+    return kept
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value if not isinstance(item, (Tied, Odd))]
+    if isinstance(value, Mapping):
+        return _evidence(value)
+    return value

@@ -1,0 +1,114 @@
+"""Vocabularies that are plain lists: characters and words, what comes back, and what is wrong with a file."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies, read_record
+from transformer.errors import TokenizerError
+
+DIGITS = [*"0123456789", "+", "="]
+SPECIAL = ["<pad>", "<s>", "</s>", "<unk>"]
+WORDS = ["<pad>", "<s>", "</s>", "the", "fox", "reads"]
+
+
+def lines(pieces):
+    return {"vocab.txt": "\n".join(pieces).encode()}
+
+
+def ids(pieces):
+    return {"vocab.json": json.dumps({piece: i for i, piece in enumerate(pieces)}).encode()}
+
+
+def opened(files, **options):
+    return Vocabularies("list", Options(**options), files).open()
+
+
+@pytest.mark.parametrize("form", [lines, ids])
+def test_a_sum_is_read_by_its_characters(form):
+    one, other = opened(form(DIGITS))
+    assert one is other
+    assert one.encode("5+10=").ids == (5, 10, 1, 0, 11)
+    assert one.decode((5, 10, 1, 0, 11)) == "5+10="
+    assert one.encode("5 + 10 =").ids == (5, 10, 1, 0, 11)  # there is no piece for a space
+    assert one.encode("5-1").unread == ("-",)
+
+
+def test_special_pieces_are_found_by_their_usual_names():
+    one, _ = opened(lines([*SPECIAL, *DIGITS]), size=20)
+    assert [one.id_of(name) for name in SPECIAL] == [0, 1, 2, 3]
+    assert [one.is_special(i) for i in range(6)] == [True] * 4 + [False] * 2
+    assert one.encode("<s>5x</s>").ids == (1, 9, 3, 2)
+    assert one.decode((1, 9, 3, 2)) == "5"
+    assert (one.size, one.piece(16), one.is_special(16)) == (20, "<unused 16>", True)
+
+
+def test_words_are_cut_at_spaces():
+    one, _ = opened(ids(WORDS))
+    assert one.encode("the  fox reads").ids == (3, 4, 5)
+    assert one.decode((3, 4, 5, 2)) == "the fox reads"
+    assert one.encode("the cat").unread == ("cat",)
+
+
+def test_a_space_may_be_a_piece():
+    one, _ = opened(lines(["<pad>", " ", "a", "b"]))
+    assert one.decode(one.encode("a b a").ids) == "a b a"
+
+
+def test_each_side_may_have_its_own_list():
+    files = lines(DIGITS) | {"target_vocab.txt": b"x\ny"}
+    source, target = opened(files, size=12, target_size=3)
+    assert (source.pieces[0], target.pieces) == ("0", ("x", "y", "<unused 2>"))
+
+
+@given(st.text(st.sampled_from(DIGITS), max_size=30))
+def test_every_text_over_the_characters_comes_back(text):
+    one, _ = opened(lines([*SPECIAL, *DIGITS]))
+    assert one.decode(one.encode(text).ids) == text
+
+
+@given(st.lists(st.sampled_from(WORDS[3:]), max_size=12))
+def test_every_text_over_the_words_comes_back(words):
+    one, _ = opened(ids(WORDS))
+    assert one.decode(one.encode(" ".join(words)).ids) == " ".join(words)
+
+
+def test_it_is_stored_and_opened_again():
+    made = Vocabularies("list", Options(size=14), lines(DIGITS))
+    stored = made.stored()
+    family, options = read_record(stored.pop("vocabulary.json"))
+    again = Vocabularies(family, options, stored)
+    assert again == made
+    assert again.open()[0].encode("1=").ids == (1, 11)
+
+
+@pytest.mark.parametrize(
+    ("files", "problem"),
+    [
+        (lines(["a", "b", "a"]), r"vocab\.txt: line 3 is 'a', the same as line 1\."),
+        (lines(["a", "", "b"]), r"vocab\.txt: the piece with the id 1 is empty"),
+        ({"vocab.txt": b""}, r"vocab\.txt: has no pieces"),
+        ({"vocab.txt": b"\xff\xfe"}, r"vocab\.txt: is not UTF-8"),
+        (
+            {"vocab.json": b'{"a": 0, "b": 2}'},
+            r"vocab\.json: no piece has the id 1; every id from 0 to 2 needs a piece",
+        ),
+        ({"vocab.json": b'{"a": 0, "b": 0}'}, r"vocab\.json: 'b' has the id 0, which 'a' already has"),
+        ({"vocab.json": b'{"a": "0"}'}, r"vocab\.json: 'a' has the id '0'; expected a whole number"),
+        ({"vocab.json": b'["a"]'}, r"vocab\.json: expected a JSON object"),
+        ({"vocab.json": b"{"}, r"vocab\.json: "),
+        (lines(["ab c", "d"]), r"vocab\.txt: the piece 'ab c' contains a space"),
+        ({}, r"vocab\.json: is missing"),
+    ],
+)
+def test_a_bad_file_is_one_clear_sentence(files, problem):
+    with pytest.raises(TokenizerError, match=problem):
+        opened(files)
+
+
+def test_a_list_larger_than_the_table_is_refused():
+    with pytest.raises(TokenizerError, match="has 12 pieces, but the model's embedding table has only 10 rows"):
+        opened(lines(DIGITS), size=10)

@@ -1,0 +1,182 @@
+"""Checkpoint folders with tokenizers of other families: written, read, run, replaced, and refused when damaged."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import FILE_NAMES, VOCABULARY, Vocabularies
+from glassformer.extensions.training.library import run as training
+from glassformer.extensions.training.library.vocabulary import learn_vocabulary
+from tests.conftest import SOURCES, TARGETS
+from tests.extensions.tokenizers import foreign
+from tests.extensions.tokenizers.test_library import content_of
+from tests.transformer.spoiling import refused
+from tests.transformer.tiny import tiny_model
+from transformer.checkpoint.listing import listing as list_checkpoints
+from transformer.checkpoint.load import load
+from transformer.checkpoint.save import Parts, save
+from transformer.errors import DataError, QueryError
+
+LANGUAGES = {"source_language": "en", "target_language": "fr"}
+NLLB = {"source_language": "eng_Latn", "target_language": "fra_Latn"}
+STORED = {
+    "marian": lambda: Vocabularies("marian", Options(), foreign.marian()),
+    "marian for each side": lambda: Vocabularies("marian", Options(), foreign.marian(separate=True)),
+    "t5": lambda: Vocabularies("t5", Options(size=400), foreign.t5()),
+    "pegasus": lambda: Vocabularies("pegasus", Options(), foreign.t5()),
+    "nllb": lambda: Vocabularies("nllb", Options(legacy=True, **NLLB), foreign.fairseq(kind="bpe")),
+    "m2m100": lambda: Vocabularies("m2m100", Options(**LANGUAGES), foreign.m2m100()),
+    "gpt2": lambda: Vocabularies("gpt2", Options(), foreign.byte_pairs()),
+    "bert": lambda: Vocabularies("bert", Options(lower_case=False), foreign.word_pieces()),
+    "byt5": lambda: Vocabularies("byt5", Options(), {}),
+    "json": lambda: Vocabularies("json", Options(), {"tokenizer.json": content_of("bytes")}),
+    "raw": lambda: Vocabularies("raw", Options(size=30, special_ids=(0, 1)), {}),
+    "raw for each side": lambda: Vocabularies("raw", Options(size=30, target_size=40), {}),
+}
+
+
+def written(name, folder):
+    """A tiny model with such a tokenizer."""
+    stored = STORED[name]()
+    src, tgt = stored.open()
+    shared = "each side" not in name
+    sizes = {"src_vocab_size": src.size, "tgt_vocab_size": tgt.size, "shared_vocab": shared, "max_len": 64}
+    model = tiny_model(**sizes)
+    save(Parts(model.config, model.state_dict(), stored, {"title": name}), folder)
+    return stored
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_what_is_saved_can_be_loaded_and_run(name, tmp_path):
+    stored = written(name, tmp_path / "spoilt")
+    checkpoint = load(tmp_path / "spoilt")
+    texts = ["12 7 5"] if name.startswith("raw") else foreign.strings(50)
+    for mine, found in zip(stored.open(), (checkpoint.src_tokenizer, checkpoint.tgt_tokenizer), strict=True):
+        assert found.pieces == mine.pieces
+        assert found.wrapping == mine.wrapping
+        assert [found.encode(text) for text in texts] == [mine.encode(text) for text in texts]
+    trace = checkpoint.run(texts[0])
+    assert trace.output_text == checkpoint.tgt_tokenizer.decode(trace.tgt_ids)
+    assert trace.vocabulary == checkpoint.tgt_tokenizer.pieces
+    (entry,) = list_checkpoints([tmp_path])
+    assert entry.error is None
+    names = {file.name for file in (tmp_path / "spoilt").iterdir()}
+    assert names == {"config.json", "model.safetensors", "card.json", VOCABULARY, *stored.files}
+    card = json.loads((tmp_path / "spoilt" / "card.json").read_text(encoding="utf-8"))
+    assert card["sha256"].keys() == names - {"card.json"}
+
+
+def test_the_hash_of_the_content_knows_what_was_chosen(tmp_path):
+    written("nllb", tmp_path / "one")
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    record = json.loads((tmp_path / "two" / VOCABULARY).read_text(encoding="utf-8"))
+    record["options"]["target_language"] = "deu_Latn"
+    (tmp_path / "two" / VOCABULARY).write_text(json.dumps(record), encoding="utf-8")
+    assert load(tmp_path / "one") != load(tmp_path / "two")
+
+
+def test_raw_ids_say_so_and_what_is_no_id_is_refused(tmp_path):
+    written("raw", tmp_path / "numbers")
+    checkpoint = load(tmp_path / "numbers")
+    trace = checkpoint.run("12 7 5")
+    assert trace.src_pieces[:3] == ("12", "7", "5")
+    assert any("has no tokenizer, so its pieces are the row numbers" in note for note in trace.notes)
+    assert re.fullmatch(r"[\d ]*", trace.output_text)
+    for text in ("hello", "12 30", "1 -2"):
+        with pytest.raises(QueryError, match=r"reads only ids from 0 to 29, not '.*Type numbers"):
+            checkpoint.run(text)
+
+
+def test_the_target_of_a_marian_model_is_split_by_its_own_pieces(tmp_path):
+    written("marian", tmp_path / "marian")
+    checkpoint = load(tmp_path / "marian")
+    assert checkpoint.config.shared_vocab
+    assert checkpoint.src_tokenizer is not checkpoint.tgt_tokenizer
+    assert checkpoint.src_tokenizer.pieces == checkpoint.tgt_tokenizer.pieces
+    assert len(set(checkpoint.warnings)) == len(checkpoint.warnings)
+    assert all("but in vocab.json that id belongs to the piece" in warning for warning in checkpoint.warnings)
+
+
+def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_path):
+    folder = tmp_path / "spoilt"
+    written("gpt2", folder)
+    (folder / "NOTES.md").write_text("mine", encoding="utf-8")
+    written("bert", folder)
+    names = {file.name for file in folder.iterdir()}
+    assert names == {"config.json", "model.safetensors", "card.json", VOCABULARY, "vocab.txt", "NOTES.md"}
+    pieces = learn_vocabulary([*SOURCES, *TARGETS], size=48)
+    size = len(foreign.pieces_of(pieces))
+    model = tiny_model(src_vocab_size=size, tgt_vocab_size=size, shared_vocab=True)
+    parts = Parts(model.config, model.state_dict(), (pieces,), {})
+    save(parts, folder)
+    assert load(folder).src_tokenizer.size == size
+    assert not FILE_NAMES & {file.name for file in folder.iterdir()}
+    (folder / "vocab.json").write_text("{}", encoding="utf-8")  # somebody else's: no part of this checkpoint
+    save(parts, folder)
+    assert (folder / "vocab.json").read_text(encoding="utf-8") == "{}"
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        (VOCABULARY, b" " * 4_000_001, "vocabulary.json: has 4,000,001 bytes; the limit is 4,000,000"),
+        (VOCABULARY, b"[" * 60_000, "vocabulary.json: its brackets are nested more than 16 levels deep"),
+        (VOCABULARY, b'{"family": "../../t5"}', "vocabulary.json: family: found"),
+        (VOCABULARY, b'{"family": "json"}', "tokenizer.json: is missing"),
+        (VOCABULARY, b'{"family": "raw"}', "size: is missing; for a model without a tokenizer"),
+        (VOCABULARY, b'{"family": "gpt2", "options": {"size": 7}}', "the model's embedding table has only 7 rows"),
+        (
+            VOCABULARY,
+            b'{"family": "gpt2", "options": {"size": 900}}',
+            "900 pieces in vocab.json. All three must be equal",
+        ),
+        ("vocab.json", b"x" * 16_000_001, "vocab.json: has 16,000,001 bytes; the limit is 16,000,000"),
+        ("vocab.json", b'{"a": 0}', "vocab.json: has no piece for the byte"),
+        ("merges.txt", None, "merges.txt: is missing"),
+        ("merges.txt", b"a b c\n", "merges.txt: line 1 is 'a b c'"),
+    ],
+    ids=lambda value: str(value and value[:30]),
+)
+def test_damaged_folders(file, content, message, tmp_path):
+    written("gpt2", tmp_path / "spoilt")
+    path = tmp_path / "spoilt" / file
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    refused(tmp_path / "spoilt", message)
+
+
+@pytest.mark.parametrize("outside", ["vocab.json", VOCABULARY])
+def test_a_link_that_leaves_the_folder_is_not_followed(outside, tmp_path):
+    written("gpt2", tmp_path / "spoilt")
+    (tmp_path / "spoilt" / outside).rename(tmp_path / outside)
+    (tmp_path / "spoilt" / outside).symlink_to(tmp_path / outside)
+    refused(tmp_path / "spoilt", f"{outside}: is a link that points outside the folder")
+
+
+def test_a_larger_tokenizer_json_is_read_than_any_other_file(tmp_path):
+    written("json", tmp_path / "spoilt")
+    file = tmp_path / "spoilt" / "tokenizer.json"
+    content = file.read_bytes()
+    file.write_bytes(content + b" " * 16_000_001)
+    assert load(tmp_path / "spoilt").src_tokenizer.size
+    file.write_bytes(content + b" " * 40_000_001)
+    refused(tmp_path / "spoilt", "the limit is 40,000,000")
+
+
+def test_a_listed_folder_is_looked_at_again_when_its_tokenizer_changes(tmp_path):
+    written("gpt2", tmp_path / "spoilt")
+    assert list_checkpoints([tmp_path])[0].error is None
+    (tmp_path / "spoilt" / "merges.txt").unlink()
+    assert "merges.txt: is missing" in list_checkpoints([tmp_path])[0].error
+
+
+def test_a_training_does_not_start_from_another_librarys_tokenizer(tmp_path):
+    written("gpt2", tmp_path / "gpt2")
+    job = type("Job", (), {"start_from": tmp_path / "gpt2"})
+    with pytest.raises(DataError, match="its tokenizer comes from another library"):
+        training._vocabularies(job, [])

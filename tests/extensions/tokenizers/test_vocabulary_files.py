@@ -1,0 +1,212 @@
+"""Vocabulary files of other libraries that are damaged or hostile: one sentence each, which begins with the file."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glassformer.extensions.tokenizers import vocabulary_files
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import FAMILIES, VOCABULARY, Vocabularies, read_record
+from tests.extensions.tokenizers import foreign
+from transformer.errors import TokenizerError
+
+ROBERTA = foreign.byte_pairs(("<s>", "<pad>", "</s>", "<unk>", "<mask>"))
+LANGUAGES = {"source_language": "en", "target_language": "fr"}
+
+
+def vocabulary(**changes):
+    """vocab.json with other ids; None takes a piece out."""
+    record = json.loads(ROBERTA["vocab.json"]) | changes
+    return json.dumps({piece: i for piece, i in record.items() if i is not None}).encode()
+
+
+def refused(family, files, message, **options):
+    with pytest.raises(TokenizerError, match=message) as caught:
+        Vocabularies(family, Options(**options), files).open()
+    text = str(caught.value)
+    assert "\n" not in text
+    assert len(text) < 300
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not JSON"),
+        (b"[" * 200_000, "its brackets are nested more than 16 levels deep"),
+        (b"[]", r"expected a JSON object, found \[\]"),
+        (b"{}", "has no pieces"),
+        (b"\xff", "not valid UTF-8"),
+        (b'{"a": 0, "a": 1}', "occurs twice"),
+        (b'{"a": "0"}', "'a' has the id '0'; expected a whole number"),
+        (b'{"a": true}', "'a' has the id True; expected a whole number"),
+        (b'{"a": 0.0}', "expected a whole number"),
+        (b'{"a": {"b": 1}}', "expected a whole number"),
+        (b'{"a": -1}', "has the id -1; expected a whole number from 0 to 999,999"),
+        (b'{"a": 1000000}', "has the id 1000000; expected a whole number from 0 to 999,999"),
+        (b'{"a": 1' + b"0" * 30 + b"}", "an integer with more than 30 digits"),
+        (b'{"a": 1' + b"0" * 50 + b"}", "a number with 51 digits"),
+        (b'{"a": 0, "b": 0}', "'b' has the id 0, which 'a' already has"),
+        (b'{"\\ud800": 0}', "an unpaired surrogate"),
+        (json.dumps({"a" * 513: 0}).encode(), "513 characters; the limit is 512"),
+        (b'{"a": 0, "<s>": 1}', "no piece for the byte 0x21"),
+        (vocabulary(**{"<s>": None, "<s2>": 0}), "has no piece '<s>', which this family of models needs"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_vocab_json(content, message):
+    refused("roberta", ROBERTA | {"vocab.json": content}, rf"^vocab\.json: .*{message}")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff", "not UTF-8"),
+        (b"t\n", "line 1 is 't'; expected two pieces with a space between them"),
+        (b"t h e\n", "line 1 is 't h e'; expected two pieces"),
+        (b"#version: 0.2\n\nt h\n", "line 2 is ''; expected two pieces"),
+        (b" t\n", "expected two pieces"),
+        (b"t \n", "expected two pieces"),
+        ("t 狐\n".encode(), "line 1 needs the piece '狐', which the vocabulary does not have"),
+        (b"! !\n", "line 1 needs the piece '!!'"),
+        (b"t h\nt h\n", "line 2 merges 't' and 'h', as line 1 already does"),
+    ],
+    ids=str,
+)
+def test_merges_txt(content, message):
+    names = [*json.loads(ROBERTA["vocab.json"]), *(["th"] if b'"th"' not in ROBERTA["vocab.json"] else [])]
+    refused("roberta", {"vocab.json": foreign.as_json(names), "merges.txt": content}, rf"^merges\.txt: .*{message}")
+
+
+def test_rows_that_no_piece_has_are_called_unused():
+    last = max(json.loads(ROBERTA["vocab.json"]).values())
+    ours = Vocabularies("roberta", Options(), ROBERTA | {"vocab.json": vocabulary(late=last + 3)}).open()[0]
+    assert ours.pieces[last + 1 :] == (f"<unused {last + 1}>", f"<unused {last + 2}>", "late")
+    assert [ours.is_special(i) for i in (last + 1, last + 2, last + 3)] == [True, True, False]
+
+
+def test_no_merges_are_single_bytes():
+    ours = Vocabularies("roberta", Options(), ROBERTA | {"merges.txt": b""}).open()[0]
+    assert ours.encode("the").pieces == ("t", "h", "e")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "has no pieces"),
+        (b"\xff", "not UTF-8"),
+        (b"[UNK]\na\n[UNK]\n", "line 3 is '.UNK.', the same as line 1"),
+        (b"[UNK]\n[CLS]\n", "has no piece '.SEP.', which this family of models needs"),
+        (b"a" * 600, "600 characters; the limit is 512"),
+    ],
+    ids=str,
+)
+def test_vocab_txt(content, message):
+    refused("bert", {"vocab.txt": content}, rf"^vocab\.txt: .*{message}")
+
+
+def test_lines_may_end_as_on_windows():
+    content = b"[UNK]\r\n[CLS]\r\n[SEP]\r\nfox\r\n"
+    ours = Vocabularies("bert", Options(), {"vocab.txt": b"\xef\xbb\xbf" + content}).open()[0]
+    assert ours.pieces == ("[UNK]", "[CLS]", "[SEP]", "fox")
+
+
+def test_too_many_pieces(monkeypatch):
+    monkeypatch.setattr(vocabulary_files, "MAX_PIECES", 20)
+    refused("roberta", ROBERTA, r"^vocab\.json: has too many pieces; the limit is 20")
+    refused("bert", foreign.word_pieces(), r"^vocab\.txt: has 260 lines; the limit is 20")
+
+
+@pytest.mark.parametrize("family", [name for name, family in FAMILIES.items() if family.files])
+def test_each_file_that_is_missing_is_named(family):
+    for name in FAMILIES[family].files:
+        files = {other: b"x" for other in FAMILIES[family].files if other < name} if name == "" else {}
+        with pytest.raises(TokenizerError, match=r"^[a-z._]+: is missing\.$"):
+            Vocabularies(family, Options(), files).open()
+
+
+@pytest.mark.parametrize(
+    ("family", "name"), [("marian", "target.spm"), ("t5", "spiece.model"), ("m2m100", "vocab.json")]
+)
+def test_a_damaged_file_is_named(family, name):
+    files = {"marian": foreign.marian, "t5": foreign.t5, "m2m100": foreign.m2m100}[family]()
+    refused(family, files | {name: b"{"}, f"^{name}: ", **(LANGUAGES if family == "m2m100" else {}))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not JSON"),
+        (b"[]", "expected a JSON object"),
+        (b'{"family": "t5", "options": 3}', "expected a JSON object"),
+        (b'{"options": {}}', "family: found None, expected one of marian, t5"),
+        (b'{"family": ["t5"]}', "family: found .'t5'., expected one of"),
+        (b'{"family": "../t5"}', "family: found '../t5'"),
+        (b'{"family": "t5", "options": {"path": "/etc"}}', "'path': is not a known option"),
+        (b'{"family": "t5", "options": {"size": -1}}', "size: found -1, expected a valid number of pieces"),
+        (b'{"family": "t5", "options": {"size": true}}', "size: found True"),
+        (b'{"family": "t5", "options": {"size": 1000001}}', "size: found 1000001"),
+        (b'{"family": "t5", "options": {"extra_ids": 1e9}}', "extra_ids: found 1000000000.0"),
+        (b'{"family": "t5", "options": {"legacy": 1}}', "legacy: found 1, expected true or false"),
+        (b'{"family": "t5", "options": {"source_language": ["a"]}}', "source_language: found"),
+        (b'{"family": "t5", "options": {"special_ids": [-1]}}', "special_ids: found"),
+        (b'{"family": "t5", "options": {"special_ids": {"a": 1}}}', "special_ids: found"),
+    ],
+    ids=str,
+)
+def test_vocabulary_json(content, message):
+    with pytest.raises(TokenizerError, match=message) as caught:
+        read_record(content)
+    assert str(caught.value).startswith(f"{VOCABULARY}: ")
+    assert "\n" not in str(caught.value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(JSON | st.dictionaries(st.sampled_from(["family", "options"]), JSON))
+def test_any_record_is_read_or_refused(record):
+    try:
+        read_record(json.dumps(record).encode())
+    except TokenizerError as error:
+        assert str(error).startswith(VOCABULARY)  # noqa: PT017
+        assert "\n" not in str(error)  # noqa: PT017
+
+
+@given(st.data())
+def test_damaged_files_are_read_or_refused(data):
+    name = data.draw(st.sampled_from(["vocab.json", "merges.txt"]))
+    damaged = bytearray(ROBERTA[name])
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        ours = Vocabularies("roberta", Options(), ROBERTA | {name: bytes(damaged)}).open()[0]
+    except TokenizerError as error:
+        assert str(error).startswith(("vocab.json: ", "merges.txt: "))  # noqa: PT017
+        assert "\n" not in str(error)  # noqa: PT017
+    else:
+        ours.encode("the quick 狐")
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_of_a_word_list_are_read_or_refused(content):
+    try:
+        ours = Vocabularies("bert", Options(), {"vocab.txt": b"[UNK]\n[CLS]\n[SEP]\n" + content}).open()[0]
+    except TokenizerError as error:
+        assert str(error).startswith("vocab.txt: ")  # noqa: PT017
+    else:
+        ours.encode(content.decode())
+
+
+def test_millions_of_lines_are_counted_before_they_are_split():
+    lines = b"\n" * 15_000_000
+    refused("bert", {"vocab.txt": lines}, r"^vocab\.txt: has 15,000,000 lines; the limit is 1,000,000\.")
+    refused("roberta", ROBERTA | {"merges.txt": lines}, r"^merges\.txt: has 15,000,000 lines; the limit is 1,000,000")
+    refused(
+        "roberta", ROBERTA | {"vocab.json": b'{"a":[' + b"[]," * 5_000_000}, "5,000,000|commas and opening brackets"
+    )

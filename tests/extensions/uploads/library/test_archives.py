@@ -1,0 +1,204 @@
+"""A zip archive is held to what it says, and to what a model's archive may be; nothing else of it is unpacked."""
+
+import io
+import stat
+import struct
+import time
+import warnings
+import zipfile
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from glassformer.extensions.uploads.library.archives import unpack
+from glassformer.extensions.uploads.library.handed_limits import Limits
+from tests.conftest import AT_ONCE
+from transformer.errors import CheckpointError
+
+WEIGHTS = b"\x02\0\0\0\0\0\0\0{}"
+
+
+def packed(entries, method=zipfile.ZIP_DEFLATED):
+    """An archive of names, or of `ZipInfo`s, and contents."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # names that occur twice are meant
+        for name, content in entries:
+            archive.writestr(name, content, compress_type=method)
+    return out.getvalue()
+
+
+def unpacked(content, folder, **limits):
+    """What comes out: contents by name, and the names that were left out."""
+    folder.mkdir(exist_ok=True)
+    found = unpack(io.BytesIO(content), folder, label="model.zip", limits=Limits(**limits))
+    assert {path.parent for path in found.files.values()} <= {folder}
+    return {name: path.read_bytes() for name, path in found.files.items()}, found.left_out
+
+
+def refused(content, folder, **limits):
+    with pytest.raises(CheckpointError) as caught:
+        unpacked(content, folder, **limits)
+    assert str(caught.value).startswith("model.zip: ")
+    return str(caught.value)
+
+
+def entry(name, mode=0, **fields):
+    found = zipfile.ZipInfo(name)
+    found.external_attr = mode << 16
+    for key, value in fields.items():
+        setattr(found, key, value)
+    return found
+
+
+@pytest.mark.parametrize("folder", ["", "opus/", "a/b/"])
+def test_the_folder_with_the_weights_is_taken(tmp_path, folder):
+    content = packed(
+        [
+            (f"{folder}model.safetensors", WEIGHTS),
+            (f"{folder}config.json", b"{}"),
+            (f"{folder}onnx/model.bin", b"x"),
+            (f"{folder}.git/config", b"x"),
+            ("__MACOSX/._config.json", b"x"),
+            (f"{folder}sub/", b""),
+        ]
+    )
+    found, left_out = unpacked(content, tmp_path / "x")
+    assert found == {"model.safetensors": WEIGHTS, "config.json": b"{}"}
+    assert left_out == (f"{folder}onnx/model.bin",)
+
+
+def test_two_models_side_by_side_cannot_be_chosen_from(tmp_path):
+    content = packed([("a/model.safetensors", WEIGHTS), ("b/model.safetensors", WEIGHTS)])
+    assert "several models, in 'a', 'b'; pack only one of them" in refused(content, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../up.pt", "a/../../up.pt", "/etc/up.pt", "C:/up.pt", "a\\..\\up.pt", "./up.pt", "a//up.pt", "..", "a/.."],
+)
+def test_a_name_that_leads_out(tmp_path, name):
+    assert "points outside the archive or is not a plain path" in refused(packed([(name, WEIGHTS)]), tmp_path / "in")
+    assert {path.name for path in tmp_path.rglob("*")} <= {"in"}
+
+
+@pytest.mark.parametrize("name", ["a\nb.pt", "a\x1b[2Jb.pt", "x" * 300 + ".pt", "\u202egnp.pt"])
+def test_a_name_that_cannot_be_shown(tmp_path, name):
+    assert "cannot be used as a file name here" in refused(packed([(name, WEIGHTS)]), tmp_path)
+
+
+def test_markup_is_a_name_like_others(tmp_path):
+    name = "<img src=x onerror=alert(1)>.pt"
+    assert unpacked(packed([(name, b"x")]), tmp_path)[0] == {name: b"x"}
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["a.pt", "a.pt"], "count as the same file name"),
+        (["Model.pt", "model.PT"], "count as the same file name"),
+        (["\u00e9.pt", "e\u0301.pt"], "count as the same file name"),
+        (["model.pt", "more.zip"], "'more.zip' is an archive inside the archive; unpack it first"),
+        (["model.pt", "more.tar.gz"], "is an archive inside the archive"),
+    ],
+)
+def test_names_that_are_one_or_archives(tmp_path, names, said):
+    assert said in refused(packed([(name, b"x") for name in names]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        (stat.S_IFLNK | 0o777, "is a link; pack the file itself"),
+        (stat.S_IFIFO, "is not a regular file; remove it"),
+        (stat.S_IFCHR, "is not a regular file; remove it"),
+        (stat.S_IFSOCK, "is not a regular file; remove it"),
+    ],
+)
+def test_what_is_no_file(tmp_path, mode, said):
+    assert said in refused(packed([(entry("model.pt", mode), b"/etc/passwd")]), tmp_path)
+
+
+def test_encrypted_and_oddly_packed(tmp_path):
+    plain = packed([("model.pt", WEIGHTS)])
+    central = plain.index(b"PK\x01\x02")
+    encrypted = plain[: central + 8] + b"\x01\x00" + plain[central + 10 :]
+    assert "is encrypted; pack it without a password" in refused(encrypted, tmp_path / "a")
+    assert "is compressed with an unsupported method" in refused(
+        packed([("a.pt", WEIGHTS)], zipfile.ZIP_LZMA), tmp_path / "b"
+    )
+
+
+def test_bombs_are_refused_before_they_are_unpacked(tmp_path):
+    zeros = bytes(20_000_000)
+    began = time.process_time()
+    assert "more than 100 times its size" in refused(packed([("model.pt", zeros)]), tmp_path / "a")
+    assert "the limit for one file is 1,000,000" in refused(packed([("model.pt", zeros)]), tmp_path / "b", file=10**6)
+    many = packed([(f"{number}.pt", bytes(900_000)) for number in range(10)])
+    assert "would be 9,000,000 bytes when unpacked; the limit is 8,000,000" in refused(
+        many, tmp_path / "c", unpacked=8 * 10**6
+    )
+    assert "contains 10 files; the limit is 5" in refused(many, tmp_path / "d", files=5)
+    assert not list(tmp_path.rglob("[0-9]*"))
+    assert time.process_time() - began < AT_ONCE
+
+
+def test_a_size_that_is_not_true(tmp_path):
+    """The list says 10 bytes, and 900,000 come out: what is more is never written."""
+    content = bytearray(packed([("model.pt", bytes(900_000))]))
+    central = content.index(b"PK\x01\x02")
+    content[central + 24 : central + 28] = struct.pack("<I", 10)
+    content[22:26] = struct.pack("<I", 10)
+    said = refused(bytes(content), tmp_path)
+    assert "damaged zip archive" in said or "differs from the size listed in the archive" in said
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) <= 10
+
+
+def test_files_that_share_their_bytes(tmp_path):
+    """Fifield's bomb: every entry of the list names the same packed bytes."""
+    content = packed([("a.pt", bytes(1_000_000))])
+    central, end = content.index(b"PK\x01\x02"), content.index(b"PK\x05\x06")
+    one = content[central:end]
+    shared = one + one.replace(b"a.pt", b"b.pt") + one.replace(b"a.pt", b"c.pt")
+    record = bytearray(content[end:])
+    record[8:12] = struct.pack("<HH", 3, 3)
+    record[12:16] = struct.pack("<I", len(shared))
+    assert "damaged zip archive" in refused(content[:central] + shared + bytes(record), tmp_path)
+
+
+def test_a_list_that_is_too_long_is_not_read(tmp_path):
+    content = bytearray(packed([("a.pt", b"x")]))
+    content[-12:-8] = b"\xff\xff\xff\xff"  # each of the two sizes of its list: a zip64 archive
+    content[-10:-6] = struct.pack("<I", 2**31)
+    assert "files; the limit is" in refused(bytes(content), tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"<html>", b"PK\x05\x06", b"PK\x03\x04" + bytes(100)])
+def test_what_is_no_archive(tmp_path, content):
+    assert "is not a zip archive, or is cut off" in refused(content, tmp_path)
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_spoilt_archive_is_refused_or_whole(tmp_path, data):
+    """Whatever bytes are changed: one sentence, or files of the folder that are no larger than they may be."""
+    whole = packed(
+        [("m/model.pt", b"weights" * 50), ("m/config.json", b'{"a": 1}' * 9), ("m/x/y.txt", b"text" * 30)],
+        data.draw(st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])),
+    )
+    content = bytearray(whole)
+    for _ in range(data.draw(st.integers(1, 6))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        content[place] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, 40))
+    folder = tmp_path / str(len(list(tmp_path.iterdir())))
+    try:
+        found, _ = unpacked(bytes(content[: len(content) - cut]), folder, unpacked=100_000, file=50_000)
+        said = "model.zip: "
+    except CheckpointError as error:
+        found, said = {}, str(error)
+    assert said.startswith("model.zip: ")
+    assert said.isprintable()
+    assert sum(map(len, found.values())) <= 100_000
+    assert {path.name for path in tmp_path.iterdir()} == {str(i) for i in range(len(list(tmp_path.iterdir())))}
