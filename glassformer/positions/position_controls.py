@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glassformer.positions import MAX_DIMS, PositionsLook, otherwise
+from glassformer.positions import MAX_DIMS, PositionsLook, PositionsPanel, otherwise
 from glassformer.positions.positions_page import (
     DEFAULT_COUNT,
     PAGE,
@@ -29,7 +29,7 @@ from glassformer.state.view import MAIN, Slot
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
 from transformer.analysis.rotations import Turning
-from transformer.i18n import Sentence, joined, say, say_n
+from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.position_kinds import Adds
@@ -37,8 +37,8 @@ from transformer.model.position_kinds import Adds
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
-TABLE_PARTS = ("table", "similarity", "shift", "sentence")
-PARTS: dict[Adds, tuple[str, ...]] = {  # by what positions add
+TABLE_PARTS: tuple[PositionsPanel, ...] = ("table", "similarity", "shift", "sentence")
+PARTS: dict[Adds, tuple[PositionsPanel, ...]] = {  # by what positions add
     "table": TABLE_PARTS,
     "turn": ("rotations", "pair", "distance", "sentence"),
     "bias": ("distance", "sentence"),
@@ -73,10 +73,12 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
     return open_table(checkpoint, session.view(slot), slot, loading)
 
 
-def _titles(config: ModelConfig) -> dict[str, Sentence]:
+def _titles(config: ModelConfig) -> dict[PositionsPanel, str]:
     adds, there = config.placing.adds, PAGE.listed()
-    titles = {name: there[name].title for name in PARTS[adds]}
-    return titles | {"distance": say("Bias by distance")} if adds == "bias" else titles
+    titles: dict[PositionsPanel, str] = {name: there[name].title for name in PARTS[adds]}
+    if adds == "bias":
+        titles["distance"] = say("Bias by distance")
+    return titles
 
 
 def _choose_side(parts: Anatomy, slot: Slot) -> None:

@@ -3,8 +3,11 @@
 Knows nothing of Streamlit.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,11 +20,13 @@ from transformer.analysis import position_study as study
 from transformer.analysis.distance_bias import DistanceBias, distance_bias
 from transformer.analysis.position_study import own_table
 from transformer.analysis.rotations import Turning, turnings
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.finite import not_finite
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 PAGE = Page(
     "positions",

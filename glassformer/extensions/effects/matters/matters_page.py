@@ -11,7 +11,7 @@ MATTERS = Page(
     say("What matters"),
     panel="matters_panel",
     entries=(
-        PartEntry("heads", say("Heads"), "glassformer.extensions.effects.matters.heads.heads_panel.heads_panel:draw"),
+        PartEntry("heads", say("Heads"), "glassformer.extensions.effects.matters.heads.heads_panel:draw"),
         PartEntry("pieces", say("Pieces"), "glassformer.extensions.effects.matters.credit.pieces_panel:draw"),
         PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters.credit.logit_panel:draw"),
     ),

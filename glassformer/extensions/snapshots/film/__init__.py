@@ -7,7 +7,7 @@ from transformer.i18n import say
 PART = PartEntry(
     "training",
     say("Over training"),
-    "glassformer.extensions.snapshots.film.film_panel:draw",
+    "glassformer.extensions.training.film.film_panel:draw",
     page="attention",
     still=True,
     is_there=lambda run: run.checkpoint is not None and bool(steps(run.checkpoint.folder)),
