@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 
-from glassformer.extensions.huggingface.library.families import FAMILIES
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import CHECKPOINTS, MAIN
@@ -145,13 +144,3 @@ def test_what_is_wrong_with_a_folder_stands_above_all_else(open_page, broken):
     elements = [element.type for element in test.main if element.type in ("error", "subheader")]
     assert elements[0] == "error"
     assert any("cannot be opened: see the top" in unescaped(element.value) for element in test.markdown)
-
-
-def test_the_families_that_open_are_those_of_the_code(open_page, tmp_path, monkeypatch):
-    (tmp_path / "lesson.pt").touch()
-    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
-    test = open_page(CHECKPOINTS, model="reverse")
-    (families,) = [one.value.iloc[:, 0] for one in test.table if "GPT-2" in one.value.index]
-    said = ", ".join(unescaped(kinds) for kinds in families)
-    assert sorted(said.split(", ")) == sorted(FAMILIES)
-    assert "lesson.pt** from another program: see the “Open a checkpoint” page" in unescaped(text(test))

@@ -3,12 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
-from tests.extensions.tokenizers import foreign
 from tests.transformer.one_stack import ALONE
+from tests.transformer.other_tokenizers import word_pieces
 from tests.transformer.tiny import tiny_model
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.save import Parts, save
@@ -31,7 +29,7 @@ FEATURED: dict[str, dict[str, Any]] = {
 
 def filling(folder: Path, **changes: Any) -> Checkpoint:
     """Write an encoder alone with an MLM head and the pieces of a tiny BERT, [MASK] among them, and open it."""
-    vocabulary = Vocabularies("bert", Options(), foreign.word_pieces())
+    vocabulary = word_pieces()
     size = vocabulary.open()[0].size
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24, "unk_id": 1}
     model = tiny_model(**({"n_decoder_layers": 0, "mlm_head": True, "prepend_source_bos": True} | sizes | changes))

@@ -15,7 +15,7 @@ def test_each_name_is_a_function(name):
 
 def test_a_module_that_is_imported_does_not_hide_the_figure_of_its_name():
     for name in ("grid", "heatmap", "theme"):
-        assert isinstance(importlib.import_module(f"charts.{name}"), ModuleType)
+        assert isinstance(importlib.import_module(f"glassformer.charts.{name}"), ModuleType)
     assert isinstance(charts.grid, FunctionType)
     assert isinstance(charts.heatmap, FunctionType)
     assert isinstance(charts.theme, ModuleType)

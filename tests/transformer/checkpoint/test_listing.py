@@ -9,6 +9,7 @@ from tests.extensions.maps.library.made_up import all_three
 from transformer import save_maps
 from transformer.checkpoint import listing, load, tokenizer_files
 from transformer.checkpoint.listing import listing as list_checkpoints
+from transformer.errors import CheckpointError
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 
@@ -198,3 +199,14 @@ def test_maps_that_changed_are_looked_at_again(root):
     list_checkpoints([root], seen=seen)
     save_maps(all_three(sentence="another"), root / "tiny.npz")
     assert list_checkpoints([root], seen=seen)[-1].title == "tiny-mt: another"
+
+
+def test_a_tokenizer_that_no_extension_reads_is_said_in_one_sentence(checkpoint_folder, tmp_path, monkeypatch):
+    folder = tmp_path / "other"
+    shutil.copytree(checkpoint_folder, folder)
+    (folder / "vocabulary.json").write_text('{"family": "byt5"}', encoding="utf-8")
+    monkeypatch.setattr(tokenizer_files, "provided", lambda name: ())
+    said = "vocabulary.json: no extension reads tokenizers of other programs."
+    assert list_checkpoints([tmp_path])[0].error.endswith(said)
+    with pytest.raises(CheckpointError, match=said):
+        load.load(folder)

@@ -9,10 +9,9 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.one_stack import alone
+from tests.transformer.other_tokenizers import vocabularies
 from tests.transformer.tiny import DECODER, tiny_model
 from transformer import ZeroHead, load, run, score
 from transformer.checkpoint.save import Parts, save
@@ -242,7 +241,7 @@ def test_unknown_pieces_are_noted(checkpoint):
 
 def test_a_model_without_a_tokenizer_takes_numbers(tmp_path):
     model = tiny_model(**DECODER)
-    pieces = Vocabularies("raw", Options(size=model.config.src_vocab_size))
+    pieces = vocabularies("raw", size=model.config.src_vocab_size)
     save(Parts(model.config, model.state_dict(), pieces, {}), tmp_path / "numbers")
     numbers = load(tmp_path / "numbers")
     assert score(numbers, "5 6", "7 8 9").ids == (7, 8, 9)

@@ -123,7 +123,7 @@ def _scores(first: Run, second: Run) -> None:
     try:
         found, (log_prob, alike) = asking.score_differences(first, second)
     except ModuleNotFoundError:
-        st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install sacrebleu`.")))
+        st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install 'glassformer[train]'`.")))
         return
     decoded = first.about.options.decode  # as was the second: what each wrote is long and probable by itself
     per_piece = {"loss"} if decoded else {"loss", "exact"}
