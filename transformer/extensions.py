@@ -52,6 +52,7 @@ class Extension:
     blocks: str = ""  # what is above, below or beside a page
     parts: str = ""  # a part of one of the kernel's pages
     shows: str = ""  # what draws a run in a notebook, as `Trace.show` calls it
+    examines: str = ""  # how well a checkpoint is
     looks: str = ""  # fields of the view that are its own
     drafts: str = ""  # what proposes an output before the model checks it
     stores: str = ""  # where rooms of all servers are kept, if not in the memory of one

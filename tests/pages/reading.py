@@ -12,7 +12,7 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from glassformer.components.stepper.stepper import rest_key
-from glassformer.extensions.training.training_time import SLIDER
+from glassformer.extensions.snapshots.slider import SLIDER
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot, View

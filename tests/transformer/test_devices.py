@@ -15,8 +15,6 @@ import torch
 
 from glassformer.extensions.corpus.library.measuring import measure
 from glassformer.extensions.corpus.library.tables import Line, Options
-from glassformer.extensions.doctor.analysis import parameters
-from glassformer.extensions.doctor.analysis.spectra import spectrum
 from glassformer.extensions.doctor.library.examination import examine
 from glassformer.extensions.effects.attribution import gradients
 from glassformer.extensions.effects.attribution.asked import ask_each
@@ -30,12 +28,13 @@ from tests.transformer.featured import FEATURED, featured, filling
 from tests.transformer.stand_in import DEVICE
 from transformer import Beam, Sampling
 from transformer.__main__ import main
-from transformer.analysis import distance_bias, mask_checks, neurons, one_weight, position_study, stream
+from transformer.analysis import distance_bias, mask_checks, neurons, one_weight, parameters, position_study, stream
 from transformer.analysis.at_once import read_at_once
 from transformer.analysis.head_norms import output_projections
 from transformer.analysis.hidden_pieces import hide
 from transformer.analysis.logit_lens import logit_lens
 from transformer.analysis.progress import whole
+from transformer.analysis.spectra import spectrum
 from transformer.checkpoint import room
 from transformer.checkpoint.device import device_of
 from transformer.checkpoint.load import load

@@ -34,7 +34,7 @@ from glassformer.components.stepper.stepper import (
 from glassformer.extensions.classroom.components.lessons.lessons_view import lesson_memory
 from glassformer.extensions.rooms.components.present.present_view import presenter
 from glassformer.extensions.rooms.components.room.room_view import room_bar, room_counts
-from glassformer.extensions.training.components.moments.moments_view import Move, Stop, moments_view, moved
+from glassformer.extensions.snapshots.components.moments.moments_view import Move, Stop, moments_view, moved
 from glassformer.state.click import Click
 from tests.glassformer.unpacking import numbers_of
 from tests.pages.reading import numbers

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import streamlit as st
 
-from glassformer.extensions.training import grown
+from glassformer.extensions.snapshots import grown
 from glassformer.runs import loading
 from glassformer.server import command_line
 from tests.transformer.stand_in import DEVICE

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from tests.extensions.doctor.library.healthy import healthy
+from tests.healthy import healthy
 from tests.transformer.tiny import DECODER, ENCODER, padded_source, random_ids, target_ids, tiny_model
 from transformer.model.settings import SETTINGS
 from transformer.model.taps import Rewirer, tap_of

@@ -35,7 +35,7 @@ from glassformer.maps.grid import columns, is_long
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.guessing import ask_first
-from glassformer.runs.measured import studies
+from glassformer.runs.measured import begins_by_itself, studies
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.runs.sides import sides
@@ -112,7 +112,7 @@ def _measured(run: OpenRun, seen: Seen | None) -> HeadEffects | None:
 
 def _offer(run: OpenRun) -> None:
     """Draw the button that begins the measurement."""
-    if not measuring.begins_by_itself(run.checkpoint):
+    if not begins_by_itself(run.checkpoint):
         n = run.checkpoint.config.count_parameters()
         said = say(
             "This model has {n:,} parameters, so this may take a minute; other visitors' requests run first.", n=n
