@@ -94,7 +94,7 @@ words: $(STAMP_DEV) ## collect the sentences for translators, and compile what t
 	@$(PY) tools/catalogues.py
 
 clean: ## remove caches and results (and .venv, never another VENV)
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info results static/*.js static/*/ \
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist results \
 		tools/javascript/node_modules
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
@@ -112,11 +112,11 @@ $(PY):
 		exit 1; fi
 
 # `|` : the interpreter only has to exist; that it is newer than a stamp means nothing.
-$(STAMP_APP): requirements.txt | $(PY)
+$(STAMP_APP): requirements.txt constraints.txt | $(PY)
 	@$(PY) $(HAS_TORCH) 2>/dev/null || $(INSTALL) $(TORCH)
-	$(INSTALL) -r requirements.txt
+	$(INSTALL) -c constraints.txt -r requirements.txt
 	@touch $@
 
 $(STAMP_DEV): requirements-dev.txt $(STAMP_APP)
-	$(INSTALL) -r requirements-dev.txt
+	$(INSTALL) -c constraints.txt -r requirements-dev.txt
 	@touch $@

@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import streamlit as st
 from starlette.middleware import Middleware
 
-from glassformer.components.assets import ensure_static, link
+from glassformer.components.assets import link
 from glassformer.components.serving import Scripts
 from glassformer.runs import frames
 from glassformer.runs.loading import warm_up
@@ -37,7 +37,6 @@ except GlassformerError as error:
 async def _lifespan(_: st.App) -> AsyncIterator[None]:
     for part in parts():
         part.start()
-    await asyncio.to_thread(ensure_static)
     await asyncio.to_thread(warm_up)
     async with AsyncExitStack() as running:
         for part in parts():

@@ -10,7 +10,8 @@ from statistics import median
 from playwright.sync_api import Browser, Page, WebSocket
 
 from benchmarks.raw_client import RawClient
-from glassformer.attention import flow_pictures, map_pictures
+from glassformer.attention.flow import flow_pictures
+from glassformer.attention.maps import map_pictures
 from glassformer.runs.sides import KIND_NAMES
 from tests.browser.idle import wait_for_idle
 from tools.serve import Server

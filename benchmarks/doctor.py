@@ -26,8 +26,8 @@ import torch
 
 from benchmarks.doctor_models import RECIPES
 from glassformer.extensions.doctor.library.examination import examine
-from tests.extensions.doctor.library.healthy import NAMES, OWN, healthy, texts
 from tests.extensions.doctor.library.planted import FAULTS
+from tests.healthy import NAMES, OWN, healthy, texts
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
 from transformer.trying.samples import Samples

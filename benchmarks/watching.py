@@ -20,7 +20,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from benchmarks.examination import KINDS, report, turn
 from benchmarks.raw_client import RawClient
 from benchmarks.visitors import more_sentences
-from glassformer.extensions.training.page.watch_panels import LOOK_SECONDS
+from glassformer.extensions.training_page.watch.watch_panels import LOOK_SECONDS
 from tools.serve import Server, serve
 
 START, STOP, RESUME, NEW = (f"watch_{name}" for name in ("start", "stop", "resume", "new"))

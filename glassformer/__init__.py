@@ -1,11 +1,14 @@
 """Glassformer: the app and the command, and the extensions of both."""
 
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
-import transformer
-
-if Path(str(transformer.__file__)).resolve().parents[1] != Path(__file__).resolve().parents[1]:
-    raise ImportError(
-        f"{transformer.__file__} is another package called transformer and hides Glassformer's: start Python in"
-        " another folder or with -P, or rename that one."
+_FOUND = getattr(find_spec("transformer"), "origin", None) or "transformer"
+if Path(_FOUND).resolve() != Path(__file__).resolve().parents[1] / "transformer" / "__init__.py":
+    _SAID = (
+        f"{_FOUND} is another package called transformer and hides Glassformer's: start Python in another folder or"
+        " with -P, or rename that one."
     )
+    # The command has this to say and no more; code that imports the package gets an error to handle.
+    raise SystemExit(f"error: {_SAID}") if Path(sys.argv[0]).stem in ("-m", "glassformer") else ImportError(_SAID)

@@ -5,6 +5,7 @@ glassformer --checkpoints DIR --server.port 9000  the app; what has a dot is Str
 glassformer doctor FILE                           a command; `glassformer --help` lists them
 """
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -31,21 +32,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if words[:1] in (["--help"], ["-h"]) or (words and not words[0].startswith("-")):
         return command(words, prog="glassformer", epilog=OPTIONS)
-    return _serve(words)
-
-
-def _serve(words: list[str]) -> int:
+    theirs, ours = _parted(words)
+    for word in ours:
+        if word.startswith("-") and word.partition("=")[0] not in re.findall(r"--\w+(?= )", OPTIONS):
+            print(f"error: {word} is no option; glassformer --help lists them.", file=sys.stderr)
+            return 2
     try:
         from streamlit.web import cli
     except ModuleNotFoundError as error:
         print(f"error: {error.name} is missing; pip install glassformer brings it.", file=sys.stderr)
         return 2
-    sys.argv = ["streamlit", "run", str(APP / "app.py"), *_of_streamlit(words)]
+    sys.argv = ["streamlit", "run", str(APP / "app.py"), *theirs, "--", *ours]
     return int(cli.main(standalone_mode=False) or 0)
 
 
-def _of_streamlit(words: list[str]) -> list[str]:
-    """The words of Streamlit, then "--" and those of the app; a word after an option goes with it."""
+def _parted(words: list[str]) -> tuple[list[str], list[str]]:
+    """The words of Streamlit, and those of the app; a word after an option goes with it."""
     ours: list[str] = []
     theirs: list[str] = []
     place = ours
@@ -54,7 +56,7 @@ def _of_streamlit(words: list[str]) -> list[str]:
             place = theirs if "." in word.partition("=")[0] else ours
         if word != "--":
             place.append(word)
-    return [*theirs, "--", *ours]
+    return theirs, ours
 
 
 if __name__ == "__main__":

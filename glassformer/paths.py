@@ -8,5 +8,4 @@ from typing import Final
 
 PACKAGE: Final = Path(__file__).resolve().parent
 APP: Final = PACKAGE / "installed" if (PACKAGE / "installed").is_dir() else PACKAGE.parent
-STATIC: Final = APP / "static"
 SHIPPED: Final = APP / "checkpoints"

@@ -11,7 +11,7 @@ from glassformer.runs.declared import PAGES
 from glassformer.state.view import all_fields
 from tests.extensions.classroom.test_components import DRAWN as CLASSROOM
 from tests.extensions.rooms.test_components import DRAWN as ROOMS
-from tests.extensions.training.test_components import DRAWN as TRAINING
+from tests.extensions.snapshots.test_components import DRAWN as SNAPSHOTS
 from tests.glassformer.components.test_components import DRAWN, TYPES
 from tests.glassformer.components.test_streamlit_page import used_names
 from tests.pages.conftest import PAGES as SCRIPTS
@@ -22,7 +22,7 @@ def test_each_name_of_a_part_of_streamlits_page_is_used():
 
 
 def test_every_payload_is_compared():
-    assert set(re.findall(r"interface (\w+) extends Spoken", TYPES)) == {*DRAWN, *CLASSROOM, *ROOMS, *TRAINING}
+    assert set(re.findall(r"interface (\w+) extends Spoken", TYPES)) == {*DRAWN, *CLASSROOM, *ROOMS, *SNAPSHOTS}
 
 
 def test_each_place_of_the_glossary_is_there():

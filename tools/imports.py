@@ -1,10 +1,11 @@
 """What a module needs: the lines that its imports reach, arrows from the kernel to extensions, and circles.
 
-    python -m tools.imports                      # every page's script and `import transformer`, then what is wrong
+    python -m tools.imports                      # every page's script, every part of a page, `import transformer`;
+                                                 # then what is wrong
     python -m tools.imports pages.explore.masks  # the modules that one needs as well, the longest first
 
 Read with `ast` alone: every import counts, wherever it stands, but those for types. What is imported by a name that a
-program puts together at run time, as extensions are, is not followed.
+program puts together at run time, as extensions are, is not followed; parts of pages are named by their `PartEntry`.
 """
 
 from __future__ import annotations
@@ -79,6 +80,28 @@ def closure(name: str, imported: Graph) -> set[str]:
     return seen & imported.keys()
 
 
+def parts(modules: Mapping[str, Path]) -> set[str]:
+    """The modules that draw parts of pages, which are imported when they draw."""
+    found: set[str] = set()
+    for text in (file.read_text(encoding="utf-8") for file in modules.values()):
+        for call in ast.walk(ast.parse(text)) if "PartEntry(" in text else ():
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "PartEntry":
+                given = [*call.args, *(one.value for one in call.keywords)]
+                words = (str(one.value) for one in given if isinstance(one, ast.Constant))
+                found |= {word.partition(":")[0] for word in words if ":" in word}
+    return found & modules.keys()
+
+
+def entries(modules: Mapping[str, Path]) -> list[str]:
+    """What a reader begins at: scripts, parts of pages, and the library."""
+    drawn, scripts = parts(modules), (*SCRIPTS, "pages")
+
+    def begins(name: str) -> bool:
+        return name == "transformer" or name.split(".")[0] in scripts or ".pages." in name or name in drawn
+
+    return [name for name in modules if begins(name)]
+
+
 def extension(name: str) -> str:
     """The extension that a module belongs to; empty for the kernel."""
     return name.removeprefix(EXTENSIONS).split(".")[0] if name.startswith(EXTENSIONS) else ""
@@ -131,10 +154,9 @@ def main(names: Iterable[str] = ()) -> int:
     for name in names:
         for one in sorted(closure(name, imported), key=lambda one: -lines(modules[one])):
             print(f"{lines(modules[one]):6,}  {one}")
-    for name in modules:
-        if name == "transformer" or name.split(".")[0] in (*SCRIPTS, "pages") or ".pages." in name:
-            needed = closure(name, imported)
-            print(f"{sum(lines(modules[one]) for one in needed):7,} lines in {len(needed):3} modules: {name}")
+    for name in entries(modules):
+        needed = closure(name, imported)
+        print(f"{sum(lines(modules[one]) for one in needed):7,} lines in {len(needed):3} modules: {name}")
     wrong = [f"{a} imports {b}" for a, b in arrows(imported)]
     wrong += [f"circle: {', '.join(group)}" for group in circles(imported) + circles(folders(imported))]
     print("\n".join(wrong))

@@ -13,7 +13,7 @@ To understand the model, read config, anatomy, masks, positions, attention, laye
 from typing import Any
 
 from transformer.extensions import extensions, imported
-from transformer.module_aliases import install
+from transformer.module_aliases import install, renamed
 
 __version__ = "0.2.0"
 # Where the library's own names are; extensions have more. `__init__.pyi` has the types of all.
@@ -40,6 +40,8 @@ def __getattr__(name: str) -> Any:
         return __dir__()
     known = _NAMES if name in _NAMES or name.startswith("_") else _all()
     if name not in known:
+        if renamed(f"{__name__}.{name}"):
+            return imported(f"{__name__}.{name}")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return imported(known[name])
 

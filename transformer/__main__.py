@@ -8,6 +8,16 @@ from collections.abc import Sequence
 from transformer.errors import GlassformerError
 from transformer.extensions import Command, extensions, imported
 
+EXTRAS = {
+    "corpus": ("duckdb",),
+    "fast": ("ctranslate2",),
+    "hf": ("tokenizers",),
+    "hosting": ("prometheus_client", "redis"),
+    "pictures": ("kaleido",),
+    "ray": ("ray",),
+    "train": ("sacrebleu", "tqdm"),
+}
+"""The modules that each extra brings."""
 INTERRUPTED = 130  # what a shell expects of a command that Ctrl-C ended
 # Those of the library itself; extensions have more.
 COMMANDS = (Command(40, "translate", "translate lines of text", "transformer.commands.translate:add"),)
@@ -32,10 +42,11 @@ def main(arguments: Sequence[str] | None = None, prog: str = "python -m transfor
     try:
         status: int | None = options.run(options)
     except ModuleNotFoundError as error:
-        print(
-            f"{_fresh_line()}error: {error.name} is missing; pip install 'glassformer[train]' brings it.",
-            file=sys.stderr,
+        extra = next(
+            (extra for extra, brings in EXTRAS.items() if (error.name or "").partition(".")[0] in brings), None
         )
+        named = f"'glassformer[{extra}]'" if extra else "glassformer"
+        print(f"{_fresh_line()}error: {error.name} is missing; pip install {named} brings it.", file=sys.stderr)
         return 2
     except GlassformerError as error:
         print(f"{_fresh_line()}error: {error}", file=sys.stderr)

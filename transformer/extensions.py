@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
@@ -51,6 +52,7 @@ class Extension:
     blocks: str = ""  # what is above, below or beside a page
     parts: str = ""  # a part of one of the kernel's pages
     shows: str = ""  # what draws a run in a notebook, as `Trace.show` calls it
+    examines: str = ""  # how well a checkpoint is
     looks: str = ""  # fields of the view that are its own
     drafts: str = ""  # what proposes an output before the model checks it
     stores: str = ""  # where rooms of all servers are kept, if not in the memory of one
@@ -70,6 +72,11 @@ def extensions() -> tuple[Extension, ...]:
     while left := [one for one in found if not {*one.needs} <= {other.name for other in found}]:
         found = [one for one in found if one not in left]
     return tuple(found)
+
+
+def shipped() -> Path | None:
+    """The folder of the checkpoints that come along with the app; None where there is only the library."""
+    return import_module(LISTED).CHECKPOINTS if find_spec("glassformer") else None
 
 
 @cache

@@ -1,23 +1,19 @@
-"""The Attention page: its controls, its parts, and what is drawn around its maps: the cell that is looked at."""
+"""The Attention page: its row of controls, the chosen part, and what parts share."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from glassformer.attention import AttentionLook, AttentionPanel, flow, head_table, one_weight
-from glassformer.attention.drawn_maps import ALL_SPECIAL, DrawnMap, is_spread_thin
-from glassformer.attention.map_pictures import ATTENTION, GRIDS, KINDS, one_map, open_map
-from glassformer.attention.one_weight_pictures import opening
+from glassformer.attention import AttentionLook, AttentionPanel
+from glassformer.attention.attention_page import ATTENTION, KINDS
+from glassformer.attention.drawn_maps import is_spread_thin
 from glassformer.frame.sentence_stepper import Still, encoder_attention, sentence
-from glassformer.maps.grid import columns, is_long
-from glassformer.runs.added_parts import AddedPart, added_parts
 from glassformer.runs.attempt import attempt
 from glassformer.runs.given_maps import can_roll, has_words
-from glassformer.runs.groups import mask_reason
 from glassformer.runs.open_maps import AnyRun, OpenMaps
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.show import choose_part, show
-from glassformer.runs.sides import sides
+from glassformer.runs.show import choose_part
 from glassformer.shared import choices, cover, drawing
 from glassformer.shared.dialect import about_scores
 from glassformer.shared.door import st
@@ -28,8 +24,6 @@ from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig
 
-CELL_ROW: Final = "head_cell"
-EXPLAIN: Final = "head_explain"
 AGGREGATES: Final[dict[Aggregate, str]] = {
     "mean": say("Mean"),
     "max": say("Largest weight"),
@@ -66,75 +60,54 @@ def draw(run: OpenRun) -> None:
     chosen(run)
 
 
-def chosen(run: AnyRun) -> None:
-    """Draw the controls and the chosen part."""
-    added = added_parts(ATTENTION.path).get(run.view.of(AttentionLook).panel)
-    if added is not None and isinstance(run, OpenRun):
-        added.draw(run)
-        return
-    controls(run)
-    parts = {"head": one, "flow": flow.draw, "walk": one_weight.draw, "table": head_table.draw}
-    part = parts.get(run.view.of(AttentionLook).panel, all_heads)
-    if isinstance(run, OpenMaps):
-        part(run)
-        return
-    otherwise(run)
-    cover.part(lambda: attempt(lambda: part(run)))
-
-
 def _still(run: OpenRun) -> Still | None:
     """What a part looks at in which nothing moves with the step: the encoder, and what holds for the whole run."""
     if run.view.kind == "encoder":
         return encoder_attention(run)
-    added = added_parts(ATTENTION.path).get(run.view.of(AttentionLook).panel)
-    return Still() if run.view.of(AttentionLook).panel == "table" or (added is not None and added.still) else None
+    return Still() if ATTENTION.entry(run).still else None
 
 
-# ------------------------------------------------------------------------------------------------ the controls
+def chosen(run: AnyRun) -> None:
+    """Draw the row of controls and the chosen part, which adds its own to the row."""
+    row = choices.bar(run.slot)
+    with row:
+        choose_part(ATTENTION, run.slot, ATTENTION.offered(run))
+        kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
+        kept = choices.field(run.slot, "kind")
+        choices.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140)
+    ATTENTION.entry(run).draw(run, row)
 
 
-def controls(run: AnyRun) -> None:
-    """Draw the row of controls, and under it what can be done with the head that is chosen."""
-    _row(run)
-    if isinstance(run, OpenRun):
-        shown = opening(run.looking) if run.view.of(AttentionLook).panel == "walk" else run.view
-        for blocks in page_blocks():
-            blocks.for_head(run, run.view.kind, shown.layer, shown.head)
+def below(run: AnyRun, draw: Callable[[], object]) -> None:
+    """Draw what a part has below its controls."""
+    if isinstance(run, OpenMaps):
+        draw()
+        return
+    otherwise(run)
+    cover.part(lambda: attempt(draw))
 
 
-def _row(run: AnyRun) -> None:
-    """Draw one row: the part, which attention, layer and head, and a menu of what is rarely changed."""
-    slot = run.slot
-    with choices.bar(slot):
-        panel = part_and_kind(run)
-        if panel == "walk":
-            if isinstance(run, OpenRun):
-                shown = opening(run.looking)
-                one_head(run, {"layer": shown.layer, "head": shown.head}, query=shown.query)
-            return  # that part says itself how its numbers came to be
+# ------------------------------------------------------------------------------------------------ what parts share
+
+
+def controls(run: AnyRun, row: Any, panel: AttentionPanel) -> None:
+    """Draw which layer and head, a menu of what is rarely changed, and what can be done with the chosen head."""
+    with row:
         n_layers, n_heads = _sizes(run)
-        layer = choices.menu_of_layers(choices.field(slot, "layer"), n_layers)
+        layer = choices.menu_of_layers(choices.field(run.slot, "layer"), n_layers)
         head = None
         if panel != "flow":  # that part shows several, and has its own choice
-            kept = choices.field(slot, "head", forgets=("heads",))
+            kept = choices.field(run.slot, "head", forgets=("heads",))
             head = choices.menu_of_heads(kept, n_heads, disabled=layer is None)
         if panel != "table":
             _more(run, panel, several=layer is None or head is None)
+    for_head(run, run.view.layer, run.view.head)
 
 
-def part_and_kind(run: AnyRun) -> str:
-    """Draw the choice of a part, which is returned, and of an attention."""
-    added = added_parts(ATTENTION.path).values()
-    without = [one.name for one in added if not isinstance(run, OpenRun) or not _stays(one, run)]
-    panel = choose_part(ATTENTION, run.slot, without=without)
-    kinds = {kind: KINDS[kind] for kind in run.trace.kinds}
-    kept = choices.field(run.slot, "kind")
-    choices.menu(kept, say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=140)
-    return panel
-
-
-def _stays(part: AddedPart, run: OpenRun) -> bool:
-    return part.name == run.view.of(AttentionLook).panel or part.is_there(run)
+def for_head(run: AnyRun, layer: int | None, head: int | None) -> None:
+    """Draw what can be done with a head."""
+    for blocks in page_blocks() if isinstance(run, OpenRun) else ():
+        blocks.for_head(run, run.view.kind, layer, head)
 
 
 def _sizes(run: AnyRun) -> tuple[int, int]:
@@ -202,64 +175,6 @@ def _scales(slot: Slot, *, log: bool) -> None:
             "weight."
         ),
     )
-
-
-# ------------------------------------------------------------------------------------------------ the maps
-
-
-def all_heads(run: AnyRun) -> None:
-    """Draw the part "All heads": the chosen attention large, the others beside it."""
-    kind = run.view.kind
-    large, others = partial(_grid, run, kind), [partial(_grid, run, one) for one in run.trace.kinds if one != kind]
-    if not others:
-        large()
-    elif is_long(run, kind):
-        large()
-        drawing.beside(*others, gap="medium")
-    else:
-        drawing.beside(large, lambda: [draw() for draw in others], widths=(5, 3), gap="medium")
-
-
-def _grid(run: AnyRun, kind: Kind) -> None:
-    show(GRIDS[kind], run, table=partial(columns, run.again(), kind, sides(run.looking, kind)))
-
-
-def one(run: AnyRun) -> None:
-    """Draw the part "One map"."""
-    found = open_map(run)
-    if found is None:
-        st.info(ALL_SPECIAL)
-        return
-    show(one_map, found)
-    _cell(run, found.drawn, found.cell)
-
-
-def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
-    """Say the number of the cell that is looked at, and lead to how it came to be."""
-    if cell is None:
-        return
-    query = say("{piece} (row {place})", piece=drawing.plain(drawn.queries[cell[0]]), place=cell[0] + 1)
-    key = say("{piece} (column {place})", piece=drawing.plain(drawn.keys[cell[1]]), place=cell[1] + 1)
-    if drawn.allowed[cell]:
-        weight = drawn.weights[cell]
-        said = say("Selected: {query}, {key}; weight **{weight:.4f}**", query=query, key=key, weight=weight)
-    else:
-        said = say(
-            "Selected: {query}, {key}; {reason}",
-            query=query,
-            key=key,
-            reason=mask_reason(run.checkpoint, run.view.kind),
-        )
-    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(CELL_ROW)):
-        st.markdown(said, width="content")
-        if isinstance(run, OpenMaps):
-            return
-        st.button(
-            say("See how this weight is computed"),
-            key=run.key(EXPLAIN),
-            on_click=partial(session.replace, run.slot, panel="walk"),
-            icon=":material/arrow_forward:",
-        )
 
 
 def otherwise(run: OpenRun) -> None:

@@ -72,6 +72,7 @@ _OWN = {
     "search_tree": ("search_tree_spec",),
     "shift": ("shift_spec",),
     "signed": ("signed_rows_spec",),
+    "spread": ("number_spread_spec",),
     "statistics": ("head_measure_spec", "row_measure_spec"),
     "stream": ("norm_effect_spec", "stream_added_spec", "stream_lines_spec"),
     "tiles": ("cache_blocks_spec", "cache_places_spec", "tile_output_spec", "tile_scores_spec"),

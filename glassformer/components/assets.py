@@ -1,7 +1,7 @@
 """The files our components need in the browser: one script of ours, and Plotly's.
 
-Plotly's script is copied out of the installed package instead of being kept in the repository, so that Python
-and the browser always run the same version and nothing is fetched from outside.
+Plotly's script is that of the installed package, so that Python and the browser always run the same version and
+nothing is fetched from outside.
 
 Our modules are served as one script, whose name holds a digest of its text: a change gets a new address. A request a
 module made the first picture of an empty browser a tenth later, and the first picture of another component by half.
@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib.resources import files
@@ -23,7 +22,7 @@ import plotly
 
 from glassformer.charts.theme import DARK_COLORS
 from glassformer.components.streamlit_page import SELECTORS
-from glassformer.paths import PACKAGE, STATIC
+from glassformer.paths import PACKAGE
 from transformer.extensions import extensions
 
 PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
@@ -94,7 +93,7 @@ def _beside(name: str, path: str) -> str:
 
 @cache
 def script_file() -> str:
-    """The name under `static` of the script of all modules."""
+    """The name under `app/static` of the script of all modules."""
     return f"glassformer-{hashlib.sha256(script().encode()).hexdigest()[:12]}.js"
 
 
@@ -113,32 +112,7 @@ def link() -> str:
     return f"<app/static/{script_file()}>; rel=modulepreload; fetchpriority=low"
 
 
-def ensure_static(folder: Path = STATIC) -> Path:
-    """Put Plotly's script and ours into the folder Streamlit serves, unless they are there already.
-
-    Each appears whole or not at all, so several servers may start at once. An OSError says that the folder cannot be
-    written to; what is given back is the path of Plotly's script.
-    """
-    _provide(folder / script_file(), script().encode())
-    source = files("plotly").joinpath("package_data", "plotly.min.js")
-    return _provide(folder / PLOTLY_FILE, source.read_bytes())
-
-
-def _provide(target: Path, content: bytes) -> Path:
-    if not (target.is_file() and target.stat().st_size == len(content)):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _write_atomically(target, content)
-    return target
-
-
-def _write_atomically(target: Path, content: bytes) -> None:
-    """Write a file beside its final place and move it there in one step."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".part-", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as part:
-            part.write(content)
-        os.chmod(name, 0o644)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+def served() -> dict[str, bytes]:
+    """What is served beside Streamlit's own scripts, by the names under `app/static`: our script and Plotly's."""
+    plotly_script = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
+    return {script_file(): script().encode(), PLOTLY_FILE: plotly_script}

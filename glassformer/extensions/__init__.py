@@ -1,6 +1,10 @@
 """The list of extensions: each is a folder here, and goes when its folder is deleted (`transformer.extensions`)."""
 
+from glassformer.paths import SHIPPED
+
+CHECKPOINTS = SHIPPED  # where the library finds names such as `zh-en` (`transformer.checkpoint.named`)
 NAMES = (
     "what_if", "effects", "drafts", "tokenizers", "weight_files", "uploads", "importers", "huggingface", "toolkits",
-    "maps", "rooms", "doctor", "training", "sentences", "corpus", "saving", "lessons", "classroom", "replicas",
+    "maps", "rooms", "doctor", "parameters", "training", "snapshots", "training_page", "training_votes", "sentences",
+    "corpus", "saving", "lessons", "classroom", "replicas",
 )  # fmt: skip

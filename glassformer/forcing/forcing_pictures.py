@@ -104,7 +104,7 @@ def judged(run: Seen, *, changed: bool = True) -> Score:
 
 
 FORCING = Page("forcing", say("Teacher forcing"))
-JUDGED = FORCING.part("", FORCING.title, scene)
+JUDGED = FORCING.part("", scene)
 
 
 @JUDGED.picture("forcing_shift", say("What the decoder reads, and what it has to predict"))

@@ -1,38 +1,37 @@
-"""Controls of the Inside page: the row of its parts, and the choice of a side and of a token, which parts share."""
+"""The Inside page: the row of its parts, the chosen one, and the choice of a side and of a token for parts."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
-from glassformer.frame.sentence_stepper import Still, one_token
-from glassformer.inside import InsideLook
+from glassformer.frame.sentence_stepper import Still, one_token, sentence
 from glassformer.inside.looked_at import INSIDE, chosen_row, sides_of, token_of
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import choose_part
 from glassformer.runs.sides import SIDES
-from glassformer.shared import choices
+from glassformer.shared import choices, cover
 from glassformer.state import session
 from glassformer.state.view import Side, Slot
 from transformer.i18n import say
 
 
-def draw(run: OpenRun) -> Any:
-    """Draw it in a row, which is returned: the part adds its own controls."""
+def draw(run: OpenRun) -> None:
+    """Draw the sentence and the chosen part, which adds its own controls to the row of parts."""
+    sentence(run, compact=True, still=still(run))
     row = choices.bar(run.slot)
     with row:
         choose_part(INSIDE, run.slot)
-    return row
+    cover.part(lambda: INSIDE.entry(run).draw(run, row))
 
 
 def still(run: OpenRun) -> Still | None:
     """What a part looks at in which nothing moves with the step: the model as such, and the source."""
-    panel, sides = run.view.of(InsideLook).inside_panel, sides_of(run.checkpoint.config)
-    if panel == "model":
+    entry, sides = INSIDE.entry(run), sides_of(run.checkpoint.config)
+    if entry.still:
         return Still()
-    if panel == "fast" and run.trace.n_steps:  # the cache grows with the step
+    if entry.name == "fast" and run.trace.n_steps:  # the cache grows with the step
         return None
     on_source = "target" not in sides or run.view.side == "source"
-    return one_token(run, run.view.key or 0) if on_source and panel != "lens" else None
+    return one_token(run, run.view.key or 0) if on_source and entry.name != "lens" else None
 
 
 def choose_side(run: OpenRun, kept: choices.Kept | None = None) -> Side:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from glassformer.runs.picture import Page
+from glassformer.runs.picture import Page, PartEntry
 from glassformer.runs.seen import Seen
 from glassformer.runs.sides import SIDE_OF
 from glassformer.state.view import Side
@@ -21,7 +21,19 @@ from transformer.model.config import ModelConfig
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
-INSIDE = Page("inside", say("Inside the model"), panel="inside_panel")
+INSIDE = Page(
+    "inside",
+    say("Inside the model"),
+    panel="inside_panel",
+    entries=(
+        PartEntry("model", say("The model"), "glassformer.inside.model.model_panel:draw", still=True),
+        PartEntry("stream", say("Residual stream"), "glassformer.inside.stream.stream_panel:draw"),
+        PartEntry("lens", say("Logit lens"), "glassformer.inside.lens.lens_panel:draw"),
+        PartEntry("ffn", say("Feed-forward"), "glassformer.inside.ffn.ffn_panel:draw"),
+        PartEntry("pieces", say("Embeddings"), "glassformer.inside.pieces.pieces_panel:draw"),
+        PartEntry("fast", say("Speed-ups"), "glassformer.inside.fast.fast_panel:draw"),
+    ),
+)
 
 
 def deeper_stack(checkpoint: Checkpoint) -> Kind:

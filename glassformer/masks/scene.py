@@ -16,7 +16,7 @@ import numpy as np
 
 from glassformer.charts.theme import Colour, capitalised, shortened
 from glassformer.masks import MasksLook
-from glassformer.runs.picture import Page
+from glassformer.runs.picture import Page, PartEntry
 from glassformer.runs.seen import OfRun, Seen
 from glassformer.runs.sides import PROMPT_COLUMNS, SOURCE_COLUMNS, SOURCE_ROWS, TARGET_ROWS
 from glassformer.runs.step_rows import row_labels
@@ -335,7 +335,17 @@ def companion_query(query: Query, source: str) -> Query:
     return replace(query, source=source, forced=(), hypothesis=0)
 
 
-MASKS = Page("masks", say("Masks"), panel="masks_panel", kind=lambda view: KINDS[view.of(MasksLook).mask])
-WHOLE = MASKS.part("masks", say("The masks"), scene)
-ONE_ROW = MASKS.part("one_row", say("One row"), scene)
-CHECKS = MASKS.part("checks", say("Checks"), scene)
+MASKS = Page(
+    "masks",
+    say("Masks"),
+    panel="masks_panel",
+    kind=lambda view: KINDS[view.of(MasksLook).mask],
+    entries=(
+        PartEntry("masks", say("The masks")),
+        PartEntry("one_row", say("One row")),
+        PartEntry("checks", say("Checks")),
+    ),
+)
+WHOLE = MASKS.part("masks", scene)
+ONE_ROW = MASKS.part("one_row", scene)
+CHECKS = MASKS.part("checks", scene)

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glassformer.positions import MAX_DIMS, PositionsLook, PositionsPanel, otherwise
-from glassformer.positions.attention_pictures import Shown, layers_said, open_shown
-from glassformer.positions.table_pictures import DEFAULT_COUNT, Table, most_shift, open_table, spread
+from glassformer.positions.positions_page import (
+    DEFAULT_COUNT,
+    PAGE,
+    Shown,
+    Table,
+    layers_said,
+    most_shift,
+    open_shown,
+    open_table,
+    spread,
+)
 from glassformer.runs import loading
 from glassformer.runs.sides import SIDE_OF, SIDES
 from glassformer.shared import choices, drawing
@@ -28,20 +37,11 @@ from transformer.model.position_kinds import Adds
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
 
-TABLE_PARTS: dict[PositionsPanel, str] = {
-    "table": say("Table"),
-    "similarity": say("Similarity"),
-    "shift": say("Shift"),
-    "sentence": say("Sentence"),
-}
-PARTS: dict[Adds, dict[PositionsPanel, str]] = {  # by what positions add
-    "turn": {
-        "rotations": say("Rotations"),
-        "pair": say("One pair"),
-        "distance": say("Score by distance"),
-        "sentence": say("Sentence"),
-    },
-    "bias": {"distance": say("Bias by distance"), "sentence": say("Sentence")},
+TABLE_PARTS: tuple[PositionsPanel, ...] = ("table", "similarity", "shift", "sentence")
+PARTS: dict[Adds, tuple[PositionsPanel, ...]] = {  # by what positions add
+    "table": TABLE_PARTS,
+    "turn": ("rotations", "pair", "distance", "sentence"),
+    "bias": ("distance", "sentence"),
 }
 MEASURES = {False: say("Dot product"), True: say("Cosine")}
 COUNT = "positions_count"
@@ -61,7 +61,7 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
         return _in_attention(checkpoint, slot)
     _settle(checkpoint, slot)
     with choices.bar(slot):
-        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), TABLE_PARTS, bare=True)
+        panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), _titles(config), bare=True)
         parts = anatomy(config)
         first, *others = (own_table(checkpoint.model, stack.name) for stack in parts.stacks)
         if others and (panel == "sentence" or not all(np.array_equal(first, other) for other in others)):
@@ -71,6 +71,14 @@ def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> Table | Shown | None:
         if panel == "similarity":
             choices.choose(choices.field(slot, "cosine"), say("Measure"), MEASURES, bare=True)
     return open_table(checkpoint, session.view(slot), slot, loading)
+
+
+def _titles(config: ModelConfig) -> dict[PositionsPanel, str]:
+    adds, there = config.placing.adds, PAGE.listed()
+    titles: dict[PositionsPanel, str] = {name: there[name].title for name in PARTS[adds]}
+    if adds == "bias":
+        titles["distance"] = say("Bias by distance")
+    return titles
 
 
 def _choose_side(parts: Anatomy, slot: Slot) -> None:
@@ -168,7 +176,7 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
     if config.placing.adds == "nothing":
         st.info(otherwise.instead_of_a_table(config))
         return None
-    titles = PARTS[config.placing.adds]
+    titles = _titles(config)
     panel = session.view(slot).of(PositionsLook).positions_panel
     if panel not in titles and panel != PositionsLook.positions_panel:  # the page's own choice needs no word
         session.add_note(otherwise.no_such_part(config, panel), slot)
@@ -214,3 +222,9 @@ def _name(turning: Turning) -> str:
                      numbers=numbers, base=turning.base)  # fmt: skip
     return say_n("Layer {numbers}: base {base:,g}", "Layers {numbers}: base {base:,g}", n, numbers=numbers,
                  base=turning.base)  # fmt: skip
+
+
+def take_head(slot: Slot, head: int) -> None:
+    """Callback: a head is looked at; one of all layers together is nothing, so a layer is, too."""
+    layer = session.view(slot).layer
+    session.replace(slot, head=head, layer=0 if layer is None else layer)

@@ -10,10 +10,11 @@ from typing import Any, Final, Protocol, TypeVar, cast
 
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
-from glassformer.server.jobs import Job, Jobs, Seen
+from glassformer.server.jobs import SMALL, Job, Jobs, Seen
 from glassformer.server.work import BusyError, Runner
 from glassformer.shared import drawing
 from glassformer.shared.door import st
+from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say, say_n
 
 AT_ONCE: Final = 1.5  # seconds of work that a page waits for
@@ -59,6 +60,11 @@ def studies() -> Jobs[Hashable]:
 def new_studies(*, most: int = MOST_UNDER_WAY, cache_bytes: int = CACHE_BYTES) -> Jobs[Hashable]:
     """Room for measurements."""
     return Jobs(_too_many, most=most, at_once=most, room=cache_bytes, size=_size)
+
+
+def begins_by_itself(checkpoint: Checkpoint) -> bool:
+    """Whether a model is so small that all of it is measured without being asked for."""
+    return checkpoint.config.count_parameters() <= SMALL
 
 
 def _too_many(n: int) -> BusyError:

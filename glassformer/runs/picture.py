@@ -1,7 +1,7 @@
 """A picture is declared once, where it is written: what it shows of a run, as plain data.
 
-    MASKS = Page("masks", say("Masks"), panel="masks_panel")
-    CHECKS = MASKS.part("checks", say("Checks"), scene)
+    MASKS = Page("masks", say("Masks"), panel="masks_panel", entries=(PartEntry("checks", say("Checks")), ...))
+    CHECKS = MASKS.part("checks", scene)
 
     @CHECKS.picture("mask_causality", say("Causality: how much each row changes"))
     def causality(scene: Scene) -> Plot: ...
@@ -27,7 +27,7 @@ from glassformer.runs.seen import Seen, Stepped
 from glassformer.shared.saving import Origin
 from glassformer.state.click import Click
 from glassformer.state.view import Slot, View, all_fields
-from transformer.extensions import LISTED, extensions
+from transformer.extensions import LISTED, extensions, imported, provided
 from transformer.i18n import Sentence
 from transformer.model.anatomy import Kind
 
@@ -167,13 +167,30 @@ class Part(Generic[_Scene]):
 @cache
 def declare_all() -> None:
     """Have all pages and pictures in `PAGES` and `PICTURES`: import each `..._pictures.py` of a page."""
-    for file in sorted(Path(__file__).resolve().parents[1].glob("*/*_pictures.py")):
-        import_module(f"{_APP}.{file.parent.name}.{file.stem}")
-    for one in extensions():
-        package = f"{LISTED}.{one.name}"
+    for package in (_APP, *(f"{LISTED}.{one.name}" for one in extensions())):
         folder = Path(str(import_module(package).__file__)).parent
         for file in sorted(folder.rglob("*_pictures.py")):
-            import_module(".".join((package, *file.relative_to(folder).with_suffix("").parts)))
+            path = file.relative_to(folder).with_suffix("").parts
+            if package != _APP or path[0] != "extensions":
+                import_module(".".join((package, *path)))
+
+
+@dataclass(frozen=True)
+class PartEntry:
+    """A part of a page before any of it is imported: a page lists its own, an extension's `parts` names one more."""
+
+    name: str  # the value of the page's field
+    title: Sentence  # of its button
+    draws: str = (
+        ""  # "package.module:name", a function that is imported when it draws; "": the page's own module does
+    )
+    page: str = ""  # the path of the page, where an extension adds it
+    still: bool = False  # nothing in it moves with the step
+    is_there: Callable[[Any], bool] = lambda run: True  # whether a run has it; it stays while it is looked at
+
+    def draw(self, *given: Any) -> None:
+        """Draw it of what its page gives: a run, and the row that its controls stand in."""
+        imported(self.draws)(*given)
 
 
 @dataclass(frozen=True)
@@ -186,31 +203,46 @@ class Page:
     # The attention that layer and head of a view are of; None for the one that the view names.
     kind: Callable[[View], Kind | None] = lambda view: None
     of_two: bool = False  # it shows two runs
-    parts: dict[str, Part[Any]] = field(default_factory=dict)
+    entries: tuple[PartEntry, ...] = ()  # its parts, but for those that extensions add
+    parts: dict[str, Part[Any]] = field(default_factory=dict)  # those of which pictures are declared so far
 
     def __post_init__(self) -> None:
         PAGES[self.path] = self
 
     def part(
-        self,
-        name: str,
-        title: str,
-        scene: Callable[[Any], _Scene | None],
-        *,
-        of_sentence: bool = True,
-        asks: bool = False,
+        self, name: str, scene: Callable[[Any], _Scene | None], *, of_sentence: bool = True, asks: bool = False
     ) -> Part[_Scene]:
-        """Declare a part."""
+        """Declare what the pictures of a part need; "" is the one part of a page that lists none."""
+        title = self.listed()[name].title if name else self.title
         made = self.parts[name] = Part(self, name, title, scene, of_sentence, asks)
+        for one in self.listed() if name else ():  # whichever was imported first
+            if one in self.parts:
+                self.parts[one] = self.parts.pop(one)
         return made
 
-    def chosen(self, view: View) -> Part[Any] | None:
-        """The part that is looked at; None where it has no pictures."""
-        return self.parts.get(view.get(self.panel) if self.panel else "")
+    def listed(self) -> dict[str, PartEntry]:
+        """All its parts, in the order of the words of the field that chooses one."""
+        there = {
+            one.name: one for one in (*self.entries, *(one for one in provided("parts") if one.page == self.path))
+        }
+        return {name: there[name] for name in all_fields()[self.panel].words if name in there}
 
-    def titles(self) -> dict[str, str]:
-        """Its parts in the order of the words of the field that chooses one."""
-        return {name: self.parts[name].title for name in all_fields()[self.panel].words if name in self.parts}
+    def offered(self, run: Any) -> dict[str, PartEntry]:
+        """Those that a run has, or given maps."""
+        shown = None if run.checkpoint is None else run.view.get(self.panel)
+        return {name: one for name, one in self.listed().items() if name == shown or one.is_there(run)}
+
+    def entry(self, run: Any) -> PartEntry:
+        """The part that is looked at, or the first, where there is no such."""
+        there = self.offered(run)
+        return there.get(run.view.get(self.panel)) or next(iter(there.values()))
+
+    def chosen(self, view: View) -> Part[Any] | None:
+        """The part that is looked at, imported if need be; None where it has no pictures."""
+        name = view.get(self.panel) if self.panel else ""
+        if name and name not in self.parts and name in (there := self.listed()) and there[name].draws:
+            imported(there[name].draws)
+        return self.parts.get(name)
 
     def first(self, view: View) -> Picture[Any] | None:
         """The first picture of the part that is looked at."""

@@ -1,12 +1,12 @@
 """Draws what is declared: a page's row of parts, and pictures."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
 from glassformer.runs.frames import FRAMES, NoFramesError
-from glassformer.runs.picture import InASlot, Page, Picture
+from glassformer.runs.picture import InASlot, Page, PartEntry, Picture
 from glassformer.runs.seen import Stepped, at_step, step_of
 from glassformer.server.work import BusyError
 from glassformer.shared import choices, drawing
@@ -94,9 +94,9 @@ def show_beside(
     drawing.beside(*each, widths=widths, gap=gap)
 
 
-def choose_part(page: Page, slot: Slot, *, without: Collection[str] = ()) -> str:
-    """Draw the choice of a part of a page, some of which may be left out."""
-    titles = {name: title for name, title in page.titles().items() if name not in without}
+def choose_part(page: Page, slot: Slot, parts: Mapping[str, PartEntry] | None = None) -> str:
+    """Draw the choice of a part of a page, among all or some."""
+    titles = {name: one.title for name, one in (page.listed() if parts is None else parts).items()}
     return choices.choose(choices.field(slot, page.panel), say("Part"), titles, bare=True)
 
 

@@ -33,7 +33,7 @@ from transformer.i18n import joined, say
 from transformer.runs.trace import Trace
 
 STEP = Page("step", say("Step through decoding"), kind=lambda view: "cross")
-WRITING: Part[Seen] = STEP.part("", STEP.title, lambda run: run if run.trace.n_steps else None)
+WRITING: Part[Seen] = STEP.part("", lambda run: run if run.trace.n_steps else None)
 
 
 @WRITING.picture("candidates", say("Candidates for the next piece"))

@@ -3,7 +3,7 @@
 from functools import partial
 
 from glassformer.attention import attention_panels
-from glassformer.attention.map_pictures import ATTENTION
+from glassformer.attention.attention_page import ATTENTION
 from glassformer.frame.run_page import below
 from glassformer.frame.sidebar import checkpoint_or_maps
 from glassformer.frame.source_box import given_head, of_a_sentence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import of_a_sentence
-from glassformer.positions import position_controls, position_panels
-from glassformer.positions.table_pictures import PAGE
+from glassformer.positions import position_controls
+from glassformer.positions.positions_page import PAGE
 from glassformer.runs.attempt import attempt
 from glassformer.runs.open_run import open_run
 from glassformer.shared import cover
@@ -26,7 +26,7 @@ def follow(checkpoint: Checkpoint) -> None:
     table = attempt(lambda: position_controls.draw(checkpoint))
     run = open_run(checkpoint)  # what is not about the sentence shows without one
     if table is not None:
-        cover.part(lambda: position_panels.draw(table, run))
+        cover.part(lambda: PAGE.entry(table).draw(table, run))
     if run is not None:
         run.publish()
 

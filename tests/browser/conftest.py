@@ -12,9 +12,8 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import BrowserContext, Error, Page, Request, ViewportSize, expect, sync_playwright
 
-from glassformer.components.assets import ensure_static
 from tests.browser.components import APP, CELLS, FIRST_CHART_MS, at_the_beginning, open_figures
-from tests.browser.helpers import BROWSER_FLAGS, PHONE, VIEWPORT, require_browser
+from tests.browser.helpers import BROWSER_FLAGS, PHONE, VIEWPORT, put_scripts, require_browser
 from tests.browser.idle import WATCH, last_events
 from tests.browser.own_folder import write_own_folder
 from tools.serve import ROOT, Server, serve
@@ -255,7 +254,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """An app of nothing but our components."""
     folder = tmp_path_factory.mktemp("components")
     shutil.copy(APP, folder / "app.py")
-    ensure_static(folder / "static")
+    put_scripts(folder / "static")
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     with serve(folder / "app.py", log=folder / "app.log", environment={"PYTHONPATH": path}) as running:
         yield running

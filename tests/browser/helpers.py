@@ -12,6 +12,7 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Locator, Page, ViewportSize
 
+from glassformer.components.assets import served
 from tests.browser.idle import POLL_MS, wait_for_idle
 from tools.browser import REMEDY, find_browser
 
@@ -33,6 +34,13 @@ BROWSER_FLAGS = [
     # turns the browser's cache off: every page would fetch all scripts again.)
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 ]
+
+
+def put_scripts(folder: Path) -> None:
+    """The scripts of our components, as files for an app that has no server of ours."""
+    folder.mkdir()
+    for name, content in served().items():
+        (folder / name).write_bytes(content)
 
 
 def require_browser() -> str:

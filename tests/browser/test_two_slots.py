@@ -7,8 +7,7 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
-from glassformer.components.assets import ensure_static
-from tests.browser.helpers import comes_to, open_page, wait_for_idle
+from tests.browser.helpers import comes_to, open_page, put_scripts, wait_for_idle
 from tests.browser.story import wait_for_charts
 from tools.serve import ROOT, serve
 
@@ -21,7 +20,7 @@ def two_slots(tmp_path_factory):
     """A server of a page with two slots."""
     folder = tmp_path_factory.mktemp("two slots")
     shutil.copy(ROOT / "tests" / "pages" / "two_slots_app.py", folder / "app.py")
-    ensure_static(folder / "static")
+    put_scripts(folder / "static")
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     with serve(folder / "app.py", log=folder / "app.log", environment={"PYTHONPATH": path}) as running:
         yield running

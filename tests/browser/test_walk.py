@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from glassformer.attention import one_weight_pictures as pictures
-from glassformer.attention.one_weight import TABLE
+from glassformer.attention.one_weight import one_weight_pictures as pictures
+from glassformer.attention.one_weight.one_weight_panel import TABLE
 from tests.browser.helpers import comes_to, in_both_windows, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest
 from tests.browser.made_up import NAME

@@ -24,6 +24,7 @@ from tests.transformer.featured import FEATURED, featured
 from tests.transformer.grown import NAME, write_grown
 from tests.transformer.one_stack import ALONE, alone
 from transformer.checkpoint.load import load
+from transformer.extensions import imported
 from transformer.i18n import Sentence, languages, said
 
 MARKUP = "<b>&amp;<i onclick=x>"
@@ -59,6 +60,12 @@ def look(picture, checkpoint, kind, /, *, slot=MAIN, asked=MappingProxyType({}),
     trace = loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
     run, _ = seen(checkpoint, link, trace, kind=page.kind(link.view), slot=slot)
     return run
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES.values() if page.panel], ids=lambda page: page.path)
+def test_a_page_lists_every_part_and_what_draws_it_is_there(page):
+    assert [*page.listed()] == [*page.parts] == [*all_fields()[page.panel].words]
+    assert all(callable(imported(one.draws)) for one in page.listed().values() if one.draws)
 
 
 @pytest.mark.parametrize("kind", KINDS)

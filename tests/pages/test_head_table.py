@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.attention import AttentionLook, head_table, head_table_pictures
-from glassformer.attention.head_table import CSV, MEASURE, OPEN_BY_MEASURE
+from glassformer.attention import AttentionLook
+from glassformer.attention.head_table import head_table_panel as head_table
+from glassformer.attention.head_table import head_table_pictures
+from glassformer.attention.head_table.head_table_panel import CSV, MEASURE, OPEN_BY_MEASURE
 from glassformer.runs import loading
 from glassformer.server.work import BusyError, Runner
 from tests.pages.conftest import STEP, check

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from glassformer.inside import InsideLook, fast
+from glassformer.inside import InsideLook
+from glassformer.inside.fast import fast_panel as fast
 from glassformer.runs import loading, measured
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, opened, payload, told, view

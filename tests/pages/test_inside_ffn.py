@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.inside import ffn as ffn_panels
-from glassformer.inside import ffn_pictures
+from glassformer.inside.ffn import ffn_panel as ffn_panels
+from glassformer.inside.ffn import ffn_pictures
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import INSIDE, ROOT, check

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from glassformer.inside import lens_pictures
+from glassformer.inside.lens import lens_pictures
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import INSIDE, check

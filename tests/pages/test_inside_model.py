@@ -11,11 +11,12 @@ import pytest
 import torch
 
 from glassformer import charts
-from glassformer.inside import blocks as model_blocks
-from glassformer.inside import model_panel as inside_model_panels
-from glassformer.inside import model_pictures
-from glassformer.inside import shapes as shape_panels
-from glassformer.inside.blocks import (
+from glassformer.inside.features import in_words
+from glassformer.inside.model import blocks as model_blocks
+from glassformer.inside.model import model_panel as inside_model_panels
+from glassformer.inside.model import model_pictures
+from glassformer.inside.model import shapes as shape_panels
+from glassformer.inside.model.blocks import (
     blocks_of,
     contents,
     destination,
@@ -25,7 +26,6 @@ from glassformer.inside.blocks import (
     sized,
     stacks,
 )
-from glassformer.inside.features import in_words
 from glassformer.runs import loading
 from tests.pages.conftest import INSIDE, ROOT, check
 from tests.pages.reading import address, figure, numbers, opened, sentences, told, view

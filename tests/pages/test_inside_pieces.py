@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from glassformer.inside import embeddings_panel, pieces_pictures
-from glassformer.inside.embeddings_panel import find
+from glassformer.inside.pieces import pieces_panel as embeddings_panel
+from glassformer.inside.pieces import pieces_pictures
+from glassformer.inside.pieces.pieces_panel import find
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import INSIDE, check

@@ -5,7 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from glassformer.inside import stream_pictures
+from glassformer.inside.stream import stream_pictures
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import INSIDE, check

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.attention import one_weight
-from glassformer.attention.flow_pictures import FLOW
+from glassformer.attention.flow.flow_pictures import FLOW
+from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.runs import loading
 from tests.pages.conftest import ATTENTION, check
 from tests.pages.reading import everything, figure, go_to, numbers, opened, payload, sentences, told_or_noted

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from glassformer.inside import embeddings_panel, ffn, lens_pictures, stream_pictures
+from glassformer.inside.ffn import ffn_panel as ffn
+from glassformer.inside.lens import lens_pictures
+from glassformer.inside.pieces import pieces_panel as embeddings_panel
+from glassformer.inside.stream import stream_pictures
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import INSIDE, check

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from glassformer.masks import mask_pictures
-from glassformer.positions import sentence_panel
+from glassformer.positions.sentence import sentence_panel
 from glassformer.runs import loading
 from tests.pages.conftest import ROOT
 from tests.pages.reading import address, everything, figure, numbers, payload, sentences, told_or_noted

@@ -6,8 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from glassformer.positions import PositionsLook, position_controls, sentence_panel, table_pictures
-from glassformer.positions.table_pictures import PAGE, spread, spread_shifts
+from glassformer.positions import PositionsLook, position_controls
+from glassformer.positions.positions_page import MOST_CELLS, PAGE, spread
+from glassformer.positions.sentence import sentence_panel
+from glassformer.positions.table import table_pictures
+from glassformer.positions.table.table_pictures import spread_shifts
 from glassformer.runs import loading
 from glassformer.shared.numbers import digits, short
 from tests.pages.conftest import POSITIONS, check
@@ -123,8 +126,8 @@ def test_what_a_table_does_not_have_is_said(page):
 @pytest.mark.parametrize(("n", "d"), [(64, 256), (128, 256), (512, 512), (512, 15), (16, 16_384), (512, 1)])
 def test_a_map_never_has_more_cells_than_it_says(n, d):
     dims = table_pictures.drawn_dims(n, d)
-    assert n * len(dims) <= table_pictures.MOST_CELLS + 2 * n
-    assert (n * d <= table_pictures.MOST_CELLS) == (len(dims) == d)
+    assert n * len(dims) <= MOST_CELLS + 2 * n
+    assert (n * d <= MOST_CELLS) == (len(dims) == d)
     assert all(dim + 1 in dims or dim + 1 == d for dim in dims[dims % 2 == 0])  # whole pairs
 
 

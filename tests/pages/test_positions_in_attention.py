@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from glassformer.positions import PositionsLook, in_attention, position_controls
+from glassformer.positions import PositionsLook, position_controls
+from glassformer.positions.in_attention import in_attention_panel as in_attention
 from glassformer.runs import loading
 from glassformer.state.view import SECOND
 from tests.pages.conftest import POSITIONS, check

@@ -3,7 +3,11 @@
 import pytest
 
 from glassformer.runs import loading
-from glassformer.search import SearchLook, draws, sampling, search_panels, search_pictures
+from glassformer.search import SearchLook
+from glassformer.search.sampling import draws_panel as draws
+from glassformer.search.sampling import sampling_panel as sampling
+from glassformer.search.sampling import sampling_pictures
+from glassformer.search.tree import tree_panel, tree_pictures
 from tests.pages.conftest import SEARCH, check
 from tests.pages.reading import (
     address,
@@ -38,13 +42,13 @@ def beam(open_page):
 
 def marks(test):
     """The places that the tree's marks carry."""
-    traces = figure(test, search_pictures.tree.key)["data"]
+    traces = figure(test, tree_pictures.tree.key)["data"]
     return {place for trace in traces if trace["mode"] == "markers" for place in trace["customdata"]}
 
 
 def results(test):
     """What is written at the right of the tree."""
-    found = next(trace for trace in figure(test, search_pictures.tree.key)["data"] if trace["mode"] == "markers+text"
+    found = next(trace for trace in figure(test, tree_pictures.tree.key)["data"] if trace["mode"] == "markers+text"
                  and "customdata" in trace)  # fmt: skip
     return found["text"]
 
@@ -63,13 +67,13 @@ def test_stepping_moves_the_tree(beam):
     assert len(before) < len(marks(test))
     assert max(before) < max(marks(test))
     assert "Step 4: 3 of" in told(test)
-    table = payload(test, search_pictures.tree.key)["said"]["table"]
+    table = payload(test, tree_pictures.tree.key)["said"]["table"]
     assert table["fold"] == "Continuations considered at step 4"
     sums = [float(row[4].replace("−", "-")) for row in table["rows"]]
     assert sums == sorted(sums, reverse=True)
     assert [row[0] for row in table["rows"]] == list(map(str, range(1, len(sums) + 1)))
     assert all("not ended, score" in text for text in results(test))
-    assert figure(test, search_pictures.tree.key)["layout"]["shapes"][0]["x0"] == 3.5
+    assert figure(test, tree_pictures.tree.key)["layout"]["shapes"][0]["x0"] == 3.5
 
 
 def test_what_comes_next_stays_hidden(beam):
@@ -77,7 +81,7 @@ def test_what_comes_next_stays_hidden(beam):
     assert "The tree appears once you reveal the first piece" in sentences(test)
     check(go_to(test, 3))
     assert (
-        len({trace["x"][0] for trace in figure(test, search_pictures.tree.key)["data"] if trace["mode"] == "markers"})
+        len({trace["x"][0] for trace in figure(test, tree_pictures.tree.key)["data"] if trace["mode"] == "markers"})
         <= 3
     )
     assert all("not ended, score" in text for text in results(test))
@@ -95,16 +99,16 @@ def test_the_part_opens_with_a_search_and_says_that_the_run_itself_is_greedy(ope
     )
     assert len(results(test)) == Beam().size
     assert "with_beam" not in address(test)
-    check(test.button(key=search_panels.DECODE_SO).click().run())
+    check(test.button(key=tree_panel.DECODE_SO).click().run())
     assert address(test)["how"] == "beam"
     assert "The tree shows a separate beam search" not in captions(test)
 
 
 def test_of_a_large_model_a_search_is_offered(open_page, monkeypatch):
-    monkeypatch.setattr(search_pictures, "SMALL", 0)
+    monkeypatch.setattr(tree_pictures, "SMALL", 0)
     test = open_page(SEARCH, model="reverse", src="glasses")
-    assert not [one for one in test.get("bidi_component") if one.key == search_pictures.tree.key]
-    check(test.button(key=search_panels.DRAW_BESIDE).click().run())
+    assert not [one for one in test.get("bidi_component") if one.key == tree_pictures.tree.key]
+    check(test.button(key=tree_panel.DRAW_BESIDE).click().run())
     assert len(results(test)) == Beam().size
     assert address(test)["with_beam"] == "1"
 
@@ -132,7 +136,7 @@ def test_the_search_of_a_changed_model_is_another_one(beam):
 def test_a_forced_beginning_can_be_dropped(beam):
     test = beam(forced="5.6")
     assert "is forced here" in told(test)
-    check(test.button(key=search_panels.WHOLE).click().run())
+    check(test.button(key=tree_panel.WHOLE).click().run())
     assert "is forced here" not in told(test)
     assert "forced" not in address(test)
 
@@ -158,16 +162,16 @@ def bars(test, key):
 
 def test_the_sliders_only_look(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", how="sampling", temp=1, seed=4)
-    before, text = bars(test, search_pictures.shares.key), output(test)
+    before, text = bars(test, sampling_pictures.shares.key), output(test)
     assert not [button for button in test.button if button.key == sampling.TAKE]
     check(test.slider(key="try_temperature").set_value(3.0).run())
-    after = bars(test, search_pictures.shares.key)
+    after = bars(test, sampling_pictures.shares.key)
     assert after[0] < before[0]
     assert output(test) == text
     assert (address(test)["temp"], address(test)["try_temp"]) == ("1", "3")
     assert "the likeliest piece at every temperature" in told(test)
     check(test.select_slider(key="try_k").set_value(1).run())
-    assert list(bars(test, search_pictures.shares.key)[:2]) == [1.0, 0.0]
+    assert list(bars(test, sampling_pictures.shares.key)[:2]) == [1.0, 0.0]
     assert "Only one piece is left" in told(test)
 
 
@@ -190,7 +194,7 @@ def test_a_button_goes_back(open_page):
 
 def test_the_numbers_are_those_of_the_step(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", how="sampling", temp=1, k=3)
-    rows = payload(test, search_pictures.shares.key)["said"]["table"]["rows"]
+    rows = payload(test, sampling_pictures.shares.key)["said"]["table"]["rows"]
     checkpoint = opened("reverse")
     trace = loading.runner().trace(checkpoint, checkpoint.query("glasses", decoding=Sampling(top_k=3)))
     assert rows[2][2] == "3"
@@ -201,7 +205,7 @@ def test_the_numbers_are_those_of_the_step(open_page):
 def test_a_link_with_nonsense_is_put_right(open_page, link):
     test = open_page(SEARCH, model="reverse", src="glasses", search="sampling", **link)
     assert "in the link is" in sentences(test)
-    assert len(bars(test, search_pictures.shares.key)) > 3
+    assert len(bars(test, sampling_pictures.shares.key)) > 3
 
 
 # ---------------------------------------------------------------- many draws
@@ -220,13 +224,13 @@ def drawn(test):
 def test_draws_are_those_of_their_seeds(open_page):
     test = open_page(SEARCH, model="reverse", src="glasses", search="draws", draws=20, try_temp=2, first_seed=7)
     assert not [
-        one for one in test.get("bidi_component") if one.key == search_pictures.drawn.key
+        one for one in test.get("bidi_component") if one.key == sampling_pictures.drawn.key
     ]  # nothing on page load
     drawn(test)
     checkpoint = opened("reverse")
     query = checkpoint.query("glasses", decoding=Sampling(temperature=2.0))
     every = outcomes(drawn_by_hand(checkpoint, query, range(7, 27)))
-    assert bars(test, search_pictures.drawn.key) == pytest.approx([one.frequency for one in every][:12])
+    assert bars(test, sampling_pictures.drawn.key) == pytest.approx([one.frequency for one in every][:12])
     table = test.dataframe[0].value
     assert list(table.iloc[:, 1]) == [one.text for one in every]
     assert list(table.iloc[:, 2]) == [len(one.seeds) for one in every]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glassformer.positions import table_pictures
+from glassformer.positions import positions_page
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import address, figure, sentences
 
@@ -10,7 +10,7 @@ from tests.pages.reading import address, figure, sentences
 @pytest.fixture
 def long_table(open_page, monkeypatch):
     """A function that opens the shift of a table of which only the first 64 of 128 positions are measured."""
-    monkeypatch.setattr(table_pictures, "MOST_SHIFTED", 64)
+    monkeypatch.setattr(positions_page, "MOST_SHIFTED", 64)
     return lambda **parameters: open_page(POSITIONS, positions="shift", model="zh-en", **parameters)
 
 

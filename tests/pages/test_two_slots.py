@@ -9,7 +9,7 @@ from glassformer.step import piece_choice, step_pictures
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, keys_of, payload, view
 
-TWO = ROOT / "tests" / "pages" / "two_slots_app.py"
+TWO = ROOT / "tests" / "extensions" / "what_if" / "pages" / "two_slots_app.py"
 CHARTS = (
     step_pictures.candidates.key,
     step_pictures.cross_row.key,
@@ -100,34 +100,22 @@ def twice(page, fields, folder="glassformer"):
 
     from glassformer.frame.sidebar import sidebar
     from glassformer.frame.source_box import head, source_box
+    from glassformer.runs.declared import PAGES  # all parts of all pages
     from glassformer.runs.open_run import open_run
     from glassformer.state import session
 
-    importlib.import_module("glassformer.runs.declared")  # all parts of all pages
     session.begin(page)
     checkpoint = sidebar(shows_run=True)
     source_box(checkpoint, head("Two"))
-    inside = {"model": "model_panel", "pieces": "embeddings_panel"}  # the others have the names of their parts
     for slot in session.SLOTS:
         st.subheader(slot)
         session.replace(slot, layer=0, head=0, **fields)
         if page == "positions":
-            controls = importlib.import_module("glassformer.positions.position_controls")
-            table = controls.draw(checkpoint, slot)
-            importlib.import_module("glassformer.positions.position_panels").draw(
-                table, open_run(checkpoint, slot=slot)
-            )
+            table = importlib.import_module("glassformer.positions.position_controls").draw(checkpoint, slot)
+            PAGES[page].entry(table).draw(table, open_run(checkpoint, slot=slot))
             continue
-        run = open_run(checkpoint, slot=slot)
-        if page == "inside":
-            row, part = (
-                importlib.import_module("glassformer.inside.inside_controls").draw(run),
-                fields["inside_panel"],
-            )
-            importlib.import_module(f"glassformer.inside.{inside.get(part, part)}").draw(run, row)
-        else:
-            panels = "mask_panels" if page == "masks" else f"{page}_panels"
-            importlib.import_module(f"{folder}.{page}.{panels}").draw(run)
+        panels = {"inside": "inside_controls", "masks": "mask_panels"}.get(page, f"{page}_panels")
+        importlib.import_module(f"{folder}.{page}.{panels}").draw(open_run(checkpoint, slot=slot))
 
 
 PARTS = (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.attention import one_weight
+from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.shared.choices import NONE
 from glassformer.state.click import Click, place_of
 from tests.pages.conftest import ATTENTION, ROOT, check

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.imports import arrows, circles, closure, files, folders, graph, main
+from tools.imports import arrows, circles, closure, files, folders, graph, main, parts
 
 
 @pytest.fixture
@@ -12,6 +12,7 @@ def tree(tmp_path):
         "pages/explore/masks.py": "from glassformer.masks import panels\n",
         "glassformer/__init__.py": "",
         "glassformer/masks/__init__.py": "",
+        "glassformer/masks/page.py": "x = PartEntry('a', say('A'), 'glassformer.masks.panels:draw')\n",
         "glassformer/masks/panels.py": "def f():\n    from glassformer.state.view import View\n",
         "glassformer/state/__init__.py": "",
         "glassformer/state/view.py": "if TYPE_CHECKING:\n    import glassformer.masks.panels\nelse:\n    import os\n",
@@ -31,6 +32,10 @@ def test_what_a_page_needs_is_followed_but_for_types(tree):
         "pages.explore.masks", "glassformer", "glassformer.masks", "glassformer.masks.panels", "glassformer.state",
         "glassformer.state.view",
     }  # fmt: skip
+
+
+def test_a_part_is_named_by_its_entry(tree):
+    assert parts(files(tree)) == {"glassformer.masks.panels"}
 
 
 def test_an_arrow_to_an_extension_is_found_and_one_from_it_is_none(tree):

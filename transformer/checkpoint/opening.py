@@ -1,6 +1,7 @@
 """Open any model: a checkpoint folder, a snapshot of its training, or what an extension has a format for.
 
-transformer.load("checkpoints/zh-en")
+transformer.load("runs/my-model")                               a folder
+transformer.load("zh-en")                                       a checkpoint that comes along
 transformer.load("runs/reverse@1200")                           a snapshot of a training, at its step 1,200
 transformer.load("runs/model.pt", answers={"n_heads": 4, ...})  another format, whose open questions are answered
 """
@@ -13,6 +14,7 @@ from typing import Any, Final
 from transformer.checkpoint import load as native
 from transformer.checkpoint.device import CPU, Device
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint
+from transformer.checkpoint.named import check_name, named
 from transformer.checkpoint.progress import Progress, silent
 from transformer.errors import CheckpointError
 from transformer.errors import UnansweredError as UnansweredError
@@ -31,7 +33,7 @@ def load(
     progress: Progress = silent,
     device: Device = CPU,
 ) -> Checkpoint:
-    """Load a checkpoint: a folder of this program, or of another format.
+    """Load a checkpoint: a folder of this program, or of another format, or the name of one that comes along.
 
     Args:
         answers: Answers to the open questions of another format.
@@ -44,7 +46,8 @@ def load(
         UnansweredError: Questions are open; `transformer.QuestionsError` lists them with their choices.
         CheckpointError: It cannot be used; the error says which file and why.
     """
-    place = Path(source)
+    place = Path(source) if inside else named(source)
+    check_name(place)
     for one in provided("formats"):
         if one.reads(place, inside=inside):
             opened: Checkpoint = one.load(

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from transformer.checkpoint.named import named
 from transformer.commands.device import add_device
 from transformer.errors import DataError, GlassformerError
 
@@ -12,7 +13,7 @@ from transformer.errors import DataError, GlassformerError
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
-    parser.add_argument("checkpoint", type=Path, help="a checkpoint folder")
+    parser.add_argument("checkpoint", type=named, help="a checkpoint folder, or a name such as zh-en")
     parser.add_argument("lines", nargs="*", help="sentences (default: the lines of standard input)")
     parser.add_argument("--beam", type=int, default=0, help="number of beams (default: greedy)")
     parser.add_argument("--unseen-in", type=Path, help="refuse sentences that are in this file of pairs")

@@ -113,8 +113,8 @@ class Trace(Arrays):
             shown: Shown = show(self, picture, view)
             return shown
         raise GlassformerError(
-            "pictures of a run are drawn by the app, but its module {name} is missing; install Glassformer from "
-            "its repository with `pip install -e .`.",
+            "pictures of a run are drawn by the app, but its module {name} is missing; `pip install "
+            "glassformer` brings it.",
             name="glassformer",
         )
 

@@ -6,22 +6,17 @@ heat maps.
 """
 
 import json
-import logging
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from glassformer.charts.theme import CELLS, Spec
-from glassformer.components.assets import ensure_static
 from glassformer.components.element import Element, is_count, told
 from glassformer.components.packing import base64_of
-from glassformer.paths import STATIC
 from glassformer.state.click import Click
 
-_LOG = logging.getLogger(__name__)
 _PLOTLY_HAS = {"int64": np.int32, "uint64": np.uint32, "float16": np.float32}
 _SHORT_FORMS = {"float16", "float32", "float64", "int8"}
 _LEAST_SHORT = 4096  # smaller maps are not worth a form of their own
@@ -54,7 +49,6 @@ def plotly_view(
     step: int | None = None,  # the step that is drawn, from 0
 ) -> Click | None:
     """Draw a figure in place; gives back the click that caused this run, else None."""
-    _provide_script()
     payload = {
         "figure": fig if isinstance(fig, str) else figure_json(fig),
         "alt": alt,
@@ -143,12 +137,3 @@ def parse_click(value: object) -> Click | None:
     if not isinstance(index, list) or not all(is_count(number) for number in (curve, *index)):
         return None
     return Click(int(curve or 0), tuple(index), value.get("customdata"), step if is_count(step) else None)
-
-
-@cache
-def _provide_script() -> None:
-    """Put Plotly's script in place once; if that fails the chart itself says so in a sentence."""
-    try:
-        ensure_static()
-    except OSError:
-        _LOG.exception("Cannot write into %s; charts will not load.", STATIC)

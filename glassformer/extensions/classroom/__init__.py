@@ -4,7 +4,7 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="classroom",
-    needs=("lessons", "what_if", "doctor", "rooms"),
+    needs=("lessons", "rooms"),
     pages="glassformer.extensions.classroom.pages:PAGES",
     address="glassformer.extensions.classroom.address:ADDRESS",
     hides="glassformer.extensions.classroom.hiding:HIDER",

@@ -1,6 +1,6 @@
 """What stands on other pages of a corpus run: what a head does over it, under the head's table."""
 
-from glassformer.attention.head_table_pictures import Heads
+from glassformer.attention.head_table.head_table_pictures import Heads
 from glassformer.extensions.corpus import over_corpus
 from glassformer.shared.page_blocks import PageBlocks
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transformer.checkpoint.named import named
 from transformer.commands.device import add_device
 from transformer.errors import DataError
 
@@ -25,7 +26,9 @@ MOST_REASONS = 5  # for lines that were left out
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
-    parser.add_argument("checkpoint", type=Path, help="a checkpoint folder, or a model that `load` opens")
+    parser.add_argument(
+        "checkpoint", type=named, help="a folder or name of a checkpoint, or a model that `load` opens"
+    )
     parser.add_argument("--pairs", type=Path, metavar="FILE", help="source TAB reference, or one text, per line")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a folder for the tables of runs")
     parser.add_argument("--max-pairs", type=int, metavar="N", help="measure only the first N lines")

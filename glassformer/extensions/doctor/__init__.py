@@ -1,16 +1,11 @@
-"""Doctor: tests that find what is wrong with a checkpoint, and its parameters in numbers."""
+"""Doctor: tests that find what is wrong with a checkpoint."""
 
 from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="doctor",
-    needs=("weight_files", "importers", "what_if"),
-    modules={
-        "transformer.analysis.differences": "glassformer.extensions.doctor.analysis.differences",
-        "transformer.analysis.parameters": "glassformer.extensions.doctor.analysis.parameters",
-        "transformer.analysis.spectra": "glassformer.extensions.doctor.analysis.spectra",
-        "transformer.doctor": "glassformer.extensions.doctor.library",
-    },
+    needs=("weight_files", "importers"),
+    modules={"transformer.doctor": "glassformer.extensions.doctor.library"},
     names={"examine": "glassformer.extensions.doctor.library.examination:examine"},
     pages="glassformer.extensions.doctor.pages:PAGES",
     commands=(
@@ -21,9 +16,6 @@ EXTENSION = Extension(
             "glassformer.extensions.doctor.command:add",
         ),
     ),
-    charts={
-        name: f"glassformer.extensions.doctor.charts.parameters:{name}"
-        for name in ("number_spread_spec", "row_lengths_spec", "singular_values_spec")
-    },
+    examines="glassformer.extensions.doctor.examinations:EXAMINER",
     looks="glassformer.extensions.doctor.doctor_look:DoctorLook",
 )

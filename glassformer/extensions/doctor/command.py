@@ -4,6 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from transformer.checkpoint.named import named
 from transformer.commands.device import add_device
 from transformer.i18n import Sentence
 
@@ -18,7 +19,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "Exit status: 0 if nothing is broken, 1 if something is, 2 where it cannot be examined, 3 where nothing "
         "was found but whether it does its task was not tested, for want of pairs."
     )
-    parser.add_argument("checkpoint", type=Path, help="a checkpoint folder, or a model that `import` understands")
+    about = "a checkpoint folder, a name such as zh-en, or a model that `import` understands"
+    parser.add_argument("checkpoint", type=named, help=about)
     parser.add_argument(
         "--pairs",
         type=Path,

@@ -1,18 +1,11 @@
-"""The Doctor page's own fields of the view."""
+"""The Doctor page's own field of the view."""
 
 from typing import Literal
 
-from glassformer.state.fields import LONGEST_NAME, Look, choice, flag, text
-
-Tensors = Literal["all", "not_finite", "constant"]
+from glassformer.state.fields import Look, choice
 
 
 class DoctorLook(Look):
-    """What is looked at on the Doctor page alone."""
+    """What is looked at on the Doctor page, whatever its part."""
 
     doctor_panel: Literal["findings", "parameters"] = choice("doctor", "findings")  # which part of the page
-    tensor: str = text("tensor", most=LONGEST_NAME)  # A parameter by its name; "" for the page's own choice
-    tensors: Tensors = choice("tensors", "all")  # which parameters are listed
-    names: str = text("names", most=LONGEST_NAME)  # words that the names of those have
-    against: str = text("against", most=LONGEST_NAME)  # the checkpoint they are compared with, by name; "" for none
-    log_counts: bool = flag("counts")  # the counts of a histogram go by their logarithm

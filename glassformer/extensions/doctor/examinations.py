@@ -3,8 +3,6 @@
 Whoever asks for an examination that somebody has asked for shares it, and finds it done later, until newer ones have
 taken its room. Before each test, and where a test pauses, it waits while somebody waits for the model, and it is the
 last to get the processor. A test that raises what nobody expected is reported as not testable; the others go on.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
@@ -29,8 +27,11 @@ from glassformer.extensions.doctor.library.examination import run_test
 from glassformer.extensions.doctor.library.findings import Finding, not_applicable
 from glassformer.extensions.doctor.library.patient import Patient, Test
 from glassformer.extensions.doctor.library.whole import Report
+from glassformer.runs import loading
+from glassformer.runs.examiner import Examiner
 from glassformer.server.jobs import Job, Jobs, Seen, StoppedError
 from glassformer.server.work import BusyError
+from glassformer.shared.door import st
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say, say_n
 from transformer.trying.samples import Samples
@@ -40,6 +41,7 @@ MOST_KEPT: Final = 64  # reports, of some kilobytes each
 MOST_SECONDS: Final = 600.0  # then the next one has its turn; what was not tested by then says so
 PATIENCE_SECONDS: Final = 2.0  # that one pause waits at most: a server that is never idle still ends an examination
 LOOK_SECONDS: Final = 0.01
+WAIT_SECONDS: Final = 0.2  # between two looks of somebody else's job at an examination
 END_SECONDS: Final = 20.0  # that a server which ends waits for the test at hand
 NICE: Final = 15  # of 19: how far the thread stands back, where the system lets one thread do so
 
@@ -118,6 +120,40 @@ class Examinations(Jobs[Asked]):
             time.sleep(LOOK_SECONDS)
         if job.stopped.is_set():
             raise StoppedError
+
+
+@st.cache_resource(show_spinner=False)
+def examinations() -> Examinations:
+    """The examinations of all visitors of this server."""
+    return Examinations(is_busy=lambda: loading.runner().is_busy)
+
+
+class Doctor(Examiner):
+    """Examines as the page Doctor does; what was examined there is known."""
+
+    def counts(self, checkpoint: Checkpoint, job: Job) -> tuple[int, int, int] | None:
+        """How many tests say what."""
+        asked, all_of_them = Asked.of(checkpoint), examinations()
+        try:
+            while True:
+                try:
+                    all_of_them.examine(asked, checkpoint, job)
+                    break
+                except BusyError:
+                    job.pause()
+                    job.stopped.wait(1.0)
+            while (seen := all_of_them.look(asked, job, patience=WAIT_SECONDS)) is not None and seen.is_under_way:
+                job.pause()
+        except StoppedError:
+            all_of_them.withdraw(asked, job)
+            raise
+        report: Report | None = None if seen is None else seen.result
+        if report is None:
+            return None
+        return len(report.only("broken")), len(report.only("look")), len(report.only("well"))
+
+
+EXAMINER: Final = Doctor()
 
 
 def _too_many(n: int) -> BusyError:

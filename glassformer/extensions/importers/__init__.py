@@ -22,5 +22,5 @@ EXTENSION = Extension(
     ),
     formats="glassformer.extensions.importers.format:FORMAT",
     sources="glassformer.extensions.importers.source:SOURCE",
-    server="glassformer.extensions.importers.server_part:SERVER",
+    server="glassformer.extensions.importers.foreign_models:SERVER",
 )

@@ -22,6 +22,7 @@ from glassformer.extensions.weight_files.library import pickles
 from glassformer.extensions.weight_files.library.weights import OUTLINE
 from glassformer.runs import loading
 from glassformer.server import command_line
+from glassformer.server.parts import ServerPart
 from glassformer.shared.door import st
 from glassformer.state import answers as addresses
 from glassformer.state.answers import Answer, Answers
@@ -43,9 +44,15 @@ _ONE_AT_A_TIME = threading.Lock()  # each import may hold a model in memory
 _ONE_SCORED = threading.Lock()  # which takes longer, and nobody else shall wait for it
 
 
-def begin() -> None:
-    """What happens once, when the server starts: every answer looks into a file again, and shall not wait for it."""
-    pickles.keep(2)
+class ImportersServer(ServerPart):
+    """What happens once, when the server starts."""
+
+    def start(self) -> None:
+        """Keep processes for pickles ready: every answer looks into a file again, and shall not wait for one."""
+        pickles.keep(2)
+
+
+SERVER = ImportersServer()
 
 
 def listed() -> dict[str, Entry]:

@@ -1,17 +1,28 @@
 """Models of other programs where a page wants a checkpoint: those in folders, and those that extensions bring."""
 
-from typing import NoReturn
+from dataclasses import replace
+from typing import Final, NoReturn
 
-from glassformer.extensions.importers import foreign_models, foreign_page
+from glassformer.checkpoints.checkpoint_panels import table
+from glassformer.extensions.importers import foreign_models
 from glassformer.extensions.importers.format import HOLDS
+from glassformer.extensions.importers.library.foreign import SUFFIXES
 from glassformer.extensions.importers.library.opening import QuestionsError
-from glassformer.extensions.importers.what_opens import what_opens
+from glassformer.extensions.importers.library.readers import readers
+from glassformer.frame.source_box import head
+from glassformer.runs.open_run import publish_unopened
 from glassformer.runs.sources import Source, sources
+from glassformer.shared import drawing, menu
+from glassformer.shared.door import st
 from glassformer.state import session
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import UnansweredError
-from transformer.i18n import say
+from transformer.i18n import say, say_n
+
+PAGE: Final = "open"
+MORE: Final = ":material/quiz:"
+FILE: Final = 'torch.save(model.state_dict(), "DIR/lesson.pt")'
 
 
 class ImportersSource(Source):
@@ -46,7 +57,7 @@ class ImportersSource(Source):
     def ask(self, entry: Entry, title: str, error: UnansweredError) -> NoReturn:
         """Lead to the page that asks."""
         assert isinstance(error, QuestionsError)
-        foreign_page.ask(entry, title, len(error.report.asked))
+        _ask(entry, title, len(error.report.asked))
 
     def opened(self, content_hash: str) -> Checkpoint | None:
         """With the answers that it was opened with."""
@@ -63,7 +74,48 @@ class ImportersSource(Source):
 
     def explain(self) -> None:
         """Which formats, families and endings."""
-        what_opens()
+        _what_opens()
+
+
+def _ask(entry: Entry, title: str, asked: int) -> NoReturn:
+    """Say how many questions have to be answered first, and lead to them; stops the page."""
+    if title:
+        head(title)
+    said = say_n(
+        "“{name}” cannot be opened until you answer {n} question about the model.",
+        "“{name}” cannot be opened until you answer {n} questions about the model.",
+        asked,
+        name=entry.title,
+    )
+    st.info(drawing.plain(said), icon=MORE)
+    menu.link(PAGE, say("Answer the questions"), replace(session.asked(), revision=""), icon=MORE)
+    publish_unopened()
+    st.stop()
+
+
+def _what_opens() -> None:
+    """Draw what may lie in a folder of checkpoints, and how it gets there."""
+    with st.expander(say("Models from other programs")):
+        st.markdown(
+            say(
+                "You can put models saved by other programs into the same folders. They open without those "
+                "programs. The “Open a checkpoint” page shows what it recognised and asks you for any information "
+                "that the files lack."
+            )
+        )
+        for said, example, families in filter(None, (one.told() for one in readers())):
+            st.markdown(said)
+            st.code(example, language="python")
+            st.table(table(families), hide_header=True)
+        st.markdown(
+            say(
+                "**A weights file** ({suffixes}) of a model that follows a tutorial or The Annotated Transformer, "
+                "or is built around `torch.nn.Transformer`. The file does not contain everything that the model "
+                "needs, such as the number of heads. Put the tokenizer next to it.",
+                suffixes=", ".join(SUFFIXES),
+            )
+        )
+        st.code(FILE, language="python")
 
 
 def ways() -> tuple[ImportersSource, ...]:

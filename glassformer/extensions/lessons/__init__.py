@@ -3,7 +3,5 @@
 from transformer.extensions import Extension
 
 EXTENSION = Extension(
-    name="lessons",
-    needs=("what_if", "doctor"),
-    modules={"transformer.lessons": "glassformer.extensions.lessons.library"},
+    name="lessons", needs=("what_if",), modules={"transformer.lessons": "glassformer.extensions.lessons.library"}
 )

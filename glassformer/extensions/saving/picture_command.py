@@ -5,17 +5,15 @@ import sys
 from pathlib import Path
 
 from glassformer.extensions.saving.showing import drawing
-from transformer.checkpoint.snapshots import meant
+from transformer.checkpoint.named import named
 from transformer.commands.device import add_device
 from transformer.errors import DataError, shown
-
-SHIPPED = Path("checkpoints")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
-    parser.add_argument("checkpoint", type=Path, help="a checkpoint folder, or the name of one in checkpoints/")
+    parser.add_argument("checkpoint", type=named, help="a checkpoint folder, or a name such as zh-en")
     parser.add_argument("sentence", help="what the model reads")
     parser.add_argument(
         "looks", nargs="*", metavar="WORD=VALUE",
@@ -34,16 +32,13 @@ def _run(options: argparse.Namespace) -> None:
     form = options.out.suffix.lower().removeprefix(".")
     if form not in ("svg", "png", "html"):
         raise DataError("{file}: a picture must be .svg, .png or .html.", file=str(options.out))
-    folder = options.checkpoint
-    if not meant(folder)[0].exists() and meant(SHIPPED / folder)[0].is_dir():
-        folder = SHIPPED / folder
     pairs = [look.partition("=") for look in options.looks]
     for word, equals, _ in pairs:
         if not equals:
             raise DataError("{word}: write it as WORD=VALUE, for example layer=3.", word=shown(word))
     parameters = {word: (value,) for word, _, value in pairs}
     content, notes = drawing().picture_file(
-        folder, options.sentence, parameters, options.panel, form=form, language=options.language,
+        options.checkpoint, options.sentence, parameters, options.panel, form=form, language=options.language,
         width=options.width, height=options.height, dpi=options.dpi, device=options.device,
     )  # fmt: skip
     for note in notes:

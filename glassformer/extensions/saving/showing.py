@@ -35,7 +35,7 @@ def drawing() -> Any:
         return import_module(_DRAWS)
     except ModuleNotFoundError as error:
         raise GlassformerError(
-            "pictures of a run are drawn by the app, but its module {name} is missing; install Glassformer from "
-            "its repository with `pip install -e .`.",
+            "pictures of a run are drawn by the app, but its module {name} is missing; `pip install "
+            "glassformer` brings it.",
             name=error.name,
         ) from error

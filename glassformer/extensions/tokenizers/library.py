@@ -2,7 +2,7 @@
 
 The file says how texts are normalised, cut, split and wrapped; one call reads all of that. Here its pieces are
 written for people, and what it puts around a text is told apart from the text. The file is not trusted: it is parsed,
-tried and used in a process of its own alone (`glassformer.extensions.tokenizers.library_child`), which says what is in it.
+tried and used in a process of its own alone (`tokenizers.library_child`), which says what is in it.
 
 That process is started where a file is opened, and again where it has ended. It ends when nobody holds it any more,
 or with the program, as its input ends then. Any thread may ask; requests follow each other.

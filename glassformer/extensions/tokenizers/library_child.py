@@ -5,7 +5,7 @@ other, or a regular expression that goes back again and again, take any time and
 look at the file tells this safely, so all that the file says happens here, and what takes too much ends this process
 alone.
 
-`glassformer.extensions.tokenizers.library` starts this file as a script, as `probe` or as `serve` with limits, and writes to
+`tokenizers.library` starts this file as a script, as `probe` or as `serve` with limits, and writes to
 its standard input: first the file, then to `serve` requests, each a number of bytes and so many of JSON. To answer is
 to write the same. Exit status 1 means that the library refused the file; the reason is on standard error. It imports
 nothing of this library but `transformer.confined`, by its path.

@@ -11,19 +11,22 @@ import ctypes
 import re
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from starlette.middleware import Middleware
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from glassformer.extensions.importers import foreign_models
+from glassformer.extensions.uploads.gate import Gate
 from glassformer.extensions.uploads.inbox.desk import Desk, Job
 from glassformer.extensions.uploads.inbox.store import RECEIVED, Store
 from glassformer.extensions.uploads.library.handed_folder import Received
 from glassformer.extensions.uploads.library.handed_limits import OURS, check_all_differ, check_name
 from glassformer.server import replicas, switch
+from glassformer.server.parts import ServerPart
 from glassformer.server.streamlit_private import forget_upload, session_id
 from glassformer.shared.door import st
 from transformer.checkpoint.listing import Entry, entry_at
@@ -90,6 +93,21 @@ async def kept() -> AsyncIterator[None]:
         sweeping.cancel()
         desk().close()
         store().close()
+
+
+class UploadsServer(ServerPart):
+    """A gate in front of uploads, and the folder that they are kept in."""
+
+    def inner(self, base: str) -> Sequence[Middleware]:
+        """The gate, for what the app itself would let through."""
+        return [Middleware(Gate, base=base)]
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """What was handed in is kept meanwhile."""
+        return kept()
+
+
+SERVER = UploadsServer()
 
 
 async def _sweep() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from glassformer.extensions.what_if.analysis.head_effects import HeadEffects, measuring
 from glassformer.runs import loading
-from glassformer.runs.measured import studies, study
-from glassformer.server.jobs import SMALL, Seen
+from glassformer.runs.measured import begins_by_itself, studies, study
+from glassformer.server.jobs import Seen
 from glassformer.server.work import BusyError
 from glassformer.shared.door import st
 from transformer.checkpoint.load import Checkpoint
@@ -71,11 +71,6 @@ def matters_most(found: HeadEffects) -> tuple[Kind, int, int]:
     kind = max(losses, key=lambda one: float(losses[one].max()))
     layer, head = np.unravel_index(int(losses[kind].argmax()), losses[kind].shape)
     return kind, int(layer), int(head)
-
-
-def begins_by_itself(checkpoint: Checkpoint) -> bool:
-    """Whether it is measured without being asked for."""
-    return checkpoint.config.count_parameters() <= SMALL
 
 
 def want(key: Hashable) -> None:

@@ -48,42 +48,19 @@ RUN = StepperRun(
 # ---------------------------------------------------------------- assets
 
 
-def test_plotly_is_copied_once(tmp_path):
-    target = assets.ensure_static(tmp_path / "static")
-    assert "Plotly" in target.read_text(encoding="utf-8")
-    before = target.stat().st_mtime_ns
-    assert assets.ensure_static(tmp_path / "static") == target
-    assert target.stat().st_mtime_ns == before
+def test_what_is_served_is_plotlys_script_and_ours():
+    served = assets.served()
+    assert set(served) == {assets.PLOTLY_FILE, assets.script_file()}
+    assert b"Plotly" in served[assets.PLOTLY_FILE]
+    assert served[assets.script_file()].decode() == assets.script()
 
 
-def test_our_script_is_named_by_its_text(tmp_path, monkeypatch):
-    assets.ensure_static(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {assets.PLOTLY_FILE, assets.script_file()}
-    assert (tmp_path / assets.script_file()).read_text("utf-8") == assets.script()
+def test_our_script_is_named_by_its_text(monkeypatch):
     before = assets.script_file()
     monkeypatch.setattr(assets, "script", lambda: "// another")
     assets.script_file.cache_clear()
     assert assets.script_file() != before
     assets.script_file.cache_clear()
-
-
-def test_half_a_copy_is_replaced(tmp_path):
-    (tmp_path / assets.PLOTLY_FILE).write_text("half", encoding="utf-8")
-    assert assets.ensure_static(tmp_path).stat().st_size > 1_000_000
-
-
-def test_a_failed_copy_leaves_nothing_behind(tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError("No space left on device")
-
-    monkeypatch.setattr(assets.os, "replace", full)
-    with pytest.raises(OSError, match="No space"):
-        assets.ensure_static(tmp_path)
-    assert not list(files_in(tmp_path))
-
-
-def files_in(folder):
-    return [path for path in folder.rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize("name", assets.modules())

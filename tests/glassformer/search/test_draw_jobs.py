@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from glassformer.search import draw_jobs
-from glassformer.search.draw_jobs import Draws, Wanted
+from glassformer.search.sampling import draw_jobs
+from glassformer.search.sampling.draw_jobs import Draws, Wanted
 from glassformer.server.work import BusyError, Runner
 from transformer import Sampling, load
 from transformer.analysis.draws import draws

@@ -7,6 +7,7 @@ import pytest
 
 from transformer.checkpoint import listing, load, tokenizer_files
 from transformer.checkpoint.listing import listing as list_checkpoints
+from transformer.errors import CheckpointError
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 
@@ -156,3 +157,14 @@ def test_a_root_that_is_not_there_lists_nothing(tmp_path):
 
 def test_the_module_and_its_function_share_a_name():
     assert listing.listing is list_checkpoints
+
+
+def test_a_tokenizer_that_no_extension_reads_is_said_in_one_sentence(checkpoint_folder, tmp_path, monkeypatch):
+    folder = tmp_path / "other"
+    shutil.copytree(checkpoint_folder, folder)
+    (folder / "vocabulary.json").write_text('{"family": "byt5"}', encoding="utf-8")
+    monkeypatch.setattr(tokenizer_files, "provided", lambda name: ())
+    said = "vocabulary.json: no extension reads tokenizers of other programs."
+    assert list_checkpoints([tmp_path])[0].error.endswith(said)
+    with pytest.raises(CheckpointError, match=said):
+        load.load(folder)

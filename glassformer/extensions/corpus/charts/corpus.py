@@ -6,8 +6,8 @@ import numpy as np
 
 from glassformer.charts import theme
 from glassformer.charts.grammar import at_a_line, upright
+from glassformer.charts.spread import number_spread_spec
 from glassformer.charts.theme import Spec, literal
-from glassformer.extensions.doctor.charts.parameters import number_spread_spec
 from transformer.i18n import say
 
 HOW_TO_READ_SPREAD = say(

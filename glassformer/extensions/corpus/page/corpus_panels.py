@@ -1,16 +1,16 @@
 """The page Over a corpus: the choice of a corpus run, what it is of, and the chosen part."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library.folder import About, Run, summaries
-from glassformer.extensions.corpus.page import all_heads, beside_panels, code_to_copy, joined_panels, one_head, search
+from glassformer.extensions.corpus.page import code_to_copy
 from glassformer.extensions.corpus.page.corpus_pictures import CORPUS, Scene
 from glassformer.extensions.corpus.page.head_choice import choose_head, choose_kind, choose_measure
-from glassformer.extensions.corpus.page.opened import OpenCorpus
+from glassformer.extensions.corpus.page.opened import OpenCorpus, name_of
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.show import choose_part
@@ -23,13 +23,6 @@ from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import anatomy
 
 RUN: Final = "corpus_run"
-PARTS: Final[Mapping[str, Callable[[OpenCorpus], None]]] = {
-    "heads": all_heads.draw,
-    "head": one_head.draw,
-    "search": search.draw,
-    "joined": joined_panels.draw,
-    "beside": beside_panels.draw,
-}
 OF_HEADS: Final = ("heads", "head", "beside")  # parts that show one measure
 
 
@@ -54,7 +47,7 @@ def draw(checkpoint: Checkpoint) -> None:
             choose_head(scene)
         if part in OF_HEADS:
             choose_measure(scene)
-    cover.part(lambda: attempt(lambda: PARTS[part](OpenCorpus(run, scene, checkpoint))))
+    cover.part(lambda: attempt(lambda: CORPUS.listed()[part].draw(OpenCorpus(run, scene, checkpoint))))
 
 
 # ------------------------------------------------------------------------------------------------ which run
@@ -105,12 +98,7 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
 
 
 def _label(run: Run) -> Sentence:
-    return say(
-        "{checkpoint}: {file} · {state}",
-        checkpoint=beside_panels.name_of(run),
-        file=files(run.about),
-        state=lines_of(run),
-    )
+    return say("{checkpoint}: {file} · {state}", checkpoint=name_of(run), file=files(run.about), state=lines_of(run))
 
 
 def files(about: About) -> str:

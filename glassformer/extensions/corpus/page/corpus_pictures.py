@@ -21,7 +21,7 @@ from glassformer.extensions.corpus.library.rollups import Key, Summaries, Summar
 from glassformer.extensions.corpus.library.tables import Name
 from glassformer.extensions.corpus.measure_words import corpus_words
 from glassformer.runs.head_measures import UNITS, Words
-from glassformer.runs.picture import Page, Part, Picture, Plot
+from glassformer.runs.picture import Page, Part, PartEntry, Picture, Plot
 from glassformer.runs.sides import KIND_NAMES
 from glassformer.state.click import Click, cell_of
 from glassformer.state.view import MAIN, Slot, View
@@ -29,16 +29,27 @@ from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
 
 MOST_BARS: Final = 60
-CORPUS: Final = Page("corpus", say("Over a corpus"), panel="corpus_panel")
+CORPUS: Final = Page(
+    "corpus",
+    say("Over a corpus"),
+    panel="corpus_panel",
+    entries=(
+        PartEntry("heads", say("All heads"), "glassformer.extensions.corpus.page.all_heads:draw"),
+        PartEntry("head", say("One head"), "glassformer.extensions.corpus.page.one_head:draw"),
+        PartEntry("search", say("Search"), "glassformer.extensions.corpus.page.search:draw"),
+        PartEntry("joined", say("Queries and keys"), "glassformer.extensions.corpus.page.joined.joined_panels:draw"),
+        PartEntry("beside", say("Two runs"), "glassformer.extensions.corpus.page.beside.beside_panels:draw"),
+    ),
+)
 
 
 def of_no_run(run: object) -> None:
     """A part of this page has nothing of a single run."""
 
 
-HEADS: Final[Part[Any]] = CORPUS.part("heads", say("All heads"), of_no_run, of_sentence=False)
-HEAD: Final[Part[Any]] = CORPUS.part("head", say("One head"), of_no_run, of_sentence=False)
-SEARCH: Final[Part[Any]] = CORPUS.part("search", say("Search"), of_no_run, of_sentence=False)
+HEADS: Final[Part[Any]] = CORPUS.part("heads", of_no_run, of_sentence=False)
+HEAD: Final[Part[Any]] = CORPUS.part("head", of_no_run, of_sentence=False)
+SEARCH: Final[Part[Any]] = CORPUS.part("search", of_no_run, of_sentence=False)
 
 
 @dataclass(frozen=True, eq=False)

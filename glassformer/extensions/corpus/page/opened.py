@@ -189,3 +189,10 @@ def _forced(checkpoint: Checkpoint, hit: Hit) -> tuple[int, ...]:
     except QueryError:
         return ()
     return (*given.before[given.n_prompt :], *given.ids)
+
+
+def name_of(run: Run) -> Sentence | str:
+    """What a run is called beside another one."""
+    if run.about.options.decode:
+        return say("{checkpoint} (own output)", checkpoint=run.about.checkpoint)
+    return run.about.checkpoint

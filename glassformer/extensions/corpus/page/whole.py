@@ -16,7 +16,7 @@ def draw(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
         with st.spinner(say("Adding up the scores…")):
             found = scores_of(corpus.run)
     except ModuleNotFoundError:
-        st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install sacrebleu`.")))
+        st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install 'glassformer[train]'`.")))
         return ()
     figures = _figures(found, decoded=corpus.run.about.options.decode)
     shown = [(label, one, form, help) for label, one, form, help in figures if one is not None]

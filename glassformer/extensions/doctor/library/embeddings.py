@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.analysis.spectra import spectrum
 from glassformer.extensions.doctor.library.calibrated import at_least, at_most
 from glassformer.extensions.doctor.library.findings import Measured, NotTested, Shown
 from glassformer.extensions.doctor.library.patient import Patient, Test
+from transformer.analysis.spectra import spectrum
 from transformer.i18n import say, say_n
 from transformer.model.linear import widened
 from transformer.text.tokenizer import AnyTokenizer

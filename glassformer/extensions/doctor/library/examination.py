@@ -8,7 +8,7 @@ run the `TESTS` one by one with `run_test`.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from glassformer.extensions.doctor.library.checklist import TESTS
 from glassformer.extensions.doctor.library.findings import Finding, not_applicable
@@ -45,6 +45,7 @@ def examine(
     pairs: Samples | None = None,
     seed: int = 0,
     reported: float | None = None,
+    tests: Collection[str] = (),
     pause: Callable[[], None] = lambda: None,
     progress: Progress = lambda *_: None,
 ) -> Report:
@@ -55,11 +56,13 @@ def examine(
         seed: Decides which of many sentences are used, and every other random choice.
         reported: The loss that training reported on unseen texts, in nats per piece; None for the loss in the
             checkpoint's training.csv, if it has one.
+        tests: Names of the only tests to make; empty for all.
         pause: Called now and then.
     """
     patient, findings = Patient(checkpoint, pairs, seed, pause, reported), []
-    for n, test in enumerate(TESTS):
-        progress(n, len(TESTS), test.title)
+    made = [test for test in TESTS if not tests or test.name in tests]
+    for n, test in enumerate(made):
+        progress(n, len(made), test.title)
         pause()
         findings.append(run_test(test, patient))
     return Report.of(patient, findings)

@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 from glassformer.extensions.doctor.library.findings import MOST_PLACES, Area, Measured, NotTested, not_applicable
-from glassformer.extensions.doctor.library.own_pass import OwnCode
-from glassformer.extensions.doctor.library.read_rows import Row, rows_of
+from glassformer.extensions.doctor.library.read_rows import OwnCode, Row, rows_of
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence

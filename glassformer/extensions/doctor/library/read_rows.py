@@ -1,4 +1,4 @@
-"""What the tests of the wiring let a model read: rows of ids, of the patient's sentences where there are any.
+"""Rows of ids that tests of the wiring let a model, or the own pass of a training, read.
 
 How a model is wired does not depend on what it reads, so a text that is too short is filled up with pieces that are
 drawn, and a model without sentences reads drawn pieces alone. What is compared is how far numbers move, in units of
@@ -8,20 +8,26 @@ Shapes: B rows, S source tokens, T target tokens, V target vocabulary, D d_model
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from transformer.checkpoint.load import Checkpoint
-from transformer.errors import DataError
+from transformer.errors import CheckpointError, DataError, shown
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.finite import check_recorded
+from transformer.runs.reading import padded
 from transformer.trying.losses import text_ids
 from transformer.trying.samples import Samples
 
+Forward = Callable[..., Tensor]
+"""Logits [B, T, V] for source ids [B, S] and what the decoder reads [B, T]; a model of one stack has one argument.
+Both are padded on the right with the padding id."""
+AGREES, COARSE = 1e-3, 0.1  # the first is that of `wiring`; bfloat16 has three digits
+FULL = 4  # bytes of a number
 SHORTEST, LONGEST = 6, 24
 """Tokens of a row: enough to change one and see those around it, few enough for large models."""
 ROOM = 3  # tokens that tests add
@@ -124,3 +130,53 @@ def moved(before: Tensor, after: Tensor) -> Tensor:
     """How far rows move [...]: the largest |difference|, in units of the spread of what was there [..., V]."""
     spread = before.float().std(dim=-1).mean().clamp_min(1e-30)
     return (after - before).abs().amax(dim=-1) / spread
+
+
+@dataclass(frozen=True)
+class OwnCode:
+    """The pass that a training makes; with gradients, as some layers of torch compute otherwise without."""
+
+    forward: Forward  # as the user gave it
+    device: torch.device  # where the model is
+    dtype: torch.dtype  # of its parameters
+
+    @property
+    def agrees(self) -> float:
+        """How far logits that are computed in two ways may be apart, in units of their spread."""
+        return AGREES if self.dtype.itemsize >= FULL else COARSE
+
+    def logits(self, checkpoint: Checkpoint, rows: Sequence[Row]) -> Tensor:
+        """Logits [B, T, V] of rows, read together; a `CheckpointError` where the code raises an error."""
+        fill, reads = checkpoint.config.fill_id, checkpoint.model.anatomy.reads
+        sides = ([one.source for one in rows],) if reads else ()
+        ids = [padded(side, fill).to(self.device) for side in (*sides, [one.target for one in rows])]
+        try:
+            with torch.enable_grad(), self.device, torch.autocast(self.device.type, enabled=False):
+                found = self.forward(*ids)
+            found = found.detach().float().cpu()
+        except Exception as error:
+            problem = shown(f"{type(error).__name__}: {error}".strip().split("\n")[0])
+            raise CheckpointError(
+                "forward, called with ids of the shapes {shapes}, raised an error: {problem}. It has to take source "
+                "ids [batch, source] and what the decoder reads [batch, target], and return logits.",
+                shapes=", ".join(str(list(one.shape)) for one in ids),
+                problem=problem,
+            ) from error
+        expected = (*ids[-1].shape, checkpoint.config.tgt_vocab_size)
+        if found.shape != expected:
+            raise CheckpointError(
+                "forward returned a tensor of the shape {found}, expected logits of the shape {expected} (batch, "
+                "target, vocabulary).",
+                found=str(list(found.shape)),
+                expected=str(list(expected)),
+            )
+        return found
+
+    def difference(self, checkpoint: Checkpoint, rows: Sequence[Row]) -> float:
+        """How far its logits are from this program's, in units of their spread, for targets of one token."""
+        far = 0.0
+        for one in rows:
+            first = Row(one.source, one.target[:1])
+            ours = result(checkpoint.model, torch.tensor([first.source]), torch.tensor([first.target]))
+            far = max(far, float(moved(ours, self.logits(checkpoint, [first])).max().nan_to_num(torch.inf)))
+        return far

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -31,12 +32,11 @@ from torch import Tensor, nn
 from glassformer.extensions.doctor.library import order_used, own_code, wiring
 from glassformer.extensions.doctor.library.checklist import TESTS
 from glassformer.extensions.doctor.library.examination import run_test
-from glassformer.extensions.doctor.library.findings import Finding, not_applicable
+from glassformer.extensions.doctor.library.findings import VERDICTS, Finding, not_applicable
 from glassformer.extensions.doctor.library.live import Read, bare, reader
-from glassformer.extensions.doctor.library.own_pass import Forward, OwnCode
 from glassformer.extensions.doctor.library.patient import BELOW, LEAK, Patient, Test
-from glassformer.extensions.doctor.library.watch_page import page
-from glassformer.extensions.doctor.library.whole import Report
+from glassformer.extensions.doctor.library.read_rows import Forward, OwnCode
+from glassformer.extensions.doctor.library.whole import Report, follows
 from transformer.errors import DataError, shown
 from transformer.i18n import say
 from transformer.trying.samples import Samples, read_samples
@@ -47,6 +47,16 @@ SCHEMA_VERSION: Final = 1
 OK, BROKEN, NOT_EXAMINED, NOT_TESTED = 0, 1, 2, 3  # as the command `doctor` ends
 RANK = {"well": 0, "look": 1, "broken": 2}  # as scalars
 AT_START = (*wiring.TESTS, order_used.positions)  # which say something of a model that has learnt nothing
+MOST_COLUMNS = 40  # examinations that have a column
+SIGNS = {"broken": "✗", "look": "?", "well": "✓", "not_applicable": "·"}
+_STYLE = """<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; font-size: 13px; display: block; overflow-x: auto }
+th, td { padding: 2px 6px; text-align: center; border-bottom: 1px solid #8884 }
+th:first-child { text-align: left; font-weight: normal; white-space: nowrap }
+.broken { background: #b00020; color: white } .look { background: #f2c14e; color: black }
+.well { background: #2e7d3226 } h1 { font-size: 1.5rem } h2 { font-size: 1.1rem } h2 span { padding: 0 .4em }
+</style>"""
 NO_ANSWERS: Mapping[str, Any] = MappingProxyType({})
 
 Pairs = Samples | Path | str | Sequence[str] | Sequence[tuple[str, str]]
@@ -325,3 +335,59 @@ def _samples(pairs: Pairs) -> Samples:
     ):
         raise DataError("The texts to examine the model with have to be pairs of source and target, or texts alone.")
     return Samples(*(tuple(side) for side in zip(*rows, strict=True)))
+
+
+# ------------------------------------------------------------------------------------------------ the page
+
+
+def page(name: str, records: Sequence[Mapping[str, Any]], report: Report | None) -> str:
+    """The page of a training: its examinations, as their lines have them, and the last verdict of each test.
+
+    One file of HTML without scripts or anything from elsewhere, in English, as a terminal; all text is escaped.
+    """
+    said = records[-1]["summary"] if report is None else str(report.summary())
+    parts = ['<!doctype html><html lang="en"><meta charset="utf-8">', f"<title>{escape(name)}: doctor</title>"]
+    parts += [_STYLE, f"<h1>{escape(said)}</h1>"]
+    findings = () if report is None else report.worst_first
+    parts += [
+        f"<p>Step {one['step']}: {escape(one['summary'])}" for one in records if one["verdict"] == "not_examined"
+    ]
+    for one in findings:
+        if one.verdict in ("broken", "look"):
+            parts += _in_full(one)
+    parts += ["<h2>Steps</h2><table>", *_rows(records, findings), "</table>"]
+    if report is not None and report.pairs:
+        parts.append("<h2>Pairs</h2><table><tr><th>source<th>right<th>written")
+        parts += [f"<tr><th>{escape(p.source)}<td>{escape(p.right)}<td>{escape(p.written)}" for p in report.pairs]
+        parts.append("</table>")
+    return "\n".join(parts) + "\n"
+
+
+def _rows(records: Sequence[Mapping[str, Any]], findings: Sequence[Finding]) -> Iterator[str]:
+    """A row for each test, a column for each examination; of many, some are left out."""
+    apart = -(-len(records) // MOST_COLUMNS)
+    columns = records[::-1][::apart][::-1] if apart else []
+    yield "<tr><th>step" + "".join(f"<th>{one['step']}" for one in columns)
+    yield "<tr><th>loss" + "".join(f"<td>{_short(one['loss'])}" for one in columns)
+    for finding in findings:
+        cells = [one["tests"].get(finding.test, {}) for one in columns]
+        yield f"<tr><th>{escape(str(finding.title))}{''.join(map(_cell, cells))}"
+
+
+def _cell(found: Mapping[str, Any]) -> str:
+    verdict = found.get("verdict", "")
+    return f'<td class="{verdict}" title="{_short(found.get("number"))}">{SIGNS.get(verdict, "")}'
+
+
+def _short(number: float | None) -> str:
+    return "" if number is None else f"{number:.3g}"
+
+
+def _in_full(finding: Finding) -> Iterator[str]:
+    measured = finding.measured
+    verdict = f'<span class="{finding.verdict}">{escape(str(VERDICTS[finding.verdict]))}</span>'
+    yield f"<h2>{verdict} {escape(str(finding.title))}</h2>"
+    cause = follows(finding.follows) if finding.follows else ""
+    places = ", ".join(measured.places)
+    texts = (measured.headline, cause, measured.said, places, measured.meaning, measured.causes, measured.why)
+    yield from (f"<p>{escape(str(text))}" for text in texts if text)

@@ -3,13 +3,12 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from glassformer.extensions.doctor.examinations import Asked, Progress
-from glassformer.extensions.doctor.examining import examinations
+from glassformer.extensions.doctor.examinations import Asked, Progress, examinations
 from glassformer.extensions.doctor.library.whole import Report
 from glassformer.extensions.doctor.page import findings
-from glassformer.extensions.what_if.measuring import begins_by_itself
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
+from glassformer.runs.measured import begins_by_itself
 from glassformer.runs.open_run import address
 from glassformer.server.jobs import Seen
 from glassformer.shared import drawing, pairs

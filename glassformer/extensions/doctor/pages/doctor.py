@@ -1,7 +1,6 @@
-"""Doctor: is the chosen checkpoint healthy? What is wrong first; and what numbers its parameters are."""
+"""Doctor: is the chosen checkpoint healthy? What is wrong first; and what extensions add."""
 
-from glassformer.extensions.doctor.page import doctor_panels, parameters
-from glassformer.extensions.doctor.page.parameter_pictures import DOCTOR
+from glassformer.extensions.doctor.page import DOCTOR, FINDINGS
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import head_without_run
 from glassformer.runs.open_run import publish
@@ -17,11 +16,9 @@ checkpoint = sidebar(DOCTOR.title)
 head_without_run(DOCTOR.title)
 with choices.bar(MAIN):
     part = choose_part(DOCTOR, MAIN)
-if part == "parameters":
-    cover.part(lambda: parameters.draw(checkpoint))
-else:
+if part == FINDINGS.name:
     st.caption(
         say("Tests of the chosen checkpoint: its weights, its wiring, its tokenizers, and how it handles sentences.")
     )
-    cover.part(lambda: doctor_panels.draw(checkpoint))
+cover.part(lambda: DOCTOR.listed()[part].draw(checkpoint))
 publish(checkpoint)

@@ -45,7 +45,7 @@ def why_not(checkpoint: Runnable) -> str | None:
     try:
         import ctranslate2  # noqa: F401
     except ImportError as error:
-        return str(error)
+        return f"{error}; pip install 'glassformer[fast]' brings it"
     lacking = _lacking(checkpoint.config)
     return ", ".join(lacking) if lacking else None
 

@@ -16,7 +16,7 @@ from glassformer.extensions.drafts.drafts_look import DraftsLook
 from glassformer.extensions.what_if.interventions.rounding import WIDTHS
 from glassformer.runs.picture import Plot, Rows, Said
 from glassformer.runs.seen import OfRun, Seen
-from glassformer.search.search_pictures import NO_TEXT, SEARCH
+from glassformer.search.search_page import NO_TEXT, SEARCH
 from glassformer.server.jobs import SMALL
 from glassformer.server.queue import cost_of
 from glassformer.state.click import column_below, into
@@ -97,7 +97,7 @@ def drafted(run: Seen) -> Checked | None:
     return Checked(run, how, found)
 
 
-DRAFTS = SEARCH.part("drafts", say("Draft and check"), drafted)
+DRAFTS = SEARCH.part("drafts", drafted)
 
 
 # ------------------------------------------------------------------------------------------------ rounds

@@ -9,13 +9,11 @@ from glassformer.extensions.drafts.drafts_look import DraftsLook
 from glassformer.extensions.drafts.page import draft_pictures as pictures
 from glassformer.extensions.drafts.page.draft_pictures import Checked
 from glassformer.extensions.what_if.interventions.rounding import WIDTHS
-from glassformer.runs.added_parts import AddedPart
 from glassformer.runs.attempt import attempt
 from glassformer.runs.measured import AT_ONCE, measured
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
-from glassformer.search.search_panels import draw_part
-from glassformer.search.search_pictures import SEARCH, seconds_of
+from glassformer.search.search_page import seconds_of
 from glassformer.shared import choices
 from glassformer.shared.choices import field
 from glassformer.shared.door import st
@@ -125,16 +123,3 @@ def times_in_words(times: Times, scene: Checked) -> Iterator[str]:
             "Here, rounded weights are stored in 32 bits, so this draft is as slow as the model itself. torch "
             "has faster products for 8 bits only."
         )
-
-
-class DraftPart(AddedPart):
-    """The part of the page How pieces are chosen."""
-
-    page, name = SEARCH.path, pictures.DRAFTS.name
-
-    def draw(self, run: OpenRun) -> None:
-        """Draw it."""
-        draw_part(run, draw)
-
-
-PART = DraftPart()

@@ -1,14 +1,9 @@
-"""Read the lists of pieces and the settings that toolkits save as text: a piece a line, YAML.
-
-Source: YAML 1.2, of which PyYAML reads the safe part; aliases are refused, as a few of them can stand for anything.
-"""
+"""Read the lists of pieces and the settings that toolkits save as text: a piece a line, YAML."""
 
 import json
 import re
 from collections.abc import Iterable
-from typing import Any, ClassVar
-
-import yaml  # type: ignore[import-untyped]
+from typing import Any
 
 from glassformer.extensions.toolkits.library.toolkit import Place
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
@@ -25,40 +20,17 @@ _PLAIN = re.compile(
 _UNICODE = re.compile(r'("(?:[^"\\]|\\u[0-9A-Fa-f]{4})*") *: *(\d+)')  # as PyYAML writes what is not ASCII
 
 
-class _Loader(yaml.SafeLoader):
-    """Refuses aliases."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise ClauseError("it has an alias (*name), which is refused; write the value itself there")
-        return super().compose_node(parent, index)
-
-
-class _Words(_Loader):
-    """The same, with every value as the text that it is written as."""
-
-    yaml_implicit_resolvers: ClassVar[Any] = {}
-
-
 def settings(content: bytes | str, *, label: str) -> dict[str, Any]:
     """A YAML file of settings; refused if it is damaged, or nested too deeply."""
+    from glassformer.extensions.toolkits.library import safe_yaml  # other models open without PyYAML
+
     with within(label):
         if len(content) > MAX_SETTINGS:
             raise ClauseError("has {n:,} bytes of settings; the limit is {most:,}", n=len(content), most=MAX_SETTINGS)
-        found = _parsed(content, _Loader)
+        found = safe_yaml.parsed(content)
         if not isinstance(found, dict) or not _fits(found, MAX_DEPTH):
             raise ClauseError("expected settings in YAML, found {found}", found=shown(found))
         return {str(key): value for key, value in found.items()}
-
-
-def _parsed(content: bytes | str, loader: Any) -> Any:
-    try:
-        return yaml.load(content, loader)
-    except ClauseError as error:
-        raise ClauseError("cannot be used: {problem}", problem=error.sentence) from None
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError, UnicodeError, OverflowError, KeyError) as error:
-        problem = shown(str(error).split("\n", 1)[0] or type(error).__name__)
-        raise ClauseError("cannot be read as YAML: {problem}", problem=problem) from None
 
 
 def _fits(value: Any, depth: int) -> bool:
@@ -138,7 +110,9 @@ def _known(line: str) -> tuple[str, int] | None:
 
 
 def _piece(line: str, number: int) -> tuple[str, int]:
-    read = _parsed(line, _Words)
+    from glassformer.extensions.toolkits.library import safe_yaml
+
+    read = safe_yaml.parsed(line, words=True)
     if isinstance(read, dict) and len(read) == 1:
         ((piece, i),) = read.items()
         if isinstance(piece, str) and isinstance(i, str) and i.isdecimal() and len(i) < 10:

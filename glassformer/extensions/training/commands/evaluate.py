@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transformer.checkpoint.named import named
 from transformer.commands.device import add_device
 from transformer.errors import DataError
 from transformer.text.cells import write_csv
@@ -22,7 +23,7 @@ ROW_NAMES = {"predicts": "Row that predicts the piece", "reads": "Row that has r
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
-    parser.add_argument("checkpoint", type=Path, help="a checkpoint folder")
+    parser.add_argument("checkpoint", type=named, help="a checkpoint folder, or a name such as zh-en")
     parser.add_argument("--record", action="store_true", help="write the scores into the folder's card.json")
     add_device(parser)
     pairs = parser.add_argument_group("translations")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from glassformer.extensions.training.library.schedule import Schedule
+from transformer.checkpoint.named import named
 from transformer.errors import GlassformerError
 from transformer.model.config import ModelConfig, Normalisation
 from transformer.model.config_layers import Activation, NormPlace
@@ -26,7 +27,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--dev", type=Path, required=True, help="held-out pairs to score each epoch on")
     files.add_argument("--out", type=Path, required=True, help="the checkpoint folder to write")
     files.add_argument("--card", type=Path, help="JSON: title, languages, data, licence, examples for the card")
-    files.add_argument("--start-from", type=Path, help="a checkpoint folder to continue from, with its vocabularies")
+    files.add_argument("--start-from", type=named, help="a checkpoint to continue from, with its vocabularies")
     files.add_argument("--resume", action="store_true", help="continue from where the training was stored last")
     files.add_argument("--force", action="store_true", help="replace an existing checkpoint in --out")
     files.add_argument("--snapshots", type=int, default=0, help="keep so many moments of the model beside it")

@@ -35,7 +35,7 @@ _COLUMNS: Final = (
 GAINED: Final = say("Places gained: how much higher the piece ranks on the right than on the left.")
 
 COMPARE: Final = Page("compare", say("Compare"), of_two=True)
-PAIR: Final = COMPARE.part("", COMPARE.title, pair_of)
+PAIR: Final = COMPARE.part("", pair_of)
 
 
 # ------------------------------------------------------------------------------------------------ candidates

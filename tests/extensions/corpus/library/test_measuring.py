@@ -269,8 +269,8 @@ BYTES = """
 import hashlib, sys
 import torch
 from transformer import load
-from extensions.corpus.library.measuring import measure
-from extensions.corpus.library.tables import Line, Options
+from glassformer.extensions.corpus.library.measuring import measure
+from glassformer.extensions.corpus.library.tables import Line, Options
 torch.set_num_threads(1)
 lines = [Line(n, source, target) for n, (source, target) in enumerate(eval(sys.argv[2]), 1)]
 found = measure(load(sys.argv[1]), lines, Options(effect=True))

@@ -13,11 +13,13 @@ from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import paired, queries
 from glassformer.extensions.corpus.library.folder import summaries
 from glassformer.extensions.corpus.library.tables import Options
-from glassformer.extensions.corpus.page import asking, beside_pictures, joined_pictures
-from glassformer.extensions.corpus.page.beside_pictures import Beside, by_chance
+from glassformer.extensions.corpus.page import asking
+from glassformer.extensions.corpus.page.beside import beside_pictures
+from glassformer.extensions.corpus.page.beside.beside_pictures import Beside, by_chance
 from glassformer.extensions.corpus.page.corpus_pictures import Scene
-from glassformer.extensions.corpus.page.joined_panels import _place
-from glassformer.extensions.corpus.page.joined_pictures import Layer, bare, clicked_on, group_of, spot_of
+from glassformer.extensions.corpus.page.joined import joined_pictures
+from glassformer.extensions.corpus.page.joined.joined_panels import _place
+from glassformer.extensions.corpus.page.joined.joined_pictures import Layer, bare, clicked_on, group_of, spot_of
 from glassformer.extensions.corpus.page.opened import OpenCorpus, link_to
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.runs.loading import SHIPPED

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.extensions.doctor.library.changed import changed
-from tests.extensions.doctor.library.healthy import healthy
+from tests.healthy import healthy
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig

@@ -12,7 +12,7 @@ from glassformer.extensions.doctor.library.patient import Patient
 from glassformer.extensions.doctor.library.rereading import random_texts
 from tests.extensions.doctor.library.changed import changed, verdicts
 from tests.extensions.doctor.library.changed import look as look_at
-from tests.extensions.doctor.library.healthy import SHIPPED, healthy, texts
+from tests.healthy import SHIPPED, healthy, texts
 from tests.transformer.one_stack import alone
 from transformer.checkpoint.load import load
 from transformer.model.taps import NO_TAP

@@ -12,8 +12,8 @@ from glassformer.extensions.doctor.library import calibrated
 from glassformer.extensions.doctor.library.calibrated import at_least, at_most, record
 from glassformer.extensions.doctor.library.checklist import TESTS
 from glassformer.extensions.doctor.library.examination import examine
-from tests.extensions.doctor.library.healthy import FOREIGN, NAMES
 from tests.extensions.doctor.library.planted import FAULTS
+from tests.healthy import FOREIGN, NAMES
 from tests.test_plain_words import english
 from tools.calibrate import QUOTED, SHIPPED, numbers_of, shipped
 

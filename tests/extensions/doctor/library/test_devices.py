@@ -1,12 +1,12 @@
 """On another device an examination is the same: see `tests/transformer/test_devices.py`."""
 
-from glassformer.extensions.doctor.analysis import parameters
-from glassformer.extensions.doctor.analysis.spectra import spectrum
 from glassformer.extensions.doctor.library.examination import examine
 from tests.transformer.devices import of_name as of_name
 from tests.transformer.devices import pair as pair
 from tests.transformer.devices import plain, same
 from tests.transformer.devices import refused_without_cuda as refused_without_cuda
+from transformer.analysis import parameters
+from transformer.analysis.spectra import spectrum
 
 
 def test_what_the_parameters_say(pair):

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tests.extensions.doctor.library.healthy import FOREIGN, NAMES, healthy, texts
 from tests.extensions.doctor.library.planted import FAULTS
+from tests.healthy import FOREIGN, NAMES, healthy, texts
 from transformer.runs.running import run_batch
 from transformer.trying.losses import loss_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.extensions.doctor.library.healthy import healthy
+from tests.healthy import healthy
 from tests.transformer.model.test_settings import asked_for, strange
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from glassformer.extensions.doctor.library.checklist import TESTS
 from glassformer.extensions.doctor.library.examination import examine
-from tests.extensions.doctor.library.healthy import TINY, healthy, texts
 from tests.extensions.doctor.library.planted import FAULTS
+from tests.healthy import TINY, healthy, texts
 
 WRECK = {test.name for test in TESTS if test.of_outputs}
 BY_NAME = {fault.name: fault for fault in FAULTS}

@@ -14,8 +14,7 @@ from glassformer.extensions.doctor.examinations import Asked, Examinations
 from glassformer.extensions.doctor.library.findings import Measured, Shown, not_applicable
 from glassformer.extensions.doctor.library.patient import Test
 from glassformer.extensions.doctor.page import doctor_panels
-from glassformer.extensions.what_if import measuring
-from glassformer.runs import loading
+from glassformer.runs import loading, measured
 from tests.extensions.scripts import DOCTOR
 from tests.pages.conftest import MAIN, check
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
@@ -272,7 +271,7 @@ def test_sentences_that_cannot_be_read_are_said_to_be(open_page, examine_with, t
 
 def test_a_large_model_is_examined_when_somebody_asks(open_page, examine_with, monkeypatch):
     examine_with(WELL)
-    monkeypatch.setattr(measuring, "SMALL", 1_000)
+    monkeypatch.setattr(measured, "SMALL", 1_000)
     test = open_page(DOCTOR, model="reverse")
     assert "This model has 237,312 parameters, so an examination may take a few minutes" in plain(test.info)[0]
     assert plain(until_done(test.button("examine").click().run()).success)

@@ -8,7 +8,7 @@ from glassformer.extensions.effects.attribution.gradients import embeddings, gra
 from glassformer.extensions.effects.attribution.hiding import hiding
 from glassformer.extensions.effects.attribution.logit import contributions
 from glassformer.extensions.effects.attribution.weighed import weigh
-from tests.extensions.doctor.library.healthy import healthy
+from tests.healthy import healthy
 from transformer import Query, run
 from transformer.analysis.progress import whole
 from transformer.runs.interventions import parse

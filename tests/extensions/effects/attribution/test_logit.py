@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from glassformer.extensions.effects.attribution.asked import ask
 from glassformer.extensions.effects.attribution.logit import contributions
 from glassformer.extensions.effects.attribution.parts import Part
-from tests.extensions.doctor.library.healthy import FOREIGN, OWN, healthy, texts
 from tests.extensions.effects.attribution.asking import asked
+from tests.healthy import FOREIGN, OWN, healthy, texts
 from tests.transformer.model.test_layer_features import features
 from tests.transformer.tiny import DECODER
 from transformer import Query, ZeroHead, run

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from glassformer.extensions.importers.library.opening import load, preview
-from glassformer.inside.blocks import blocks_of, each_layer, sized, stacks
+from glassformer.inside.model.blocks import blocks_of, each_layer, sized, stacks
 from tests.extensions.importers.library.test_opening import saved
 from tests.extensions.importers.library.tutorial_encoders import Block, Blocks, Least
 from tests.extensions.importers.library.tutorial_models import at_random

@@ -7,7 +7,7 @@ from safetensors.torch import save_file
 
 from glassformer.extensions.importers import foreign_models
 from glassformer.extensions.importers.open import kept_import
-from tests.extensions.importers.test_foreign import ANSWERS, state
+from tests.extensions.importers.test_foreign_models import ANSWERS, state
 from transformer.checkpoint.listing import entry_at
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from glassformer.extensions.importers.open.trying import TEXT
 from glassformer.runs import loading
 from glassformer.state.answers import write
-from tests.extensions.importers.test_foreign import ANSWERS, state
+from tests.extensions.importers.test_foreign_models import ANSWERS, state
 from tests.extensions.scripts import OPEN
 from tests.pages.conftest import STEP, check
 from tests.pages.speaking import texts_of_page

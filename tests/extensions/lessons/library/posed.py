@@ -16,7 +16,7 @@ from glassformer.extensions.lessons.library.lesson import USUAL, Step, Text
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
 from glassformer.extensions.lessons.library.posing import Posed, pose
 from glassformer.extensions.lessons.library.survey import case_of
-from tests.extensions.doctor.library.healthy import healthy
+from tests.healthy import healthy
 from transformer.errors import QueryError
 from transformer.i18n import Sentence
 

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from tests.extensions.doctor.library.healthy import FOREIGN, texts
 from tests.extensions.lessons.library.posed import STEPS, case, check
+from tests.healthy import FOREIGN, texts
 
 TRIED = 2
 

@@ -22,7 +22,7 @@ from transformer.i18n import in_languages
 ROOT = Path(__file__).parents[4]
 ORDERS = """
 from tests.extensions.lessons.library.posed import case
-from extensions.lessons.library import lessons, pose
+from glassformer.extensions.lessons.library import lessons, pose
 for n, word in ((4, "lantern"), (4, "abc"), (6, "lantern")):
     print([option.word for option in pose(lessons()["one-piece"].steps[n - 1], case("reverse", word)).options])
 """

@@ -171,7 +171,7 @@ def test_without_the_app_the_library_says_what_is_missing(reverse, monkeypatch):
     monkeypatch.setitem(sys.modules, "glassformer.extensions.saving.notebook.runs", None)
     with pytest.raises(
         GlassformerError,
-        match=r"pictures of a run are drawn by the app, but its module ui\.notebook\.runs is missing",
+        match=r"are drawn by the app, but its module glassformer.extensions.saving.notebook.runs is missing",
     ):
         reverse.run("stone").show()
 

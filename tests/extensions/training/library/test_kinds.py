@@ -114,7 +114,7 @@ def test_what_is_guessed_right_is_counted():
 
 
 def test_masks_are_drawn_alike_in_another_process():
-    program = "from tests.transformer.training import test_kinds; print(test_kinds.hidden(epoch=3))"
+    program = "from tests.extensions.training.library import test_kinds; print(test_kinds.hidden(epoch=3))"
     command, root = [sys.executable, "-c", program], Path(__file__).parents[4]
     environment = os.environ | {"PYTHONHASHSEED": "5"}
     found = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=True).stdout

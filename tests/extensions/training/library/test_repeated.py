@@ -22,8 +22,8 @@ import hashlib
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_config
 from transformer.text.tokenizer import Tokenizer
-from extensions.training.library.data import sample_pairs
-from extensions.training.library.vocabulary import learn_vocabulary
+from glassformer.extensions.training.library.data import sample_pairs
+from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 pairs = list(zip(SOURCES, TARGETS))
 for kind in ("unigram", "bpe"):
     src, tgt = (Tokenizer(learn_vocabulary(texts, size=48, kind=kind)) for texts in (SOURCES, TARGETS))
@@ -36,7 +36,7 @@ for kind in ("unigram", "bpe"):
 TRAIN = """
 import os, sys
 from transformer.__main__ import main
-from extensions.training.library import keeping
+from glassformer.extensions.training.library import keeping
 last, arguments = int(sys.argv[1]), sys.argv[2:]
 write_state = keeping.write_state
 def write_and_die(out, state):

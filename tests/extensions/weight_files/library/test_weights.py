@@ -168,7 +168,7 @@ import os, resource, sys
 from pathlib import Path
 import torch
 from transformer.errors import CheckpointError
-from extensions.weight_files.library.weights import open_weights
+from glassformer.extensions.weight_files.library.weights import open_weights
 def taken():
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith("VmData"))
 torch.set_num_threads(1)

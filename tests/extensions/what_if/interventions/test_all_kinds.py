@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.extensions.what_if.interventions import KINDS
-from tests.extensions.doctor.library.healthy import healthy, texts
 from tests.extensions.what_if.interventions.of_kinds import any_change, example
+from tests.healthy import healthy, texts
 from transformer import Query, run
 from transformer.errors import QueryError
 from transformer.runs.interventions import checked, from_record, parse, write

@@ -12,9 +12,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from glassformer.extensions.doctor.library.checklist import TESTS
-from glassformer.extensions.doctor.library.examination import run_test
-from glassformer.extensions.doctor.library.patient import Patient
+import transformer
 from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
 from glassformer.extensions.lessons.library.margins import between, only_rounding
 from glassformer.extensions.lessons.library.run_differences import (
@@ -216,8 +214,10 @@ def planted_mask(case: Case) -> Answer:
 
 def doctors_test_of_a_leak(case: Case) -> Answer:
     """Which test of the doctor finds out that a model was trained on a leak."""
-    patient = Patient(case.checkpoint)
-    found = {one.name: run_test(one, patient) for one in TESTS if one.name in ("causality", "leak")}
+    if not hasattr(transformer, "examine"):
+        raise NotHere("This step needs the doctor, which this app was installed without.")
+    report = transformer.examine(case.checkpoint, tests=("causality", "leak"))
+    found = {one.test: one for one in report.findings}
     broken = [name for name, finding in found.items() if finding.verdict == "broken"]
     right = "both" if len(broken) == 2 else (broken[0] if broken else "neither")
     values = {"leak": found["leak"].measured.said}

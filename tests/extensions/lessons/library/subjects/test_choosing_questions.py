@@ -7,8 +7,8 @@ import pytest
 
 from glassformer.extensions.lessons.library.case import Case, NotHere
 from glassformer.extensions.lessons.library.subjects import choosing_questions
-from tests.extensions.doctor.library.healthy import healthy
 from tests.extensions.lessons.library.posed import RUNS, case_at
+from tests.healthy import healthy
 from transformer.runs.query import Sampling
 
 SENTENCES = [*RUNS, ("zh-en", "你知道火车站在哪里吗？")]

@@ -10,8 +10,8 @@ from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.subjects import clocks_questions, picks_in
 from glassformer.extensions.lessons.library.survey import case_of
 from glassformer.extensions.what_if.interventions import ShiftPositions
-from tests.extensions.doctor.library.healthy import healthy
 from tests.extensions.lessons.library.posed import picked
+from tests.healthy import healthy
 from transformer.errors import QueryError
 
 SENTENCES = {"zh-en": "他昨天看见那只猫。", "en-fr": "The old man wants bread.", "reverse": "house"}

@@ -9,8 +9,8 @@ from glassformer.extensions.lessons.library.case import Case, NotHere
 from glassformer.extensions.lessons.library.subjects import cost_questions, picks_in
 from glassformer.extensions.lessons.library.survey import case_of
 from glassformer.extensions.what_if.interventions import NoFeedForward, NoPositions, NoResidual, ScoreScale
-from tests.extensions.doctor.library.healthy import healthy
 from tests.extensions.lessons.library.posed import picked
+from tests.healthy import healthy
 
 SENTENCES = {"zh-en": "他看见那只猫。", "en-fr": "She wants bread.", "reverse": "house"}
 

@@ -7,9 +7,9 @@ import torch
 from glassformer.extensions.lessons.library.case import NotHere
 from glassformer.extensions.lessons.library.subjects import faults_questions
 from glassformer.extensions.lessons.library.survey import case_of
-from tests.extensions.doctor.library.healthy import SHIPPED, healthy
 from tests.extensions.doctor.library.planted import NoCausalMask, SourcePadsSeen, moved, of_class, told
 from tests.extensions.lessons.library.posed import picked
+from tests.healthy import SHIPPED, healthy
 from transformer.checkpoint.load import load
 from transformer.runs.interventions import parse
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from glassformer.extensions.lessons.library.case import Case, NotHere
 from glassformer.extensions.lessons.library.subjects import heads_questions as heads
 from glassformer.extensions.what_if.interventions import ZeroHead
-from tests.extensions.doctor.library.healthy import healthy
 from tests.extensions.lessons.library.posed import RUNS, case_at, picked
 from tests.extensions.lessons.library.posed import case as case_of
+from tests.healthy import healthy
 from transformer.model.taps import Replacer, tap_of
 from transformer.runs.replay import replay
 

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from glassformer.extensions.lessons.library.case import Case, NotHere
 from glassformer.extensions.lessons.library.subjects import looking_questions, picks_in
-from tests.extensions.doctor.library.healthy import healthy
 from tests.extensions.lessons.library.posed import RUNS, case
+from tests.healthy import healthy
 from transformer.model.taps import Replacer, tap_of
 
 SENTENCES = [*RUNS, ("zh-en", "你知道火车站在哪里吗？")]

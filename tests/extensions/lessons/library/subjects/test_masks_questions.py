@@ -9,8 +9,8 @@ from glassformer.extensions.lessons.library.case import Case, NotHere
 from glassformer.extensions.lessons.library.subjects import masks_questions, picks_in
 from glassformer.extensions.lessons.library.survey import case_of
 from glassformer.extensions.what_if.interventions import PaddingMask, Pads
-from tests.extensions.doctor.library.healthy import healthy
 from tests.extensions.lessons.library.posed import picked
+from tests.healthy import healthy
 
 SENTENCES = {"zh-en": "他昨天看见那只猫。", "en-fr": "The old man wants bread.", "reverse": "house"}
 ROUNDING = 1e-4

@@ -11,8 +11,8 @@ from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import stream_questions as stream
 from glassformer.extensions.lessons.library.survey import case_of as survey_case
-from tests.extensions.doctor.library.healthy import healthy
 from tests.extensions.lessons.library.posed import RUNS, case_at
+from tests.healthy import healthy
 from transformer.model.taps import NO_TAP, Replacer, tap_of
 from transformer.runs.interventions import parse
 from transformer.runs.recording import read_source

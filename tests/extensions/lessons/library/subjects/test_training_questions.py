@@ -11,7 +11,7 @@ import torch
 from glassformer.extensions.lessons.library.case import NotHere
 from glassformer.extensions.lessons.library.subjects import training_questions
 from glassformer.extensions.lessons.library.survey import case_of
-from tests.extensions.doctor.library.healthy import SHIPPED, healthy
+from tests.healthy import SHIPPED, healthy
 from transformer.checkpoint.load import load
 
 SENTENCES = {"zh-en": "老师昨天没有看见那只猫。", "en-fr": "She often wants a book.", "reverse": "houses"}

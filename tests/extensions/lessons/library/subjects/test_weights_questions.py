@@ -11,8 +11,8 @@ from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects.weights_questions import one_weight, own_row, row_of_shares
 from glassformer.extensions.what_if.interventions.similarity import OtherSimilarity
-from tests.extensions.doctor.library.healthy import healthy
 from tests.extensions.lessons.library.posed import case
+from tests.healthy import healthy
 from transformer.runs.replay import replay
 
 CASES = [("zh-en", "我们昨天看见那只猫。"), ("en-fr", "She never wants bread."), ("reverse", "lantern")]

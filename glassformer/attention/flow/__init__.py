@@ -1,0 +1,1 @@
+"""Part of the Attention page: the flow view."""

@@ -1,0 +1,1 @@
+"""Part of the Attention page: what heads do, measured."""

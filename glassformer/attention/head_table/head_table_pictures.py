@@ -1,0 +1,208 @@
+"""The pictures of the part "What heads do": one measure of all heads, and of the rows of one head.
+
+The measures and their sources stand in `transformer.analysis.head_statistics`. No head gets a label here: what is
+shown is measured, for this sentence alone.
+
+Knows nothing of Streamlit.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, cast
+
+import numpy as np
+
+from glassformer.attention import AttentionLook
+from glassformer.attention.attention_page import ATTENTION
+from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
+from glassformer.charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS, head_measure_spec, row_measure_spec
+from glassformer.charts.theme import capitalised
+from glassformer.runs.groups import size_of
+from glassformer.runs.head_measures import UNITS, Words, words
+from glassformer.runs.picture import Plot
+from glassformer.runs.seen import Drawn, OfDrawn, Seen, Work
+from glassformer.runs.sides import KIND_NAMES, sides
+from glassformer.state.click import cell_of, fields
+from transformer.analysis.head_norms import norm_share, output_projections, site
+from transformer.analysis.head_statistics import Measure, Name, measure_by_layer, measure_maps
+from transformer.i18n import joined, say
+from transformer.model.anatomy import EVERY_PART, Kind, anatomy
+from transformer.runs.labelled_maps import LabelledMaps
+
+OTHERWISE: Name = "entropy_share"
+NOT_CHOSEN = say(
+    "You have not chosen a head yet. This one is shown because its measure is furthest from the mean of all heads."
+)
+
+
+# ------------------------------------------------------------------------------------------------ what is measured
+
+
+@dataclass(frozen=True)
+class Heads(OfDrawn):
+    """All measures of the heads of the attention that is looked at."""
+
+    measures: dict[Name, Measure]  # none where no row has a key that may be seen
+
+    @cached_property
+    def spoken(self) -> dict[Name, Words]:
+        """How they are spoken of."""
+        checkpoint = self.run.checkpoint
+        return words(self.run.view.kind, None if checkpoint is None else anatomy(checkpoint.config))
+
+    @property
+    def name(self) -> Name:
+        """The one that the charts show; another where this attention lacks it."""
+        asked = self.run.view.of(AttentionLook).measure
+        return next(name for name in (asked, "entropy_share", *self.measures) if name in self.measures)
+
+    @property
+    def means(self) -> np.ndarray:
+        """That measure of each head [layer, head]."""
+        return self.measures[self.name].means()
+
+    @property
+    def shown(self) -> tuple[int, int]:
+        """The head that is chosen, else the one furthest from the mean of all, in the chosen layer if there is one.
+
+        The address says nothing of the page's own choice.
+        """
+        layer, head, means = self.run.view.layer, self.run.view.head, self.means
+        if layer is not None and head is not None:
+            return layer, head
+        apart = np.nan_to_num(np.abs(means - np.nanmean(means)) if np.isfinite(means).any() else means)
+        if layer is not None:
+            return layer, int(apart[layer].argmax())
+        layer, head = divmod(int(apart.argmax()), means.shape[1])
+        return layer, head
+
+
+def open_heads(run: Seen) -> Heads | None:
+    """The measures, made once for all, in the model's thread; None where no row has a key that may be seen.
+
+    Errors as of `Work`.
+    """
+    found = heads_of(run, run.work, written(run))
+    return found if found.measures else None
+
+
+def written(run: Seen) -> np.ndarray:
+    """What each head writes before W_O [layer, head, query, d_head]; errors as of `open_heads`."""
+    sites = [site(run.view.kind, layer) for layer in range(len(run.trace.maps(run.view.kind)))]
+    found = run.work.replay(run.checkpoint, run.trace, sites)
+    return np.stack([found[name] for name in sites])
+
+
+def heads_of(run: Drawn, work: Work, heads: np.ndarray | None) -> Heads:
+    """The same, of given maps too, of which those are left that weights alone give.
+
+    Without what `heads` write the share of the output's length is missing.
+    """
+    kind = run.view.kind
+    if not isinstance(run, Seen):
+        maps = cast("LabelledMaps", run.looking.trace)
+        key: Hashable = maps.content_hash
+        make = partial(measure_maps, maps.maps(kind), maps.mask(kind), kind)
+    else:
+        trace, n_rows = run.trace, run.looking.n_rows if hides(run) else None
+        # At 512 pieces this takes a second or more, so it is neither done again at a click nor by two at a time.
+        key = (trace.query, trace.src_ids, trace.read_ids, n_rows, heads is not None)
+        make = partial(_measured, run, heads, n_rows)
+    found = work.compute(
+        ("head_measures", kind, key),
+        make,
+        nbytes=lambda found: sum(one.values.nbytes + one.rows.nbytes for one in found.values()),
+    )
+    return Heads(run, found)
+
+
+def _measured(run: Seen, heads: np.ndarray | None, n_rows: int | None) -> dict[Name, Measure]:
+    kind, shares = run.view.kind, None
+    if heads is not None:
+        parts = output_projections(run.checkpoint.model, kind, n_heads=heads.shape[1])
+        shares = norm_share(heads, parts)
+    return measure_by_layer(run.checkpoint, run.trace, kind, shares=shares, n_rows=n_rows)
+
+
+def hides(run: Drawn) -> bool:
+    """Whether rows may be hidden; the source is always seen, and so are given maps."""
+    of_decoder = EVERY_PART.attention(run.view.kind).stack == "decoder"
+    return isinstance(run, Seen) and run.view.guess and of_decoder
+
+
+TABLE = ATTENTION.part("table", open_heads)
+
+
+# ------------------------------------------------------------------------------------------------ the pictures
+
+
+def head_name(layer: int, head: int) -> str:
+    """What a head is called."""
+    return say("Layer {layer}, head {head}", layer=layer + 1, head=head + 1)
+
+
+@TABLE.picture("head_table_map", say("Measure in the charts"), follows="still")
+def all_heads(found: Heads) -> Plot:
+    """One measure of all heads; a click opens a head."""
+    kind, said, group = found.run.view.kind, found.spoken[found.name], size_of(found.run)
+    spec = head_measure_spec(
+        found.means,
+        title=say("All heads: {measure}", measure=said.full_title),
+        value_name=UNITS[said.unit],
+        chosen=found.shown,
+        group=group,
+    )
+    alt = say(
+        "{attention}, one cell per layer and head: {measure}. The table has the same numbers.",
+        attention=KIND_NAMES[kind],
+        measure=said.title,
+    )
+    read = joined(
+        " ",
+        [
+            HOW_TO_READ_HEADS,
+            said.meaning,
+            *[HOW_TO_READ_GROUPS] * (group > 1),
+            say("Click a cell to open the map of that head."),
+        ],
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=read, clicked=fields(cell_of, lambda cell: opened(kind, *cell)))
+
+
+def opened(kind: Kind, layer: int, head: int) -> dict[str, Any]:
+    """What is looked at when a head's map is opened."""
+    return {"kind": kind, "layer": layer, "head": head, "heads": (), "panel": "head"}
+
+
+@TABLE.picture("head_table_rows", say("One row"))
+def one_head(found: Heads) -> Plot:
+    """The measure in each row of one head."""
+    view, one, said, chosen = found.run.view, found.measures[found.name], found.spoken[found.name], found.shown
+    axes, means = sides(found.run.looking, view.kind), found.means
+    read = [
+        *[NOT_CHOSEN] * (view.layer is None or view.head is None),
+        HOW_TO_READ_ROWS,
+        say(
+            "The mean over this head's rows is {mean:.2f}, higher than in {lower} of the other {others} heads.",
+            mean=means[chosen],
+            lower=int((means < means[chosen]).sum()),
+            others=means.size - 1,
+        ),
+    ]
+    if not one.rows[: len(axes.queries)].all():
+        read.append(say("Rows for which the measure is undefined have no bar."))
+    spec = row_measure_spec(
+        one.values[chosen][: len(axes.queries)],
+        axes.queries,
+        title=say("{head}: {measure}", head=head_name(*chosen), measure=said.full_title),
+        value_name=capitalised(UNITS[said.unit]),
+        query_axis=axes.query_axis,
+        marked_row=axes.current,
+        top=1.0 if said.share else None,
+        colour=axes.query_side,
+    )
+    alt = say(
+        "{measure} in each row of {head}, one bar per row.", measure=capitalised(said.title), head=head_name(*chosen)
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=joined(" ", read), fit=True)

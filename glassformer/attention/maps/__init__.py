@@ -1,0 +1,1 @@
+"""Parts of the Attention page: all heads, and one map in full."""

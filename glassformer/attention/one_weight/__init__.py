@@ -1,0 +1,1 @@
+"""Part of the Attention page: how one weight came to be."""

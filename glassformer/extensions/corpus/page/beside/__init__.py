@@ -1,0 +1,1 @@
+"""Part of the page Over a corpus: two runs beside each other."""

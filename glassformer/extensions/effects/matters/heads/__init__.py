@@ -1,0 +1,1 @@
+"""Part of the page What matters: what the output owes to each head."""

@@ -1,0 +1,18 @@
+"""The page What matters and its parts.
+
+Knows nothing of Streamlit.
+"""
+
+from glassformer.runs.picture import Page, PartEntry
+from transformer.i18n import say
+
+MATTERS = Page(
+    "matters",
+    say("What matters"),
+    panel="matters_panel",
+    entries=(
+        PartEntry("heads", say("Heads"), "glassformer.extensions.effects.matters.heads.heads_panel:draw"),
+        PartEntry("pieces", say("Pieces"), "glassformer.extensions.effects.matters.credit.pieces_panel:draw"),
+        PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters.credit.logit_panel:draw"),
+    ),
+)

@@ -1,0 +1,214 @@
+"""The part "Parameters" of the Doctor page: every learned tensor, what numbers it holds, and one of them looked at.
+
+What the numbers are stands in `transformer.analysis.parameters` and `spectra`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from glassformer.extensions.parameters import parameter_pictures, parameter_tables
+from glassformer.extensions.parameters.parameter_pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
+from glassformer.extensions.parameters.parameter_tables import MOST, Comparison, bar, is_of, shape_of
+from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
+from glassformer.runs import loading
+from glassformer.runs.attempt import attempt
+from glassformer.runs.picture import Picture
+from glassformer.runs.show import show
+from glassformer.shared import choices, drawing
+from glassformer.shared.clicks import pressed
+from glassformer.shared.door import st
+from glassformer.state import session
+from glassformer.state.fields import LONGEST_NAME
+from glassformer.state.view import MAIN
+from transformer.analysis.parameters import Histogram, Statistics
+from transformer.analysis.stand_ins import said as said_of
+from transformer.analysis.stand_ins import stand_ins
+from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import joined, paragraph, say, say_n
+
+SPECTRA: Final = "parameters_spectra"
+READING: Final = say("Reading the parameters")
+DECOMPOSING: Final = say("Computing singular values")
+
+
+def draw(checkpoint: Checkpoint) -> None:
+    """Draw the part."""
+    found = attempt(lambda: parameter_tables.known(checkpoint, READING))
+    if found is None:
+        return
+    other = _controls(checkpoint, found)
+    chosen = _chosen(found)
+    found = _spectra(checkpoint, found)
+    parameter_tables.draw_all(found, chosen)
+    if absent := said_of(stand_ins(checkpoint.model)):
+        st.caption(joined(" ", absent))
+    both = None if other is None else parameter_tables.draw_changes(checkpoint, other, chosen)
+    _one(checkpoint, next(one for one in found if one.parameter.name == chosen), both, names_of(found))
+
+
+def names_of(found: Sequence[Known]) -> list[str]:
+    """The names of the parameters, in the order of the model."""
+    return [one.parameter.name for one in found]
+
+
+def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | None:
+    """Draw what is listed, and what it is compared with; returns the other checkpoint, if there is one."""
+    odd, constant = (sum(is_of(one, which) for one in found) for which in ("not_finite", "constant"))
+    which: dict[Tensors, str] = {
+        "all": say("All · {n}", n=len(found)),
+        "not_finite": say("Not finite · {n}", n=odd),
+        "constant": say("Constant · {n}", n=constant),
+    }
+    with parameter_tables.bar("parameters"):
+        choices.typed(
+            choices.field(MAIN, "names"),
+            say("Words in the name"),
+            most=LONGEST_NAME,
+            width=220,
+            help=say("Lists the tensors whose names contain all of these words, for example decoder query."),
+        )
+        choices.choose(choices.field(MAIN, "tensors"), say("Which are listed"), which, bare=True)
+        return parameter_tables.choose_other(checkpoint)
+
+
+def _chosen(found: Sequence[Known]) -> str:
+    """The name of the parameter that is looked at; one that there is not is let go and said."""
+    asked, names = session.view(MAIN).of(ParametersLook).tensor, names_of(found)
+    if asked in names:
+        return asked
+    if asked:
+        also = next((one.parameter.name for one in found if asked in one.parameter.also), None)
+        session.replace(MAIN, tensor=also or "")
+        if also:
+            return also
+        drawing.notes([say("This model has no tensor “{name}”; {shown} is shown.", name=asked, shown=names[0])])
+    return names[0]
+
+
+# ------------------------------------------------------------------------------------------------ singular values
+
+
+def _spectra(checkpoint: Checkpoint, found: list[Known]) -> list[Known]:
+    """Have the singular values that a large model lacks computed, if the reader asks for that."""
+    missing = [one for one in found if 0 < one.work <= MOST]
+    if not missing:
+        return found
+    place = st.empty()
+    label = say_n(
+        "Compute the singular values of {n} matrix (about {seconds} s)",
+        "Compute the singular values of {n} matrices (about {seconds} s)",
+        len(missing),
+        seconds=max(1, round(sum(one.work for one in missing) / SPEED)),
+    )
+    about = checkpoint.content_hash
+    with pressed(place.button, label, key=SPECTRA, about=about, icon=":material/calculate:") as asked:
+        if not asked:
+            return found
+        place.empty()
+        return attempt(lambda: parameter_tables.with_spectra(checkpoint, found, DECOMPOSING)) or found
+
+
+# ------------------------------------------------------------------------------------------------ one of them
+
+
+CHOICE: Final = "parameter_choice"
+DECOMPOSE: Final = "parameter_decompose"
+
+
+def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, names: Sequence[str]) -> None:
+    """Draw the parameter that is looked at."""
+    name = one.parameter.name
+    st.subheader(f"**{drawing.plain(name)}**")  # data: its words are no terms
+    with bar("one_parameter"):
+        choices.menu(
+            choices.field(MAIN, "tensor", key=CHOICE), say("Tensor"), {n: n for n in names}, otherwise=name,
+            bare=True, width=420,
+        )  # fmt: skip
+        choices.switch(choices.field(MAIN, "log_counts"), say("Logarithmic counts"))
+    st.caption(drawing.plain(about(one.numbers)))
+    _left_out(one.numbers.nan, one.numbers.infinite)
+    other = None if comparison is None else comparison.other
+    pair = None if comparison is None else comparison.pairs.get(name)
+    scene = OneParameter(checkpoint, one, session.view(MAIN).of(ParametersLook).log_counts, loading, other, pair)
+    drawing.beside(
+        lambda: _spread(parameter_pictures.spread, scene, attempt(lambda: scene.spread)), lambda: _singular(scene)
+    )
+    if attempt(lambda: scene.has_rows):
+        drawing.beside(
+            lambda: show(parameter_pictures.rows, scene), lambda: show(parameter_pictures.row_lengths, scene)
+        )
+    if other is not None and pair is None:
+        st.info(say("The other checkpoint has no tensor with this name and shape."), icon=":material/info:")
+    elif other is not None:
+        _spread(parameter_pictures.change, scene, attempt(lambda: scene.moved))
+
+
+@paragraph
+def about(numbers: Statistics) -> Iterator[str]:
+    """What a parameter is, in a sentence or two."""
+    yield say_n(
+        "Shape {shape}, {n:,} number of type {type}.",
+        "Shape {shape}, {n:,} numbers of type {type}.",
+        numbers.size,
+        shape=shape_of(numbers.shape),
+        type=numbers.dtype,
+    )
+    if numbers.also:
+        yield say("Also called {names}.", names=", ".join(numbers.also))
+    if numbers.is_constant:
+        yield say("All these numbers are {value:.6g}.", value=numbers.smallest)
+
+
+def _left_out(nan: int, infinite: int) -> None:
+    if nan or infinite:
+        said = say(
+            "Not counted below, because they are not finite: {nan:,} NaN and {infinite:,} infinite values.",
+            nan=nan,
+            infinite=infinite,
+        )
+        st.warning(said, icon=":material/warning:")
+
+
+def _spread(picture: Picture[OneParameter], scene: OneParameter, found: Histogram | None) -> None:
+    """Draw a picture of some numbers, if they are there."""
+    if found is not None and not len(found.counts):
+        st.info(say("There are no finite numbers to draw."), icon=":material/info:")
+    elif found is not None:
+        show(picture, scene)
+
+
+def _singular(scene: OneParameter) -> None:
+    if len(scene.one.numbers.shape) != 2:
+        st.info(say("Only a matrix has singular values; this tensor is not a matrix."), icon=":material/info:")
+    elif not scene.one.numbers.is_finite:
+        st.info(say("A matrix with NaN or infinite values has no singular values."), icon=":material/info:")
+    else:
+        decomposed = scene.one if scene.one.spectrum is not None else _decomposed(scene)
+        if decomposed is not None:
+            show(parameter_pictures.singular, replace(scene, one=decomposed))
+
+
+def _decomposed(scene: OneParameter) -> Known | None:
+    """The parameter with its singular values, if they are cheap or the reader asks for them."""
+    checkpoint, one = scene.checkpoint, scene.one
+    if one.work > MOST:
+        said = say(
+            "This matrix is too large for this page to compute its singular values: that would take about "
+            "{seconds:,} s, and all visitors would have to wait. Use `transformer.analysis.spectra.spectrum` in "
+            "Python.",
+            seconds=one.seconds,
+        )
+        st.info(said, icon=":material/info:")
+        return None
+    label = say("Compute the singular values of this matrix (about {seconds} s)", seconds=one.seconds)
+    work = partial(parameter_pictures.with_spectrum, loading, checkpoint, one)
+    if one.work <= ONE_AT_ONCE:
+        return attempt(work)
+    place, about = st.empty(), f"{checkpoint.content_hash} {one.parameter.name}"
+    with pressed(place.button, label, key=DECOMPOSE, about=about, icon=":material/calculate:") as asked:
+        if not asked:
+            return None
+        place.empty()
+        return attempt(work)

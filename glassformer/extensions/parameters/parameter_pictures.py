@@ -1,0 +1,273 @@
+"""The pictures of a parameter on the Doctor page: its numbers, its singular values, its rows by piece, its change.
+
+Knows nothing of Streamlit.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import torch
+
+from glassformer.charts.spread import HOW_TO_READ_SPREAD, number_spread_spec
+from glassformer.extensions.doctor.page import DOCTOR
+from glassformer.extensions.parameters.charts.parameters import (
+    HOW_TO_READ_ROWS,
+    HOW_TO_READ_SINGULAR,
+    row_lengths_spec,
+    singular_values_spec,
+)
+from glassformer.extensions.parameters.parameters_look import ParametersLook
+from glassformer.runs.picture import Picture, Plot
+from glassformer.runs.seen import Seen, Work
+from glassformer.state.view import MAIN, Slot
+from transformer.analysis import neighbours, spectra
+from transformer.analysis.parameters import Histogram, Parameter, Statistics, histogram, measured
+from transformer.analysis.parameters import parameters as parameters_of
+from transformer.analysis.spectra import Spectrum, work_of
+from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import say
+from transformer.model.linear import widened
+from transformer.text.tokenizer import AnyTokenizer
+
+SPEED: Final = 5e9  # multiplications a second, about
+ONE_AT_ONCE: Final = 5e9  # work for the singular values of the matrix that is looked at, unasked: 1 s
+ROWS_AT_ONCE: Final = 4096
+N_ROWS: Final = 10  # shortest, and longest
+_SMALL: Final = 1000  # bytes of what is kept of a parameter
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of a parameter."""
+
+    parameter: Parameter  # the tensor
+    numbers: Statistics  # what numbers it holds
+    spectrum: Spectrum | None  # its singular values; None if it has none, or they have not been computed
+
+    @property
+    def work(self) -> int:
+        """What its singular values would cost; 0 if it has none, or they are known."""
+        there = self.numbers.is_finite and self.spectrum is None
+        return work_of(self.numbers.shape) if there else 0
+
+    @property
+    def seconds(self) -> int:
+        """About how long that takes, at least 1."""
+        return max(1, round(self.work / SPEED))
+
+
+def statistics(work: Work, checkpoint: Checkpoint, parameter: Parameter) -> Statistics:
+    """What numbers a parameter holds; may raise `BusyError`, as all that follows."""
+    key = ("statistics", checkpoint.content_hash, parameter.name)
+    return work.compute(key, lambda: measured(parameter), nbytes=lambda _: _SMALL)
+
+
+def with_spectrum(work: Work, checkpoint: Checkpoint, one: Known) -> Known:
+    """The same with its singular values, which it has."""
+    found = work.compute(
+        spectrum_key(checkpoint, one.parameter),
+        lambda: spectra.spectrum(one.parameter.values),
+        nbytes=lambda made: 0 if made is None else made.values.nbytes,
+    )
+    return Known(one.parameter, one.numbers, found)
+
+
+def spectrum_key(checkpoint: Checkpoint, parameter: Parameter) -> Hashable:
+    """By what its singular values are kept."""
+    return "spectrum", checkpoint.content_hash, parameter.name
+
+
+# ------------------------------------------------------------------------------------------------ what is looked at
+
+
+@dataclass(frozen=True, eq=False)
+class OneParameter:
+    """A parameter, and what it is compared with."""
+
+    checkpoint: Checkpoint  # whose
+    one: Known
+    log_counts: bool  # whether counts are drawn by their logarithm
+    work: Work
+    other: Checkpoint | None = None
+    pair: tuple[Parameter, Parameter] | None = None  # the parameter and the other's, if that has it
+    slot: Slot = MAIN
+
+    @property
+    def name(self) -> str:
+        """Of the parameter."""
+        return self.one.parameter.name
+
+    @property
+    def pieces(self) -> AnyTokenizer | None:
+        """The tokenizer whose pieces are its rows; None for one whose rows are something else."""
+        names = {self.name, *self.one.parameter.also}
+        if "src_table" in names:
+            return self.checkpoint.src_tokenizer
+        return self.checkpoint.tgt_tokenizer if names & {"tgt_table", "output_table"} else None
+
+    @cached_property
+    def spread(self) -> Histogram:
+        """How its numbers are spread."""
+        key, values = ("spread", self.checkpoint.content_hash, self.name), self.one.parameter.values
+        return self.work.compute(key, lambda: histogram(values), nbytes=lambda _: _SMALL)
+
+    @cached_property
+    def lengths(self) -> np.ndarray:
+        """The length of each row of a table, float64 [row]."""
+
+        def made() -> np.ndarray:
+            some = self.one.parameter.values.split(ROWS_AT_ONCE)  # in 16 bits it is not made 32 bits wide as a whole
+            return np.concatenate([neighbours.row_norms(widened(rows).numpy(force=True)) for rows in some])
+
+        key = ("row_lengths", self.checkpoint.content_hash, self.name)
+        return self.work.compute(key, made, nbytes=lambda lengths: lengths.nbytes)
+
+    @cached_property
+    def has_rows(self) -> bool:
+        """Whether its rows are pieces, and have lengths."""
+        return self.pieces is not None and bool(np.isfinite(self.lengths).any())
+
+    @cached_property
+    def moved(self) -> Histogram | None:
+        """How the differences from the other's numbers are spread, theirs less these."""
+        if self.other is None or self.pair is None:
+            return None
+        key = ("spread_of_difference", self.checkpoint.content_hash, self.other.content_hash, self.name)
+        a, b = (one.values for one in self.pair)
+        return self.work.compute(key, lambda: histogram(b, minus=a), nbytes=lambda _: _SMALL)
+
+
+def scene(run: Seen) -> OneParameter:
+    """The parameter that the view names, or the first."""
+    tensors = parameters_of(run.checkpoint.model)
+    parameter = next(
+        (one for one in tensors if run.view.of(ParametersLook).tensor in (one.name, *one.also)), tensors[0]
+    )
+    one = Known(parameter, statistics(run.work, run.checkpoint, parameter), None)
+    if 0 < one.work <= ONE_AT_ONCE:
+        one = with_spectrum(run.work, run.checkpoint, one)
+    return OneParameter(run.checkpoint, one, run.view.of(ParametersLook).log_counts, run.work)
+
+
+PARAMETERS = DOCTOR.part("parameters", scene)
+
+
+# ------------------------------------------------------------------------------------------------ pictures
+
+
+@PARAMETERS.picture("parameter_spread", say("The numbers of a parameter"), follows="still")
+def spread(scene: OneParameter) -> Plot | None:
+    """How its numbers are spread."""
+    return _histogram(scene, scene.spread, title=say("Numbers of {name}", name=scene.name), value_name=say("Value"))
+
+
+@PARAMETERS.picture("parameter_singular", say("The singular values of a parameter"), follows="still")
+def singular(scene: OneParameter) -> Plot | None:
+    """Its singular values, if it has any and they are known."""
+    found = scene.one.spectrum
+    if found is None:
+        return None
+    spec = singular_values_spec(
+        found.values, effective_rank=found.effective_rank, title=say("Singular values of {name}", name=scene.name)
+    )
+    alt = say(
+        "{n} singular values from {largest:.4g} down to {smallest:.4g}; the effective rank is {rank:.1f}.",
+        n=len(found.values),
+        largest=found.largest,
+        smallest=found.smallest,
+        rank=found.effective_rank,
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SINGULAR, of_sentence=False)
+
+
+@PARAMETERS.picture(
+    "parameter_rows", say("The shortest and longest rows of a table with one row per piece"), follows="still"
+)
+def rows(scene: OneParameter) -> Plot | None:
+    """The pieces of the shortest rows and of the longest."""
+    pieces, lengths = scene.pieces, scene.lengths if scene.has_rows else None
+    if pieces is None or lengths is None:
+        return None
+    shown = _ends_of(lengths, N_ROWS).tolist()
+    names = [pieces.piece(i) for i in shown]
+    title = say("Shortest and longest rows of {name}", name=scene.name)
+    spec = row_lengths_spec(
+        names, shown, lengths[shown].tolist(), special=[pieces.is_special(i) for i in shown], title=title
+    )
+    alt = say(
+        "The shortest row is {short}, with length {least:.4g}; the longest is {long}, with length {most:.4g}.",
+        short=names[0],
+        least=lengths[shown[0]],
+        long=names[-1],
+        most=lengths[shown[-1]],
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROWS, of_sentence=False)
+
+
+def _ends_of(lengths: np.ndarray, count: int) -> np.ndarray:
+    """The places of the shortest and of the longest, rising; all of them where there are no more.
+
+    Those that are not finite are left out.
+    """
+    order = np.argsort(lengths, kind="stable")
+    order = order[np.isfinite(lengths[order])]
+    return order if len(order) <= 2 * count else np.concatenate([order[:count], order[-count:]])
+
+
+@PARAMETERS.picture("parameter_lengths", say("Row lengths of a table with one row per piece"), follows="still")
+def row_lengths(scene: OneParameter) -> Plot | None:
+    """How the lengths of its rows are spread."""
+    if not scene.has_rows:
+        return None
+    return _histogram(
+        scene,
+        histogram(torch.from_numpy(scene.lengths)),
+        title=say("Lengths of the rows of {name}", name=scene.name),
+        value_name=say("Length of the row"),
+        counted=say("Rows"),
+        how_to_read=say("Each bar counts the rows whose length falls in one interval."),
+    )
+
+
+def _change(scene: OneParameter) -> Plot | None:
+    """How far its numbers are from those of the other checkpoint."""
+    if scene.moved is None or scene.other is None:
+        return None
+    this, other = scene.checkpoint.name, scene.other.name
+    title = say("Change in {name}: {other} minus {this}", name=scene.name, other=other, this=this)
+    return _histogram(scene, scene.moved, title=title, value_name=say("Difference"))
+
+
+change = Picture(PARAMETERS, "parameter_change", say("How much a parameter has changed"), _change)
+"""Declared for its page alone: a run names no other checkpoint."""
+
+
+def _histogram(
+    scene: OneParameter,
+    found: Histogram,
+    *,
+    title: str,
+    value_name: str,
+    counted: str = say("Numbers"),
+    how_to_read: str = HOW_TO_READ_SPREAD,
+) -> Plot | None:
+    if not len(found.counts):
+        return None
+    most = found.counts.argmax()
+    spec = number_spread_spec(
+        found.edges, found.counts, title=title, value_name=value_name, counted=counted, log_counts=scene.log_counts
+    )
+    alt = say(
+        "{title}: {n:,} values in total, from {low:.4g} to {high:.4g}; those from {first:.4g} to {last:.4g} "
+        "are the most frequent.",
+        title=title,
+        n=int(found.counts.sum()),
+        low=found.edges[0],
+        high=found.edges[-1],
+        first=found.edges[most],
+        last=found.edges[most + 1],
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, of_sentence=False)

@@ -1,0 +1,439 @@
+"""The tables of parameters: the numbers of every tensor, and how far each is from that of another checkpoint.
+
+All is computed in the model's thread, once for all visitors, a tensor at a time, so that whoever steps through a
+sentence meanwhile waits for one tensor, and not for all of them.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import pandas as pd
+
+from glassformer.extensions.parameters import differences
+from glassformer.extensions.parameters.differences import Difference, Paired
+from glassformer.extensions.parameters.parameter_pictures import Known, spectrum_key, statistics, with_spectrum
+from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
+from glassformer.runs import loading
+from glassformer.runs.attempt import attempt
+from glassformer.shared import choices, drawing, page_style
+from glassformer.shared.door import st
+from glassformer.state import session
+from glassformer.state.view import MAIN
+from transformer.analysis.parameters import Parameter
+from transformer.analysis.parameters import parameters as parameters_of
+from transformer.analysis.spectra import Spectrum
+from transformer.analysis.stand_ins import stand_ins
+from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import joined, paragraph, say, say_n
+
+PATIENCE_SECONDS: Final = 0.3  # before a bar is drawn
+DRAW_AGAIN_SECONDS: Final = 0.2
+AT_ONCE: Final = 2e10
+"""Work for singular values that nobody has to ask for, 4 s: that of all matrices of a small model."""
+MOST: Final = 5e10
+"""Work for one matrix, 10 s: everybody waits for the model meanwhile."""
+
+_Result = TypeVar("_Result")
+
+
+def known(checkpoint: Checkpoint, said: str) -> list[Known]:
+    """What is known of each parameter, but for those that stand in for a missing part.
+
+    The singular values of a small model are computed now.
+
+    A bar says `said` while it takes long. Raises `BusyError`: the model has too much to do.
+    """
+    tensors = [one for one in parameters_of(checkpoint.model) if one.name not in stand_ins(checkpoint.model)]
+    numbers = one_by_one([partial(statistics, loading, checkpoint, one) for one in tensors], said)
+    kept: list[Spectrum | None] = [loading.runner().kept(spectrum_key(checkpoint, one)) for one in tensors]
+    found = [Known(one, of_it, spectrum) for one, of_it, spectrum in zip(tensors, numbers, kept, strict=True)]
+    return with_spectra(checkpoint, found, said) if sum(one.work for one in found) <= AT_ONCE else found
+
+
+def with_spectra(checkpoint: Checkpoint, found: Sequence[Known], said: str) -> list[Known]:
+    """The same with the singular values of every matrix that is not too large for that.
+
+    Raises `BusyError`: the model has too much to do.
+    """
+    missing = sorted((one for one in found if 0 < one.work <= MOST), key=lambda one: one.work)
+    costs = [float(one.work) for one in missing]
+    patience = 0.0 if sum(costs) > AT_ONCE else PATIENCE_SECONDS
+    work = [partial(with_spectrum, loading, checkpoint, one) for one in missing]
+    made = one_by_one(work, said, costs=costs, patience=patience)
+    new = {one.parameter.name: one for one in made}
+    return [new.get(one.parameter.name, one) for one in found]
+
+
+def pairs(checkpoint: Checkpoint, other: Checkpoint) -> Paired:
+    """Which parameters of two checkpoints go together."""
+    return differences.paired(parameters_of(checkpoint.model), parameters_of(other.model))
+
+
+def all_differences(checkpoint: Checkpoint, other: Checkpoint, both: Paired, said: str) -> list[Difference]:
+    """How far each parameter is from that of another checkpoint. Raises `BusyError`: the model has too much to do."""
+
+    def of_one(a: Parameter, b: Parameter) -> Difference:
+        key = ("difference", checkpoint.content_hash, other.content_hash, a.name)
+        return loading.compute(key, lambda: differences.difference(a.name, a.values, b.values), nbytes=lambda _: 1000)
+
+    return one_by_one([partial(of_one, a, b) for a, b in both.pairs], said)
+
+
+def one_by_one(
+    work: Sequence[Callable[[], _Result]],
+    said: str,
+    *,
+    costs: Sequence[float] = (),
+    patience: float = PATIENCE_SECONDS,
+) -> list[_Result]:
+    """Do some work piece by piece, with a bar that says `said` as soon as it has taken `patience` seconds.
+
+    What each piece costs is in any unit; alike if not given.
+    """
+    costs, done, results = costs or [1.0] * len(work), 0.0, []
+    place, due = st.empty(), time.monotonic() + patience
+    for one, cost in zip(work, costs, strict=True):
+        if time.monotonic() >= due:
+            due = time.monotonic() + DRAW_AGAIN_SECONDS
+            place.progress(min(1.0, done / sum(costs)), said)
+        results.append(one())
+        done += cost
+    place.empty()
+    return results
+
+
+# ------------------------------------------------------------------------------------------------ every tensor
+
+
+TABLE: Final = "parameters"
+OPEN: Final = "parameters_open"
+CSV: Final = "parameters_csv"
+MOST_WITHOUT_SCROLLING: Final = 12  # rows of a table
+TABLE_HEIGHT: Final = 380
+OPEN_WIDTH: Final = 300
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table: its heading, how a number is written, what it is, and its width in pixels."""
+
+    heading: str
+    form: str
+    meaning: str
+    width: int = 76
+
+
+COLUMNS: Final = {
+    "mean": Column(
+        say("Mean"),
+        "%.3g",
+        say(
+            "The mean of the finite numbers. The columns after this one, except the counts, also use only the "
+            "finite numbers."
+        ),
+        92,
+    ),
+    "deviation": Column(say("Deviation"), "%.3g", say("The standard deviation of the finite numbers.")),
+    "smallest": Column(say("Smallest"), "%.4g", say("The smallest number.")),
+    "largest": Column(say("Largest"), "%.4g", say("The largest number.")),
+    "zeros": Column(say("Zeros"), "percent", say("The share of numbers that are exactly 0."), 64),
+    "nan": Column(say("NaN"), "localized", say("How many of the numbers are NaN (not a number)."), 56),
+    "infinite": Column(say("Infinite"), "localized", say("How many of the numbers are plus or minus infinity."), 72),
+    "singular_ratio": Column(
+        say("σ ratio"),
+        "%.3g",
+        say("The largest singular value divided by the smallest, called the condition number."),
+    ),
+    "effective_rank": Column(
+        say("Eff. rank"),
+        "%.1f",
+        say(
+            "How many directions the matrix uses: e to the power of the entropy of the singular values, each "
+            "divided by their sum."
+        ),
+    ),
+    "singular_largest": Column(
+        say("Largest σ"),
+        "%.3g",
+        say("The largest singular value: the largest factor by which the matrix can stretch a vector."),
+    ),
+    "singular_smallest": Column(say("Smallest σ"), "%.3g", say("The smallest singular value.")),
+}
+
+
+def is_of(one: Known, which: Tensors) -> bool:
+    """Whether a parameter is of a kind."""
+    return {"all": True, "not_finite": not one.numbers.is_finite, "constant": one.numbers.is_constant}[which]
+
+
+def listed(found: Sequence[Known], which: Tensors, words: str) -> list[Known]:
+    """Those of a kind, each with all of some words in its names, in any case."""
+    return [one for one in found if is_of(one, which) and has(words, one.parameter.name, *one.parameter.also)]
+
+
+def has(words: str, *names: str) -> bool:
+    """Whether each of some words is in one of the names, in any case."""
+    named = " ".join(names).casefold()
+    return all(word in named for word in words.casefold().split())
+
+
+def frame(found: Sequence[Known]) -> pd.DataFrame:
+    """One row a parameter; NaN where there is no number."""
+    return pd.DataFrame([_row(one) for one in found])
+
+
+def _row(one: Known) -> dict[str, Any]:
+    numbers, spectrum = one.numbers, one.spectrum
+    return {
+        "name": numbers.name,
+        "shape": shape_of(numbers.shape),
+        "mean": numbers.mean,
+        "deviation": numbers.deviation,
+        "smallest": numbers.smallest,
+        "largest": numbers.largest,
+        "zeros": numbers.zero_share,
+        "nan": numbers.nan,
+        "infinite": numbers.infinite,
+        "singular_ratio": math.nan if spectrum is None else spectrum.ratio,
+        "effective_rank": math.nan if spectrum is None else spectrum.effective_rank,
+        "singular_largest": math.nan if spectrum is None else spectrum.largest,
+        "singular_smallest": math.nan if spectrum is None else spectrum.smallest,
+        "numbers": numbers.size,
+        "type": numbers.dtype,
+        "also": ", ".join(numbers.also),
+    }
+
+
+def shape_of(shape: Sequence[int]) -> str:
+    """A shape as code writes it."""
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def draw_all(found: Sequence[Known], chosen: str) -> None:
+    """Draw those that the view lists; `chosen` is the name of the one that is looked at."""
+    view = session.view(MAIN)
+    rows = listed(found, view.of(ParametersLook).tensors, view.of(ParametersLook).names)
+    if not rows:
+        st.info(say("No tensor matches. Type fewer words, or list all tensors."), icon=":material/info:")
+        return
+    numbers = frame(rows)
+    left_out = {"name"} if numbers["also"].any() else {"name", "also"}
+    shown = [name for name in numbers.columns if name not in left_out]
+    alt = say("Every learned tensor with its shape and a summary of its numbers.")
+    _table(numbers, shown, _all_columns(), keys=(TABLE, OPEN), chosen=chosen, alt=alt)
+    st.caption(_said(rows))
+    drawing.csv_button(numbers, key=CSV, title=say("parameters"), of_sentence=False)
+
+
+def bar(name: str) -> Any:
+    """A row for controls, beside that of the page (`choices.bar`); `name` tells it from others."""
+    return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{name}-{page_style.BAR}")
+
+
+def _table(
+    numbers: pd.DataFrame,
+    columns: Sequence[str],
+    look: dict[str, Any],
+    *,
+    keys: tuple[str, str],
+    chosen: str,
+    alt: str,
+) -> None:
+    """Draw a table of tensors, each opened by its name; `chosen` has a mark. Its keys: its own, its buttons'."""
+    names = list(numbers["name"])
+    opening = drawing.opening(
+        keys[1], say("Tensor"), names, _open, type="secondary", width=OPEN_WIDTH, alignment="left"
+    )
+    st.container(key=keys[0]).dataframe(
+        numbers.assign(open=[f"● {name}" if name == chosen else name for name in names])[["open", *columns]],
+        hide_index=True,
+        height="content" if len(names) <= MOST_WITHOUT_SCROLLING else TABLE_HEIGHT,
+        row_height=29,
+        column_config={"open": opening, **look},
+        placeholder="–",
+        alt=alt,
+    )
+
+
+def _open(name: str) -> None:
+    session.replace(MAIN, tensor=name)
+
+
+def _all_columns() -> dict[str, Any]:
+    own = {
+        "shape": st.column_config.TextColumn(say("Shape"), width=96),
+        "numbers": st.column_config.NumberColumn(say("Numbers"), format="localized", width=90),
+        "type": st.column_config.TextColumn(say("Type"), width=72),
+        "also": st.column_config.TextColumn(say("Also called"), width=240),
+    }
+    return own | {
+        name: st.column_config.NumberColumn(one.heading, format=one.form, help=one.meaning, width=one.width)
+        for name, one in COLUMNS.items()
+    }
+
+
+@paragraph
+def _said(rows: Sequence[Known]) -> Iterator[str]:
+    yield say_n(
+        "{n:,} tensor with {numbers:,} numbers; a tensor that two components share is listed once.",
+        "{n:,} tensors with {numbers:,} numbers; a tensor that two components share is listed once.",
+        len(rows),
+        numbers=sum(one.numbers.size for one in rows),
+    )
+    yield say(
+        "Click a name to open that tensor; ● marks the one shown below. Click a column heading to sort the table."
+    )
+    large = sum(one.work > MOST for one in rows)
+    if large:
+        yield say_n(
+            "{n} matrix is too large for this page to compute its singular values; use "
+            "`transformer.analysis.spectra` in Python.",
+            "{n} matrices are too large for this page to compute their singular values; use "
+            "`transformer.analysis.spectra` in Python.",
+            large,
+        )
+
+
+# ------------------------------------------------------------------------------------------------ what another has
+
+
+CHANGES: Final = "differences"
+OPEN_CHANGE: Final = "differences_open"
+CHANGES_CSV: Final = "differences_csv"
+MOST_NAMED: Final = 5
+COMPARING: Final = say("Comparing the parameters")
+CHANGE_COLUMNS: Final = {
+    "largest": (
+        say("Largest change"),
+        say(
+            "The largest |b − a|, where a is a number in this checkpoint and b is the corresponding number in the "
+            "other."
+        ),
+    ),
+    "mean": (
+        say("Mean change"),
+        say(
+            "The mean of |b − a|, where a is a number in this checkpoint and b is the corresponding number in the "
+            "other."
+        ),
+    ),
+    "relative": (
+        say("Relative"),
+        say(
+            "‖b − a‖ / ‖a‖, where a is the tensor in this checkpoint and b is the one in the other: 0 if nothing "
+            "changed, about 1.4 if they are unrelated."
+        ),
+    ),
+    "cosine": (
+        say("Cosine"),
+        say("Cosine of the angle between the two tensors: 1 for the same direction, about 0 if they are unrelated."),
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What a checkpoint is compared with."""
+
+    other: Checkpoint  # the other checkpoint
+    pairs: dict[str, tuple[Parameter, Parameter]]  # the tensors that go together, by the name of the first
+
+
+def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
+    """Draw the choice of another checkpoint; returns it, opened, if one was chosen."""
+    mine = st.session_state.get(session.MODEL)
+    there = {name: entry for name, entry in loading.usable().items() if name != mine}
+    asked = session.view(MAIN).of(ParametersLook).against
+    if asked and asked not in there:
+        session.replace(MAIN, against="")
+        drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked)])
+    labels = {name: say("{title} ({name})", title=entry.title or name, name=name) for name, entry in there.items()}
+    name = choices.menu(
+        choices.field(MAIN, "against"),
+        say("Compare with"),
+        {"": say("No comparison"), **labels},
+        bare=True,
+        width=260,
+    )
+    return attempt(lambda: loading.open_checkpoint(there[name])) if name else None
+
+
+def draw_changes(checkpoint: Checkpoint, other: Checkpoint, chosen: str) -> Comparison | None:
+    """Draw how far each parameter is from the other checkpoint's; None if nothing can be compared."""
+    both = pairs(checkpoint, other)
+    st.subheader(say("Difference from {name}", name=drawing.plain(other.name)))
+    _unmatched(both, other)
+    if not both.pairs:
+        return None
+    found = attempt(lambda: all_differences(checkpoint, other, both, COMPARING))
+    if found is None:
+        return None
+    found.sort(key=lambda one: -math.inf if math.isnan(one.relative) else one.relative, reverse=True)
+    _changes(found, other, chosen)
+    return Comparison(other, {one.name: (one, partner) for one, partner in both.pairs})
+
+
+def _unmatched(both: Paired, other: Checkpoint) -> None:
+    names = both.unmatched
+    if not names:
+        return
+    more = len(names) - MOST_NAMED
+    listed = joined(", ", [*names[:MOST_NAMED], *([say("and {n} more", n=more)] if more > 0 else [])])
+    drawing.notes(
+        [
+            say_n(
+                "{n} tensor is not listed because it is in only one of the two checkpoints or has a different "
+                "shape in each: {names}.",
+                "{n} tensors are not listed because they are in only one of the two checkpoints or have different "
+                "shapes in them: {names}.",
+                len(names),
+                names=listed,
+            )
+        ]
+    )
+
+
+def _changes(compared: Sequence[Difference], other: Checkpoint, chosen: str) -> None:
+    words = session.view(MAIN).of(ParametersLook).names
+    found = [one for one in compared if has(words, one.name)]
+    if not found:
+        st.info(say("No matching tensor is in both checkpoints. Type fewer words."), icon=":material/info:")
+        return
+    numbers = pd.DataFrame([asdict(one) | {"shape": shape_of(one.shape)} for one in found])
+    columns = ["shape", *CHANGE_COLUMNS, *["left_out"] * any(one.left_out for one in found)]
+    alt = say(
+        "How far each tensor is from the same tensor in {name}. The largest relative change comes first.",
+        name=other.name,
+    )
+    _table(numbers, columns, _change_columns(), keys=(CHANGES, OPEN_CHANGE), chosen=chosen, alt=alt)
+    same = sum(one.largest == 0 and not one.left_out for one in found)
+    said = say_n(
+        "Identical: {same} of {n} tensor. The largest relative change comes first.",
+        "Identical: {same} of {n} tensors. The largest relative change comes first.",
+        len(found),
+        same=same,
+    )
+    st.caption(said)
+    title = say("differences from {name}", name=other.name)
+    drawing.csv_button(numbers, key=CHANGES_CSV, title=title, of_sentence=False)
+
+
+def _change_columns() -> dict[str, Any]:
+    own = {
+        "shape": st.column_config.TextColumn(say("Shape"), width=110),
+        "left_out": st.column_config.NumberColumn(
+            say("Left out"),
+            format="localized",
+            help=say(
+                "How many entries are left out because they are NaN or infinite in at least one of the two tensors."
+            ),
+        ),
+    }
+    return own | {
+        name: st.column_config.NumberColumn(heading, format="%.4g", help=meaning)
+        for name, (heading, meaning) in CHANGE_COLUMNS.items()
+    }

@@ -1,0 +1,17 @@
+"""What is looked at of parameters, as fields of the view."""
+
+from typing import Literal
+
+from glassformer.state.fields import LONGEST_NAME, Look, choice, flag, text
+
+Tensors = Literal["all", "not_finite", "constant"]
+
+
+class ParametersLook(Look):
+    """What is looked at of parameters alone."""
+
+    tensor: str = text("tensor", most=LONGEST_NAME)  # A parameter by its name; "" for the page's own choice
+    tensors: Tensors = choice("tensors", "all")  # which parameters are listed
+    names: str = text("names", most=LONGEST_NAME)  # words that the names of those have
+    against: str = text("against", most=LONGEST_NAME)  # the checkpoint they are compared with, by name; "" for none
+    log_counts: bool = flag("counts")  # the counts of a histogram go by their logarithm

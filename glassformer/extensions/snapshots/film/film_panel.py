@@ -1,0 +1,48 @@
+"""The part "Over training" of the Attention page: one head at all snapshots of the checkpoint's training."""
+
+from functools import partial
+from typing import Any
+
+from glassformer.attention.attention_panels import below, one_head
+from glassformer.extensions.snapshots.film.film_pictures import Film, film_of, strip
+from glassformer.extensions.snapshots.growing import growing, progress
+from glassformer.extensions.snapshots.grown import has_snapshots, hides
+from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS, move_to, whole_page_if_moved
+from glassformer.runs.attempt import attempt
+from glassformer.runs.open_run import OpenRun
+from glassformer.runs.show import show
+from glassformer.shared import cover
+from glassformer.shared.door import st
+from transformer.i18n import say
+
+HIDDEN = say(
+    "These maps have rows for all pieces of the output. Turn off “Hide candidates until I guess” to see them."
+)
+
+
+def open_film(run: OpenRun) -> Film | None:
+    """One head at the snapshots, as far as they have been run; None without snapshots."""
+    found = growing(run)
+    return None if found is None else film_of(found)
+
+
+def draw(run: OpenRun, row: Any) -> None:
+    """Draw the part, with its controls in `row`; it chooses a head where nobody has."""
+    whole_page_if_moved()
+    found = None if hides(run) or cover.covered(cover.PART) else attempt(lambda: open_film(run))
+    if found is not None:
+        with row:
+            one_head(run, {"layer": found.layer, "head": found.head})
+    below(run, partial(_strip, run, found))
+
+
+def _strip(run: OpenRun, film: Film | None) -> None:
+    """The strip as far as it is."""
+    if hides(run):
+        st.info(HIDDEN, icon=":material/visibility_off:")
+    elif film is None:
+        if not has_snapshots(run.checkpoint):
+            st.info(NO_SNAPSHOTS, icon=":material/info:")
+    else:
+        progress(film.growth)
+        show(strip, film, take=move_to)

@@ -1,0 +1,36 @@
+"""YAML of somebody else.
+
+Source: YAML 1.2, of which PyYAML reads the safe part; aliases are refused, as a few of them can stand for anything.
+"""
+
+from typing import Any, ClassVar
+
+import yaml  # type: ignore[import-untyped]
+
+from transformer.errors import ClauseError, shown
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses aliases."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise ClauseError("it has an alias (*name), which is refused; write the value itself there")
+        return super().compose_node(parent, index)
+
+
+class _Words(_Loader):
+    """The same, with every value as the text that it is written as."""
+
+    yaml_implicit_resolvers: ClassVar[Any] = {}
+
+
+def parsed(content: bytes | str, *, words: bool = False) -> Any:
+    """What a text says, with every value as the text that it is written as if they shall be `words`."""
+    try:
+        return yaml.load(content, _Words if words else _Loader)
+    except ClauseError as error:
+        raise ClauseError("cannot be used: {problem}", problem=error.sentence) from None
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError, UnicodeError, OverflowError, KeyError) as error:
+        problem = shown(str(error).split("\n", 1)[0] or type(error).__name__)
+        raise ClauseError("cannot be read as YAML: {problem}", problem=problem) from None

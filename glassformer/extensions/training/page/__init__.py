@@ -1,1 +1,0 @@
-"""The Training page: how a model came to be, and trainings that a visitor starts and watches."""

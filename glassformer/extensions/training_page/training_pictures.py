@@ -1,0 +1,213 @@
+"""The pictures of the Training page: the learning curves of a checkpoint, with its snapshots as marks on them.
+
+Knows nothing of Streamlit.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.charts.theme import Spec
+from glassformer.extensions.snapshots.grown import all_moments, step_of_name
+from glassformer.extensions.training_page.charts.training import (
+    HOW_TO_READ_EXACT,
+    HOW_TO_READ_LOSSES,
+    HOW_TO_READ_RATES,
+    HOW_TO_READ_SCORES,
+    HOW_TO_READ_SNAPSHOTS,
+    KEPT,
+    Snapshots,
+    dev_scores_spec,
+    learning_rates_spec,
+    losses_spec,
+)
+from glassformer.extensions.training_page.training_look import TrainingLook
+from glassformer.runs.picture import Page, PartEntry, Plot
+from glassformer.shared.effort import effort_of
+from glassformer.state.click import place_of
+from glassformer.state.view import MAIN, Slot, View
+from transformer.checkpoint.curve import Curve, load_curve
+from transformer.checkpoint.load import Checkpoint
+from transformer.checkpoint.snapshots import Moment
+from transformer.i18n import joined, say
+
+BLEU_LEFT_OUT: Final = say(
+    "BLEU is not shown because it is 0 in every epoch: the outputs have fewer than four words."
+)
+_EMPTY: Final = Curve((), {})
+_Columns = Mapping[str, Sequence[float] | None]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """How a checkpoint was trained, epoch by epoch."""
+
+    curve: Curve
+    kept: int | None  # the epoch that is marked
+    kept_name: str  # why
+    moments: tuple[Moment, ...] = ()  # its snapshots
+    chosen: int | None = None  # the step of the snapshot that is looked at; None for the checkpoint itself
+    by_step: bool = False  # whether the axis is of steps
+    slot: Slot = MAIN
+
+    def values(self, *names: str) -> list[Sequence[float] | None]:
+        """The values of some columns of the file."""
+        return [self.curve.columns.get(name) for name in names]
+
+    def drawn(self, *marked: tuple[str, str]) -> dict[str, Any]:
+        """What each chart has besides its lines: hover of the epochs, marks, and which axis.
+
+        Snapshots are marked at the first of the columns, each with its name, that any of them has.
+        """
+        labels = [_label(self.curve, row) for row in range(len(self.curve.epochs))]
+        found = {"labels": labels, "kept": self.kept, "kept_name": self.kept_name}
+        steps = self.curve.columns.get("step", ()) if self.by_step else None
+        return found | {"steps": steps, "snapshots": self._marks(marked)}
+
+    def _marks(self, marked: Sequence[tuple[str, str]]) -> Snapshots | None:
+        for column, name in marked:
+            values = [getattr(one, column) for one in self.moments]
+            if any(value is not None for value in values):
+                scale = 100 if column == "dev_exact" else 1
+                return Snapshots(
+                    name=name,
+                    steps=[one.step for one in self.moments],
+                    epochs=epochs_of(self.curve, self.moments),
+                    values=[math.nan if value is None else scale * value for value in values],
+                    labels=[_named(one) for one in self.moments],
+                    chosen=self.chosen,
+                )
+        return None
+
+
+def curves(checkpoint: Checkpoint, view: View | None = None) -> Curves | None:
+    """The learning curves of a checkpoint and its snapshots; None if its folder has neither.
+
+    Raises `CheckpointError`: the file with them cannot be read.
+    """
+    view = view or View()
+    moments = all_moments(checkpoint)
+    curve = load_curve(checkpoint.folder, inside=checkpoint.inside)
+    if curve is None and not moments:
+        return None
+    found = _marked(curve or _EMPTY, checkpoint)
+    has_steps = curve is None or "step" in curve.columns
+    asked = view.of(TrainingLook).by_step
+    by_step = has_steps and (bool(moments) if asked is None else asked)
+    return replace(found, moments=moments, chosen=step_of_name(checkpoint), by_step=by_step)
+
+
+def _marked(curve: Curve, checkpoint: Checkpoint) -> Curves:
+    said = checkpoint.card.training.get("epochs")
+    if isinstance(said, int) and said in curve.epochs:
+        return Curves(curve, said, KEPT)
+    return Curves(curve, curve.best_epoch(), say("best on dev"))
+
+
+def epochs_of(curve: Curve, moments: Sequence[Moment]) -> list[float]:
+    """How many epochs had passed at each snapshot, with a fraction; NaN where the curve does not say it."""
+    steps = curve.columns.get("step")
+    if steps is None or not np.isfinite(steps).all() or (np.diff([0, *steps]) <= 0).any():
+        return [math.nan] * len(moments)
+    before = curve.epochs[0] - 1
+    return np.interp([one.step for one in moments], [0, *steps], [before, *curve.epochs], right=math.nan).tolist()
+
+
+ARRIVED = "watch_arrived"  # in the session: the training that a reader has just begun to watch
+TRAINING = Page(
+    "training",
+    say("Training"),
+    panel="training_panel",
+    entries=(
+        PartEntry("curves", say("Curves"), "glassformer.extensions.training_page.training_panels:curves"),
+        PartEntry("sentence", say("Your sentence"), "glassformer.extensions.training_page.sentence.panel:draw"),
+        PartEntry("watch", say("Watch it learn"), "glassformer.extensions.training_page.watch.watch_panels:watch"),
+    ),
+)
+CURVES = TRAINING.part("curves", lambda run: curves(run.checkpoint, run.view), of_sentence=False)
+
+
+@CURVES.picture("training_losses", say("Losses by epoch"), follows="still")
+def losses(scene: Curves) -> Plot | None:
+    """The loss in training and on the dev file."""
+    training, dev = scene.values("loss", "dev_loss")
+    drawn = scene.drawn(("dev_loss", say("Dev loss")), ("loss", say("Training loss")))
+    if training is None and dev is None and drawn["snapshots"] is None:
+        return None
+    spec = losses_spec(scene.curve.epochs, training=training, dev=dev, **drawn)
+    return _plot(scene, spec, {say("Training loss"): training, say("dev loss"): dev}, [HOW_TO_READ_LOSSES])
+
+
+@CURVES.picture("training_scores", say("Scores by epoch"), follows="still")
+def scores(scene: Curves) -> Plot | None:
+    """The scores on the dev file."""
+    bleu, chrf, exact = scene.values("dev_bleu", "dev_chrf", "dev_exact")
+    bleus = [*(bleu or ()), *(one.dev_bleu or 0 for one in scene.moments)]
+    left_out = bleu is not None and not any(value > 0 for value in bleus) and bool(chrf or exact)
+    bleu = None if left_out else bleu
+    written = chrf is not None or any(one.dev_chrf for one in scene.moments)  # an encoder alone writes nothing
+    marked = [("dev_bleu", "BLEU")] * (not left_out and any(bleus)) + [("dev_chrf", "chrF")] * written
+    drawn = scene.drawn(*marked, ("dev_exact", say("Exact (%)")))
+    if bleu is None and chrf is None and exact is None and drawn["snapshots"] is None:
+        return None
+    spec = dev_scores_spec(scene.curve.epochs, bleu=bleu, chrf=chrf, exact=exact, **drawn)
+    said = [*[HOW_TO_READ_SCORES] * written, *[HOW_TO_READ_EXACT] * (exact is not None), *[BLEU_LEFT_OUT] * left_out]
+    lines: _Columns = {"BLEU": bleu, "chrF": chrf, say("share of exact outputs"): exact}
+    return _plot(scene, spec, lines, said)
+
+
+@CURVES.picture("training_rates", say("Learning rate by epoch"), follows="still")
+def rates(scene: Curves) -> Plot | None:
+    """The learning rate at the end of each epoch."""
+    [found] = scene.values("learning_rate")
+    drawn = scene.drawn(("learning_rate", say("Learning rate")))
+    if found is None and drawn["snapshots"] is None:
+        return None
+    spec = learning_rates_spec(scene.curve.epochs, found, **drawn)
+    return _plot(scene, spec, {say("Learning rate"): found}, [HOW_TO_READ_RATES])
+
+
+def _plot(scene: Curves, spec: Spec, lines: _Columns, how_to_read: list[str]) -> Plot:
+    """A chart with its lines in words: where each begins and ends."""
+    marks: list[int] = next((trace["customdata"] for trace in spec["data"] if "customdata" in trace), [])
+    alt = joined(" ", [*_ends(scene, lines), *_snapshots_said(marks)])
+    read = joined(" ", [*how_to_read, *[HOW_TO_READ_SNAPSHOTS] * bool(marks)])
+    return Plot(spec=spec, alt=alt, how_to_read=read, of_sentence=False, clicked=place_of if marks else None)
+
+
+def _ends(scene: Curves, lines: _Columns) -> Iterator[str]:
+    there = {name: [value for value in values or () if not math.isnan(value)] for name, values in lines.items()}
+    changes = [
+        say("{name} goes from {before:.4g} to {after:.4g}", name=name, before=values[0], after=values[-1])
+        for name, values in there.items()
+        if values
+    ]
+    if not changes:
+        return
+    first, last = scene.curve.epochs[0], scene.curve.epochs[-1]
+    yield say("{changes} over epochs {first} to {last}.", changes=joined(", ", changes), first=first, last=last)
+    if scene.kept is not None:
+        yield say("The marked epoch is {epoch} ({name}).", name=scene.kept_name, epoch=scene.kept)
+
+
+def _snapshots_said(steps: Sequence[int]) -> list[str]:
+    if not steps:
+        return []
+    first, last, n = steps[0], steps[-1], len(steps)
+    return [say("Marks show {n} snapshots, from step {first:,} to step {last:,}.", n=n, first=first, last=last)]
+
+
+def _label(curve: Curve, row: int) -> str:
+    """What hover says of an epoch, as far as the file says it."""
+    found = (curve.columns.get(name) for name in ("step", "tokens", "seconds"))
+    step, tokens, seconds = (0.0 if one is None or math.isnan(one[row]) else one[row] for one in found)
+    said = [say("Epoch {n}", n=curve.epochs[row]), *([say("step {n:,}", n=round(step))] if step else [])]
+    return joined(", ", [*said, *effort_of(tokens, seconds)])
+
+
+def _named(moment: Moment) -> str:
+    """What hover says of a snapshot."""
+    return joined(", ", [say("Snapshot of step {n:,}", n=moment.step), *effort_of(moment.tokens, moment.seconds)])

@@ -1,0 +1,474 @@
+"""Trainings that visitors start: one at a time, each a process of its own in a folder of this server's own.
+
+The process runs `python -m transformer train ...` (`training_child`), and what it writes is read from its folder: the
+checkpoint, its snapshots, `progress.json`. A training has a name that nobody can guess; who has it sees the training.
+One that was stopped, or failed, can go on from its last state. What nobody looks at for some hours is removed, and
+all of it when the server ends.
+
+In a folder that replicas share a training says what it is, in `ABOUT`. The replica that has it holds its lock; the
+others show what is in its folder and stop it by a file, and any of them goes on with one that is over.
+
+Knows nothing of Streamlit.
+"""
+
+import json
+import logging
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from glassformer.extensions.training_page import training_child
+from glassformer.server import replicas
+from glassformer.server.jobs import Job, Jobs, Seen
+from glassformer.server.own_folder import OwnFolder
+from glassformer.server.work import BusyError
+from transformer import confined
+from transformer.checkpoint.load import CONFIG
+from transformer.errors import DataError
+from transformer.i18n import Sentence, say, say_n
+
+PREFIX: Final = "glassformer-trainings-"
+MOST_MINUTES: Final = 10.0
+MOST_WAITING: Final = 6  # of up to ten minutes each, the one that runs included
+MOST_KEPT: Final = 20
+MOST_BYTES: Final = 200 * 2**20  # of the folder of one training
+KEPT_SECONDS: Final = 3 * 3600.0  # without a look
+MEMORY: Final = 2 * 2**30  # bytes of address space; a tiny model takes about 1.5 GB, mostly torch itself
+LATE_SECONDS: Final = 180.0  # beyond the minutes: what is loaded before and scored after them
+STOP_SECONDS: Final = 20.0  # that an interrupted process has to write what it is writing
+LOOK_SECONDS: Final = 0.5
+FULL_SECONDS: Final = 5.0  # between two looks at how much was written
+MOST_POINTS: Final = 2_000  # of a curve
+_ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+_KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")  # of the environment
+_MINUTES, _WRITTEN = "--max-minutes", "log.txt"
+ABOUT, HELD, STOP = ".about.json", ".held", ".stop"
+_LOG = logging.getLogger("glassformer.trainings")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What shall be trained."""
+
+    name: str  # of the checkpoint folder
+    commands: tuple[tuple[str, ...], ...]  # the words of each behind `python -m transformer`; the last one trains
+    files: Mapping[str, bytes] = field(default_factory=dict)  # that the commands read, by name
+    minutes: float  # that the last command says, too
+
+    @property
+    def train(self) -> tuple[str, ...]:
+        """The command that trains."""
+        return self.commands[-1]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training is, as its process wrote it last; all 0 before that."""
+
+    step: int = 0
+    steps: int = 0
+    epoch: int = 0
+    loss: float = 0.0  # nats a target token
+    tokens_a_second: float = 0.0
+    seconds: float = 0.0
+    left: float = 0.0  # seconds
+
+
+@dataclass(eq=False)
+class Training:
+    """One training; the thread that runs it changes it."""
+
+    token: str  # its name, which nobody can guess
+    plan: Plan
+    folder: Path  # all that belongs to it
+    used: float
+    times: int = 1  # how often it was begun
+    points: list[tuple[int, float]] = field(default_factory=list)  # step and loss
+    due: list[tuple[float, Callable[[], None]]] = field(default_factory=list)  # what is to be done when
+    is_gone: bool = False
+
+    def __post_init__(self) -> None:
+        self.lock = replicas.Lock(self.folder / HELD)
+
+    @property
+    def out(self) -> Path:
+        """The checkpoint folder; it may not be there yet."""
+        return self.folder / self.plan.name
+
+    @property
+    def has_model(self) -> bool:
+        """Whether the checkpoint can be opened."""
+        return (self.out / CONFIG).exists()
+
+    @property
+    def beside(self) -> Path:
+        """The folder of what is for the trainer alone."""
+        return self.out.with_name(self.plan.name + ".training")
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether there is a state to go on from."""
+        return any(self.beside.glob("state*.pt"))
+
+    @property
+    def key(self) -> str:
+        """Of its job."""
+        return f"{self.token} {self.times}"
+
+    def progress(self) -> Progress:
+        """Where it is."""
+        try:
+            record = json.loads((self.beside / "progress.json").read_bytes())
+            return Progress(**{name: type(value)(record[name]) for name, value in vars(Progress()).items()})
+        except (OSError, ValueError, TypeError, KeyError):
+            return Progress()
+
+    def note(self) -> None:
+        """Remember where it is as a point of its curve."""
+        now = self.progress()
+        if now.step and (not self.points or self.points[-1][0] < now.step):
+            self.points.append((now.step, now.loss))
+        if len(self.points) > MOST_POINTS:
+            self.points = self.points[::2]
+
+
+class Trainings:
+    """All trainings of a server.
+
+    Their folder is made in `place`, unless it is `shared`; each has so many bytes of `memory`, and is stopped where
+    it is `late` by so many seconds or has written `most_bytes`. Their process runs the module `child`.
+    """
+
+    def __init__(
+        self,
+        place: Path | None = None,
+        *,
+        shared: Path | None = None,
+        memory: int = MEMORY,
+        clock: Callable[[], float] = time.monotonic,
+        late: float = LATE_SECONDS,
+        most_bytes: int = MOST_BYTES,
+        child: str = training_child.__name__,
+    ) -> None:
+        self._own, self._memory, self._clock = OwnFolder(PREFIX, place, shared), memory, clock
+        self._late, self._most_bytes, self._child = late, most_bytes, child
+        self._lock = threading.RLock()
+        self._found: dict[str, Training] = {}
+        self._jobs: Jobs[str] = Jobs(_too_many, most=MOST_WAITING, at_once=1, room=4 * MOST_KEPT, keeps_stopped=True)
+        self._running: Training | None = None
+        self._is_closed = False
+        self.root = self._own.root
+
+    def begin(self, plan: Plan) -> Training:
+        """Train, or wait for those before; returns at once.
+
+        Raises `BusyError`: too many wait, or are kept; `DataError`: the files cannot be written.
+        """
+        self.sweep()
+        with self._lock:
+            self._make_room()
+            token = secrets.token_urlsafe(16)
+            made = Training(token, plan, self.root / token, self._clock())
+            try:
+                made.folder.mkdir(mode=0o700)
+                for name, content in plan.files.items():
+                    (made.folder / name).write_bytes(content)
+                self._ask(made)
+            except OSError:
+                shutil.rmtree(made.folder, ignore_errors=True)
+                raise DataError("The files could not be written on this server; try again later.") from None
+            except BusyError:
+                shutil.rmtree(made.folder, ignore_errors=True)
+                raise
+            self._found[token] = made
+        return made
+
+    def find(self, token: str) -> Training | None:
+        """A training by its name; that counts as looking at it."""
+        with self._lock:
+            self._adopt(token)
+            found = self._found.get(token)
+            if found is not None:
+                found.used = self._clock()
+                if self._own.is_shared:
+                    replicas.touch(found.folder)
+            return found
+
+    def _adopt(self, token: str) -> None:
+        """Know what another replica trains, or trained; and no longer what one removed."""
+        if not self._own.is_shared:
+            return
+        folder = replicas.named(self.root, token)
+        if folder is None:
+            self._found.pop(token, None)
+        elif token not in self._found:
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                about = json.loads((folder / ABOUT).read_bytes())
+                commands = tuple(tuple(command) for command in about["commands"])
+                plan = Plan(name=Path(about["name"]).name, commands=commands, minutes=float(about["minutes"]))
+                self._found[token] = Training(token, plan, folder, self._clock())
+
+    def look(self, training: Training) -> Seen:
+        """How far its job is; of one that another replica has, whether it is under way."""
+        seen = self._jobs.look(training.key) or Seen("cancelled")
+        if not self._own.is_shared or seen.is_under_way:
+            return seen
+        if self._is_others(training):
+            training.note()
+            return Seen("running")
+        now = training.progress()
+        return Seen("done") if 0 < now.steps <= now.step else seen
+
+    def _is_others(self, training: Training) -> bool:
+        """Whether another replica trains it, or has it wait."""
+        return self._own.is_shared and training.lock.is_others()
+
+    def before(self, training: Training) -> int:
+        """How many come before one that waits."""
+        return self._jobs.before(training.key)
+
+    def seconds_left(self) -> tuple[float, float] | None:
+        """For how long one has run, and for how long it may run yet at most; None if none does."""
+        running = self._running
+        job = None if running is None else self._jobs.find(running.key)
+        if running is None or job is None:
+            return None
+        ran = time.monotonic() - job.began
+        return ran, max(0.0, 60 * running.plan.minutes + self._late - ran)
+
+    def cancel(self, training: Training) -> None:
+        """Stop it; its state is kept."""
+        if self._is_others(training):
+            with suppress(OSError):
+                (training.folder / STOP).touch()
+        self._jobs.withdraw(training.key)
+        if self._running is not training:
+            training.lock.let_go()
+
+    def resume(self, training: Training, *, minutes: float | None = None) -> None:
+        """Go on with one that has ended, with more minutes or with those that are left. Raises `BusyError`."""
+        with self._lock:
+            if self.look(training).is_under_way:
+                return
+            before = training.plan
+            minutes = before.minutes if minutes is None else min(minutes, MOST_MINUTES)
+            training.plan, training.times = _with_minutes(before, minutes), training.times + 1
+            try:
+                self._ask(training)
+            except (BusyError, OSError):
+                training.plan, training.times = before, training.times - 1
+                raise
+
+    def when(self, training: Training, seconds: float, do: Callable[[], None]) -> None:
+        """Have something done when so many seconds are over, or the training is."""
+        if self._is_others(training):
+            timer = threading.Timer(seconds, do)
+            timer.daemon = True  # the server's end does not wait for it
+            timer.start()
+            return
+        training.due.append((time.monotonic() + seconds, do))
+        if not self.look(training).is_under_way:
+            _do_what_is_due(training, everything=True)
+
+    def forget(self, training: Training) -> None:
+        """Stop it, and remove it with its files."""
+        with self._lock:
+            self._found.pop(training.token, None)
+            training.is_gone = True
+            self._jobs.withdraw(training.key)
+            if self._running is not training:
+                training.lock.let_go()
+                shutil.rmtree(training.folder, ignore_errors=True)
+
+    def sweep(self) -> None:
+        """Remove what nobody looked at for long."""
+        with self._lock:
+            for token in {*self._found, *replicas.names(self.root)} if self._own.is_shared else ():
+                self._adopt(token)
+                folder = self.root / token
+                if token not in self._found and replicas.seconds_since(folder) > KEPT_SECONDS:
+                    shutil.rmtree(folder, ignore_errors=True)  # what never became a training
+            old = [one for one in self._idle() if self._unused(one) > KEPT_SECONDS]
+        for one in old:
+            self.forget(one)
+
+    def _unused(self, training: Training) -> float:
+        """For how many seconds nobody looked at it, here or at any replica."""
+        return replicas.seconds_since(training.folder) if self._own.is_shared else self._clock() - training.used
+
+    def close(self) -> None:
+        """End all of them, and remove everything that is this server's alone; a second time nothing happens."""
+        self._is_closed = True
+        self._jobs.end(STOP_SECONDS)
+        with self._lock:
+            for one in self._found.values():
+                one.lock.let_go()
+            self._found.clear()
+        self._own.close()
+
+    def _idle(self) -> list[Training]:
+        """Those that are over, the one looked at longest ago first."""
+        over = [one for one in self._found.values() if not self.look(one).is_under_way]
+        return sorted(over, key=self._unused, reverse=True)
+
+    def _make_room(self) -> None:
+        while len(self._found) >= MOST_KEPT:
+            idle = self._idle()
+            if not idle:  # more are kept than may wait, but at several replicas
+                raise _too_many(len(self._found))
+            self.forget(idle[0])
+
+    def _ask(self, training: Training) -> None:
+        if self._own.is_shared and not training.lock.take():
+            raise BusyError("Another replica is at this training.")
+        try:
+            if self._own.is_shared:
+                (training.folder / STOP).unlink(missing_ok=True)
+                about = {name: getattr(training.plan, name) for name in ("name", "commands", "minutes")}
+                (training.folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+            self._jobs.ask(training.key, lambda job: self._train(training, job))
+        except (BusyError, OSError):
+            training.lock.let_go()
+            raise
+
+    # ---------------------------------------------------------------- in the thread
+
+    def _train(self, training: Training, job: Job) -> None:
+        self._running = training
+        try:
+            for command in _to_run(training):
+                self._run(training, command, job)
+        finally:
+            _do_what_is_due(training, everything=True)
+            training.lock.let_go()
+            with self._lock:
+                self._running = None
+                if training.is_gone:
+                    shutil.rmtree(training.folder, ignore_errors=True)
+
+    def _run(self, training: Training, command: tuple[str, ...], job: Job) -> None:
+        """Run a command to its end. Raises `StoppedError`; `DataError`: it failed, or took too much."""
+        _LOG.info("training %s: %s", training.plan.name, " ".join(command))
+        process = self._process(training, command)
+        end, looked = time.monotonic() + 60 * training.plan.minutes + self._late, time.monotonic()
+        took_too_much: Sentence | None = None
+        try:
+            while process.poll() is None and not job.stopped.wait(LOOK_SECONDS) and took_too_much is None:
+                training.note()
+                _do_what_is_due(training)
+                if (training.folder / STOP).exists():  # as another replica asks
+                    job.stopped.set()
+                if time.monotonic() > end:
+                    took_too_much = say("The training took much longer than it may, so it was stopped.")
+                elif time.monotonic() - looked > FULL_SECONDS:
+                    looked, took_too_much = time.monotonic(), self._too_large(training)
+            if self._is_closed and not self._own.is_shared:  # nothing of it will be kept
+                process.kill()
+            status = _stopped(process)
+        finally:
+            confined.end(process)
+        training.note()
+        job.pause()
+        if took_too_much is not None:
+            raise DataError(took_too_much)
+        if status:
+            raise DataError(_why(training, status, self._memory))
+
+    def _process(self, training: Training, command: tuple[str, ...]) -> subprocess.Popen[bytes]:
+        root = str(training_child.ROOT)
+        environment = {key: os.environ[key] for key in _KEPT if key in os.environ} | _ONE_THREAD
+        environment |= {"TMPDIR": str(training.folder)}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
+        with (training.folder / _WRITTEN).open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-P", "-B", "-m", self._child, str(self._memory), *command],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                cwd=training.folder,
+                start_new_session=True,  # Ctrl-C is for the server, which ends its trainings itself
+            )
+
+    def _too_large(self, training: Training) -> Sentence | None:
+        sizes = 0
+        for file in training.folder.rglob("*"):
+            with suppress(OSError):  # removed meanwhile
+                sizes += file.lstat().st_size
+        if sizes <= self._most_bytes:
+            return None
+        return say("The training wrote more than {most:,} bytes, so it was stopped.", most=self._most_bytes)
+
+
+def _to_run(training: Training) -> list[tuple[str, ...]]:
+    """The commands of the first time, or the one that goes on; without a state it begins once more."""
+    if training.times == 1:
+        return list(training.plan.commands)
+    if training.can_go_on:
+        return [(*training.plan.train, "--resume")]
+    return [*training.plan.commands[:-1], (*training.plan.train, *["--force"] * training.has_model)]
+
+
+def _with_minutes(plan: Plan, minutes: float) -> Plan:
+    """The same plan with another limit of time."""
+    train = list(plan.train)
+    if _MINUTES in train:
+        train[train.index(_MINUTES) + 1] = f"{minutes:g}"
+    return replace(plan, commands=(*plan.commands[:-1], tuple(train)), minutes=minutes)
+
+
+def _stopped(process: subprocess.Popen[bytes]) -> int:
+    """Interrupt a process that still runs, so that it keeps its state; its exit status."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(STOP_SECONDS)
+        process.kill()
+    return process.wait()
+
+
+def _do_what_is_due(training: Training, *, everything: bool = False) -> None:
+    now = time.monotonic()
+    ready = [one for one in training.due if everything or one[0] <= now]
+    training.due = [one for one in training.due if one not in ready]
+    for _, do in ready:
+        try:
+            do()
+        except Exception:  # whatever it is, the training goes on
+            _LOG.exception("what was due could not be done")
+
+
+def _why(training: Training, status: int, memory: int) -> Sentence:
+    """Why a process failed, in a sentence; what it wrote goes into the log."""
+    with suppress(OSError):
+        last = (training.folder / _WRITTEN).read_bytes()[-4000:].decode(errors="replace").splitlines()
+        told = [line.removeprefix("error: ") for line in last if line.startswith("error: ")]
+        _LOG.warning("a training ended with status %d:\n%s", status, "\n".join(last[-20:]))
+        if status == 2 and told:
+            return say("The training could not go on: {problem}", problem=told[-1])
+    if status in (training_child.NO_MEMORY, -signal.SIGKILL):
+        return say(
+            "The training needed more memory than it may have ({most:,} MB). Choose fewer layers or shorter pairs.",
+            most=memory // 2**20,
+        )
+    return say("The training stopped unexpectedly; the reason is in the server's log.")
+
+
+def _too_many(n: int) -> BusyError:
+    return BusyError(
+        say_n(
+            "{n} training is waiting or running, the most that this server allows. Try again in some minutes.",
+            "{n} trainings are waiting or running, the most that this server allows. Try again in some minutes.",
+            n,
+        )
+    )

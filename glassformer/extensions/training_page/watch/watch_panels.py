@@ -1,0 +1,420 @@
+"""The part *Watch it learn* of the Training page: a visitor starts a small training, and sees the model learn.
+
+The form, and what it says before anything starts; then how far the training is, in a fragment that runs again and
+again, and what can be done with it. Its model is in the sidebar's choice as soon as it has one.
+"""
+
+from functools import partial
+from typing import Any, Final, get_args
+
+from glassformer.extensions.training_page import own_trainings
+from glassformer.extensions.training_page.charts.growing import HOW_TO_READ
+from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
+from glassformer.extensions.training_page.trainings import MOST_MINUTES, Progress, Training
+from glassformer.extensions.training_page.watch import watch_choices, watch_keep, watch_pictures
+from glassformer.extensions.training_page.watch.watch_choices import (
+    LIMITS,
+    MOST_PARAMETERS,
+    OWN,
+    PRESETS,
+    TASKS,
+    Choices,
+    Pairs,
+)
+from glassformer.runs.attempt import attempt
+from glassformer.runs.open_run import publish
+from glassformer.runs.show import choose_part
+from glassformer.server import command_line, replicas, switch
+from glassformer.server.jobs import Seen
+from glassformer.server.work import BusyError
+from glassformer.shared import choices, cover, drawing
+from glassformer.shared.choices import KEEP
+from glassformer.shared.door import here, st
+from glassformer.shared.effort import time_of
+from glassformer.shared.page_blocks import page_blocks
+from glassformer.state import apart, session
+from glassformer.state.view import MAIN
+from transformer.checkpoint import snapshots
+from transformer.checkpoint.load import Checkpoint
+from transformer.errors import GlassformerError
+from transformer.i18n import Sentence, joined, say, say_n
+from transformer.model.config_layers import NormPlace
+from transformer.model.position_kinds import KINDS
+
+CURRENT, FORM, CHOSEN, PROBLEM, FROM_CARD = (
+    "watch_current",
+    "watch_form",
+    "watch_chosen",
+    "watch_problem",
+    "watch_from_card",
+)
+CHART: Final = "training_growing"
+TEXT, FILE = "watch_text", "watch_file"
+LOOK_SECONDS: Final = 2.0
+_KEY: Final = "watch_"  # of the widget of each choice
+_MEGABYTES: Final = 2
+_POSITIONS: Final = {
+    "sinusoidal": say("sinusoidal"),
+    "learned": say("learned"),
+    "rotary": say("rotary"),
+    "relative": say("relative"),
+    "alibi": say("ALiBi"),
+    "none": say("none"),
+}
+_NORMS: Final = {"pre": say("pre-norm"), "post": say("post-norm")}
+
+
+def watch(checkpoint: Checkpoint) -> None:
+    """Draw the part."""
+    with choices.bar(MAIN):
+        choose_part(TRAINING, MAIN)
+    drawing.notes(session.take_notes())
+    cover.part(_part)
+    publish(checkpoint)
+
+
+def _part() -> None:
+    if not switch.trains():
+        st.caption(_why_off())
+        return
+    training = _current()
+    if training is None or st.session_state.get(FORM):
+        if training is not None:
+            st.button(say("Back to the training"), key=f"{_KEY}back", icon=":material/arrow_back:", on_click=_back)
+        _form()
+        return
+    seen = own_trainings.trainings().look(training)
+    every = LOOK_SECONDS if seen.is_under_way else None
+    st.fragment(_follow, run_every=every)(own_trainings.name_of(training), seen.is_under_way)
+
+
+def _current() -> Training | None:
+    """The training that the session looks at: the one that it began, while that goes on, or the sidebar's model's."""
+    name = st.session_state.get(CURRENT) or ""
+    chosen, begun = own_trainings.find(st.session_state.get(session.MODEL) or ""), own_trainings.find(name)
+    if begun is not None and (chosen is None or own_trainings.is_under_way(begun)):
+        return begun
+    if chosen is None and name:
+        del st.session_state[CURRENT]
+        st.info(replicas.gone(own_trainings.GONE), icon=":material/info:")
+    return chosen
+
+
+def _why_off() -> Sentence:
+    said = command_line.said(None, *switch.TRAINING)
+    if said is not None and said not in switch.TRAINING_MODES:
+        return say(
+            "Nobody can train on this server, because its setting is “{found}”. It must be one of {modes}.",
+            found=drawing.plain(said[:40]),
+            modes=", ".join(switch.TRAINING_MODES),
+        )
+    return say(
+        "Nobody can train on this server. Its operator can allow it with `-- {option} on`.", option=switch.TRAINING[1]
+    )
+
+
+# ------------------------------------------------------------------------------------------------ the form
+
+
+def _form() -> None:
+    st.markdown(
+        say(
+            "Train a small model on this server and watch it learn: as soon as it has begun, you can look at it on "
+            "every page, at each moment of its training so far. A click on a card starts its training."
+        )
+    )
+    for column, (name, (title, about, chosen)) in zip(st.columns(len(PRESETS)), PRESETS.items(), strict=True):
+        with column, st.container(border=True, height="stretch"):
+            key, icon = f"{_KEY}preset_{name}", ":material/play_arrow:"
+            st.button(title, key=key, on_click=_start, args=(chosen,), icon=icon, width="stretch")
+            st.caption(about)
+    at_cards = st.container()
+    st.subheader(say("Or choose the settings yourself"), divider=False)
+    for name, value in vars(Choices()).items():
+        st.session_state.setdefault(f"{_KEY}{name}", value)
+    _task()
+    pairs = _pairs() if st.session_state[f"{_KEY}task"] == OWN else None
+    chosen = _choices()
+    fits = (chosen.task != OWN or pairs is not None) and _said_before(chosen, pairs)
+    _busy()
+    st.button(
+        say("Start training"),
+        key=f"{_KEY}start",
+        type="primary",
+        icon=":material/play_arrow:",
+        on_click=_start,
+        disabled=not fits,
+    )
+    if (problem := st.session_state.get(PROBLEM)) is not None:  # beside what was clicked
+        with at_cards if st.session_state.get(FROM_CARD) else st.container():
+            st.error(drawing.with_code(problem))
+
+
+def _chosen() -> Choices:
+    """What the widgets say."""
+    return watch_choices.with_settings(
+        Choices(), {name: st.session_state.get(f"{_KEY}{name}", value) for name, value in vars(Choices()).items()}
+    )
+
+
+def _task() -> None:
+    tasks = {**{name: task.title for name, task in TASKS.items()}, OWN: say("My own pairs")}
+    st.segmented_control(say("Task"), list(tasks), format_func=tasks.__getitem__, required=True, **_of("task"))
+    if (task := TASKS.get(st.session_state[f"{_KEY}task"])) is not None:
+        st.caption(task.example)
+
+
+def _choices() -> Choices:
+    first, second, third = st.columns(3, gap="large")
+    with first:
+        st.slider(say("Layers in each stack"), 1, watch_choices.MOST_LAYERS, **_of("layers"))
+        st.segmented_control(say("Heads"), list(watch_choices.HEADS), required=True, **_of("heads"))
+        st.selectbox(say("Positions"), list(KINDS), format_func=_POSITIONS.__getitem__, **_of("positions"))
+    with second:
+        norms = list(get_args(NormPlace)[:2])
+        st.segmented_control(say("Norm"), norms, format_func=_NORMS.__getitem__, required=True, **_of("norm"))
+        rates = list(watch_choices.RATES)
+        st.select_slider(say("Highest learning rate"), rates, format_func=lambda rate: f"{rate:g}", **_of("rate"))
+        st.toggle(say("Warm-up"), **_of("warmup"))
+        st.toggle(say("Causal mask"), help=_LEAK, **_of("causal_mask"))
+    with third:
+        st.slider(say("Epochs"), 1, watch_choices.MOST_EPOCHS, **_of("epochs"))
+        st.slider(say("At most so many minutes"), 1, int(MOST_MINUTES), **_of("minutes"))
+    return _chosen()
+
+
+_LEAK: Final = say(
+    "Without the mask, the decoder sees the pieces that it has to predict while it learns. The loss nears 0, and the "
+    "output is worthless."
+)
+
+
+def _of(name: str) -> dict[str, Any]:
+    """What every widget of the form has."""
+    return {"key": f"{_KEY}{name}", "persist_state": KEEP}
+
+
+def _pairs() -> Pairs | None:
+    """Draw the box for pairs of the visitor's own; None if there are none yet, or they cannot be taken."""
+    st.text_area(
+        say("Pairs, one per line"),
+        key=TEXT,
+        height=160,
+        persist_state=KEEP,
+        placeholder=say("source {arrow} target", arrow=watch_choices.ARROW),
+        help=say(
+            "A source and its target, with a tab or “{arrow}” between them. At most {lines:,} pairs, each side with "
+            "at most {characters:,} characters.",
+            arrow=watch_choices.ARROW,
+            lines=LIMITS.lines,
+            characters=LIMITS.characters,
+        ),
+    )
+    if switch.mode() != "off":
+        said = say("Or upload a text file, which replaces the typed text")
+        st.file_uploader(said, type=["txt", "tsv"], key=FILE, max_upload_size=_MEGABYTES)
+    if not (st.session_state.get(TEXT) or st.session_state.get(FILE)):
+        return None
+    return attempt(_read)
+
+
+def _read() -> Pairs:
+    """The pairs that were given. Raises `DataError`: they cannot be taken."""
+    file = st.session_state.get(FILE)
+    if file is not None:
+        return watch_choices.read_pairs(file.getvalue(), label=say("The file {name}", name=file.name))
+    return watch_choices.read_pairs(st.session_state.get(TEXT) or "", label=say("What was typed"))
+
+
+def _said_before(chosen: Choices, pairs: Pairs | None) -> bool:
+    """Say how large the model will be, and what will be run; whether it may be."""
+    plan = attempt(lambda: watch_choices.plan(chosen, pairs))
+    if plan is None:
+        return False
+    n = watch_choices.check(chosen, pairs)
+    st.caption(say("The model will have {n:,} parameters, of at most {most:,}.", n=n, most=MOST_PARAMETERS))
+    with st.expander(say("The commands that will be run")):
+        st.code("\n".join(watch_choices.shown(plan.commands)), language="shell")
+    return True
+
+
+def _busy() -> None:
+    """Say who is trained now."""
+    running = own_trainings.trainings().seconds_left()
+    if running is not None:
+        st.info(
+            say(
+                "Another training is running. It began {ago} ago and has at most {left} left; yours will wait.",
+                ago=time_of(running[0]),
+                left=time_of(running[1]),
+            ),
+            icon=":material/hourglass_top:",
+        )
+
+
+def _start(card: Choices | None = None) -> None:
+    """Callback: begin what is chosen, or what a card says, which is then chosen."""
+    if card is not None:
+        st.session_state.update({f"{_KEY}{name}": value for name, value in vars(card).items()})
+    chosen = _chosen()
+    st.session_state[FROM_CARD] = card is not None
+    st.session_state.pop(PROBLEM, None)
+    try:
+        own_trainings.check_none_goes_on()
+        plan = watch_choices.plan(chosen, _read() if chosen.task == OWN else None)
+        st.session_state[CURRENT] = own_trainings.keep(own_trainings.trainings().begin(plan))
+        st.session_state[FORM] = False
+    except (GlassformerError, BusyError) as error:
+        st.session_state[PROBLEM] = error.sentence
+
+
+# ------------------------------------------------------------------------------------------------ what goes on
+
+
+def _follow(name: str, was_under_way: bool) -> None:
+    """Draw a training as far as it is; while it is under way this runs again and again."""
+    training = own_trainings.find(name)
+    if training is None:
+        st.rerun()
+    seen = own_trainings.trainings().look(training)
+    _choose(training, name)
+    if was_under_way and not seen.is_under_way:
+        st.rerun()  # the page once more, which then looks no longer
+    now = training.progress()
+    _where(training, seen, now)
+    if not apart.guidance().follows:  # in a room only its teacher may stop it
+        _steer(training, seen, name)
+    for blocks in page_blocks():
+        blocks.about(watch_pictures.Watched(training, seen.is_under_way))
+    scene = watch_pictures.growing(training)
+    if scene is not None:
+        told = joined(" ", watch_pictures.told(scene))
+        chart = watch_pictures.losses(scene)
+        drawing.chart(chart, key=CHART, alt=told, how_to_read=HOW_TO_READ, of_sentence=False)
+        st.caption(drawing.plain(told))
+    with st.expander(say("The commands that were run")):
+        st.code("\n".join(watch_choices.shown(training.plan.commands)), language="shell")
+
+
+def _choose(training: Training, name: str) -> None:
+    """Have the sidebar's model be this one, once, as soon as there is one."""
+    met: tuple[str, ...] = st.session_state.get(CHOSEN, ())
+    if name in met or not training.has_model or own_trainings.at(name) is None:
+        return
+    st.session_state[CHOSEN] = (*met, name)
+    if own_trainings.find(st.session_state.get(session.MODEL) or "") is not training:
+        st.session_state[ARRIVED] = name
+        st.rerun()
+
+
+def _where(training: Training, seen: Seen, now: Progress) -> None:
+    """Say how far it is."""
+    if seen.state == "waiting":
+        ahead = own_trainings.trainings().before(training)
+        said = say_n("{n} training is ahead of this one.", "{n} trainings are ahead of this one.", ahead)
+        st.progress(0.0, text=drawing.plain(said))
+    elif seen.state == "running" and not now.step:
+        st.progress(0.0, text=say("The data and the model are being made ready."))
+    elif seen.state == "running":
+        at = say("Step {step:,} of {steps:,}, epoch {epoch}", step=now.step, steps=now.steps, epoch=now.epoch)
+        rate = say("{n:,.0f} tokens a second", n=now.tokens_a_second)
+        left = say("about {time} left", time=time_of(now.left))
+        st.progress(min(now.step / max(now.steps, 1), 1.0), text=drawing.plain(joined(" · ", [at, rate, left])))
+    elif seen.state == "done":
+        whole = now.step >= now.steps
+        said = (
+            say("The training is done.")
+            if whole
+            else say("The time was up; the training ended before its last step.")
+        )
+        st.success(drawing.plain(joined(" ", [said, *_ended_at(now)])), icon=":material/check_circle:")
+    elif seen.state == "cancelled":
+        st.info(drawing.plain(joined(" ", [say("The training was stopped."), *_ended_at(now)])))
+    else:
+        st.error(drawing.with_code(seen.problem or say("The training failed.")))
+    if training.has_model:
+        n = len(snapshots.steps(training.out))
+        told = [say_n("{n} snapshot so far.", "{n} snapshots so far.", n)] if n else []
+        told.append(
+            say(
+                "The model is the checkpoint in the sidebar. On every page, the slider there goes through its "
+                "snapshots."
+            )
+        )
+        st.caption(joined(" ", told))
+
+
+def _ended_at(now: Progress) -> list[Sentence]:
+    """The step at which it stands; nothing before the first."""
+    return [say("It is at step {step:,} of {steps:,}.", step=now.step, steps=now.steps)] if now.step else []
+
+
+def _steer(training: Training, seen: Seen, name: str) -> None:
+    """Draw what can be done with it."""
+    with st.container(horizontal=True, gap="small"):
+        if seen.is_under_way:
+            st.button(
+                say("Stop the training"), key=f"{_KEY}stop", icon=":material/stop:", on_click=_stop, args=(name,)
+            )
+            return
+        if seen.state != "done" or _is_cut(training):
+            more = MOST_MINUTES if seen.state == "done" else None
+            st.button(
+                say("Go on with the training"),
+                key=f"{_KEY}resume",
+                icon=":material/play_arrow:",
+                on_click=_go_on,
+                args=(name, more),
+            )
+        if training.has_model:
+            st.download_button(
+                say("Save the checkpoint (zip)"),
+                partial(watch_keep.packed, training, here(watch_keep.about(training))),
+                file_name=f"{training.plan.name}.zip",
+                mime="application/zip",
+                key=f"{_KEY}save",
+                on_click="ignore",
+                icon=":material/download:",
+            )
+        st.button(say("Train another model"), key=f"{_KEY}new", icon=":material/add:", on_click=_another)
+        st.button(say("Delete"), key=f"{_KEY}delete", icon=":material/delete:", on_click=_delete, args=(name,))
+    if (problem := st.session_state.get(PROBLEM)) is not None:
+        st.error(drawing.with_code(problem))
+
+
+def _is_cut(training: Training) -> bool:
+    """Whether its time was up before its last step, and it may have more."""
+    now = training.progress()
+    return now.step < now.steps and training.plan.minutes < MOST_MINUTES
+
+
+def _stop(name: str) -> None:
+    training = own_trainings.find(name)
+    if training is not None:
+        own_trainings.trainings().cancel(training)
+
+
+def _go_on(name: str, minutes: float | None) -> None:
+    training = own_trainings.find(name)
+    st.session_state.pop(PROBLEM, None)
+    try:
+        if training is not None:
+            own_trainings.trainings().resume(training, minutes=minutes)
+    except BusyError as error:
+        st.session_state[PROBLEM] = error.sentence
+
+
+def _back() -> None:
+    st.session_state[FORM] = False
+
+
+def _another() -> None:
+    st.session_state[FORM] = True
+
+
+def _delete(name: str) -> None:
+    own_trainings.forget(name)
+    if own_trainings.is_name(st.session_state.get(session.MODEL) or ""):
+        st.session_state[session.MODEL] = None
+        session.change_model()
+    st.session_state.pop(CURRENT, None)

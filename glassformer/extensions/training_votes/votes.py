@@ -1,0 +1,119 @@
+"""A class predicts what a training does next; the training itself says who was right.
+
+The teacher asks what the dev loss will be in a minute; the room takes votes as on any question that is asked aloud,
+and when the minute is over, or the training, the thread that looks after it shows the votes and the right choice.
+"""
+
+import contextlib
+from functools import partial
+from typing import Final
+
+from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms.components.room.room_view import room_counts
+from glassformer.extensions.rooms.page import polling
+from glassformer.extensions.rooms.server.public import Opened, Question, RefusedError
+from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.training_page import own_trainings
+from glassformer.extensions.training_page.trainings import Training
+from glassformer.extensions.training_page.watch import watch_pictures
+from glassformer.extensions.training_page.watch.watch_pictures import Watched
+from glassformer.shared import drawing
+from glassformer.shared.door import st
+from glassformer.shared.page_blocks import PageBlocks
+from transformer.i18n import joined, say
+
+AHEAD_SECONDS: Final = 60.0
+VOTE_SECONDS: Final = 30.0  # who votes later has seen half of it
+LOWER, HIGHER = 0.8, 1.05  # times what the loss is now: between them it stays about as it is
+ASK: Final = "watch_ask"
+
+
+class VoteBlocks(PageBlocks):
+    """What a room is asked about a training, and for its teacher the button that asks."""
+
+    def about(self, subject: object) -> None:
+        """Below how far a training is."""
+        if isinstance(subject, Watched):
+            draw(subject.training, is_under_way=subject.is_under_way)
+
+
+BLOCKS: Final = VoteBlocks()
+
+
+def draw(training: Training, *, is_under_way: bool) -> None:
+    """Draw it."""
+    public, taught = in_room.public(), in_room.taught()
+    if public is None:
+        return
+    asked = public.question is not None and public.question.name.startswith(_name(training))
+    if taught is not None and is_under_way and (not asked or public.answered):
+        can_ask = _dev_loss(training) is not None
+        st.button(
+            say("Ask the class what the loss will do"),
+            key=ASK,
+            icon=":material/how_to_vote:",
+            disabled=not can_ask,
+            help=None if can_ask else say("This is possible once there is a dev loss."),
+            on_click=_ask,
+            args=(taught, training.token),
+        )
+    if not asked or public.question is None:
+        return
+    st.markdown(drawing.strong(public.question.text))
+    if not polling.has_bars(public):
+        called = polling.lettered(public.question.choices, right=public.right)
+        st.markdown(joined("  \n", [drawing.plain(one) for one in called]))
+    if taught is not None:
+        room_counts(key="watch_counts")
+        polling.controls(taught, public)
+    polling.results(public)
+
+
+def _name(training: Training) -> str:
+    """What the names of all questions about a training begin with."""
+    return f"training.{training.token}."
+
+
+def _dev_loss(training: Training) -> float | None:
+    """The newest loss on the dev pairs."""
+    found = watch_pictures.growing(training)
+    return found.dev[-1][1] if found is not None and found.dev else None
+
+
+def _ask(taught: Opened, token: str) -> None:
+    """Callback: put the question, take votes for a while, and have the training answer it."""
+    training, public = own_trainings.trainings().find(token), ROOMS.public(taught.code)
+    now = None if training is None else _dev_loss(training)
+    if training is None or public is None or now is None:
+        return
+    name, limits = f"{_name(training)}{public.round + 1}", (LOWER * now, HIGHER * now)
+    polling.do(taught, Room.ask, _question(name, now, limits))
+    polling.do(taught, Room.start, VOTE_SECONDS, 0.0)
+    own_trainings.trainings().when(training, AHEAD_SECONDS, partial(_answer, taught, name, training, limits))
+
+
+def _question(name: str, now: float, limits: tuple[float, float]) -> Question:
+    low, high = (f"{limit:.3g}" for limit in limits)
+    text = say(
+        "The dev loss is {now:.3g} now. What will it be in {seconds:.0f} seconds, or at the end of the training if "
+        "that comes first?",
+        now=now,
+        seconds=AHEAD_SECONDS,
+    )
+    choices = (
+        say("below {low}", low=low),
+        say("from {low} to {high}, about as now", low=low, high=high),
+        say("above {high}", high=high),
+    )
+    return Question(name, text, choices, aloud=True)
+
+
+def _answer(taught: Opened, name: str, training: Training, limits: tuple[float, float]) -> None:
+    """Show the votes and what was right, unless the room has gone on to something else."""
+    public, now = ROOMS.public(taught.code), _dev_loss(training)
+    if public is None or public.question is None or public.question.name != name or now is None:
+        return
+    right = 0 if now < limits[0] else 2 if now > limits[1] else 1
+    with contextlib.suppress(RefusedError):
+        ROOMS.do(taught, Room.answer, right)

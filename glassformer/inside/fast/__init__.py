@@ -1,0 +1,1 @@
+"""Part of the Inside page: what makes attention fast."""

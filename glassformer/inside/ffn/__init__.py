@@ -1,0 +1,1 @@
+"""Part of the Inside page: the feed-forward sub-layers."""

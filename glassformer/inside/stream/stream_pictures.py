@@ -1,0 +1,188 @@
+"""The pictures of the residual stream: its size by depth, what sub-layers add to it, and what norms do.
+
+Knows nothing of Streamlit.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from glassformer.charts.embedding import embedding_rows_spec
+from glassformer.charts.lens import Depth
+from glassformer.charts.stream import (
+    HOW_TO_READ_KEPT,
+    HOW_TO_READ_NORMS,
+    HOW_TO_READ_SIZE,
+    norm_effect_spec,
+    stream_added_spec,
+    stream_lines_spec,
+)
+from glassformer.inside import InsideLook
+from glassformer.inside.looked_at import INSIDE, pieces_of, side_of, token_of
+from glassformer.runs.picture import Plot
+from glassformer.runs.seen import OfRun, Seen
+from glassformer.runs.sides import AXES, STACK_NAMES, STACKS
+from glassformer.state.click import place_below
+from glassformer.state.view import Side
+from transformer.analysis import stream
+from transformer.analysis.stream import Normed, Place, Stream
+from transformer.i18n import say
+from transformer.model.anatomy import StackName
+
+
+@dataclass(frozen=True)
+class OpenStream(OfRun):
+    """The stream of a side."""
+
+    side: Side
+    stack: StackName  # whose layers
+    pieces: list[str]  # the tokens that may be seen
+    chosen: int  # the one that is looked at
+    whose: str  # the same, for titles
+    pre: bool  # whether norms stand before their sub-layers
+    norms: list[Place]  # that can be chosen; none where the model has none
+    recorded: dict[str, np.ndarray]  # what the pass recorded; its rows after `pieces` must not be seen
+    measured: Stream
+
+    @cached_property
+    def norm(self) -> Place:
+        """The norm that is chosen."""
+        norms, asked = self.norms, self.run.view.of(InsideLook).norm
+        return norms[asked if asked < len(norms) else 0]
+
+    @cached_property
+    def normed(self) -> Normed:
+        """What it does."""
+        return stream.normed(
+            self.recorded, self.run.checkpoint.model, self.stack, self.norm, n_tokens=len(self.pieces)
+        )
+
+
+def open_stream(run: Seen) -> OpenStream:
+    """The stream of the side that is looked at; QueryError if the model computes what is not finite."""
+    side = side_of(run)
+    pieces, config, stack = pieces_of(run, side), run.checkpoint.config, STACKS[side]
+    recorded = run.work.replay(run.checkpoint, run.trace, stream.sites(config, stack))
+    measured = stream.measure(recorded, config, stack, n_tokens=len(pieces))
+    chosen, norms = (
+        token_of(run, side, pieces),
+        [] if config.norm_kind == "none" else stream.norm_places(config, stack),
+    )
+    return OpenStream(
+        run, side, stack, pieces, chosen, pieces[chosen], config.norm != "post", list(norms), recorded, measured
+    )
+
+
+STREAM = INSIDE.part("stream", open_stream)
+
+
+def depths(places: tuple[Place, ...] | list[Place]) -> list[Depth]:
+    """What places of a stream are called."""
+    return [Depth(place.short, place.name) for place in places]
+
+
+@STREAM.picture("stream_size", say("How large the stream is"))
+def size(o: OpenStream) -> Plot:
+    """How large the stream is at each depth."""
+    alt = say("Root mean square of the vectors of {n} tokens, by depth in the {stack}; {token} is chosen.",
+              n=len(o.pieces), stack=STACK_NAMES[o.stack], token=o.whose)  # fmt: skip
+    spec = stream_lines_spec(
+        depths(o.measured.places), o.measured.size, o.pieces, chosen=o.chosen, title=size.title,
+        value_name=say("root mean square"), limits=None, colour=o.side,
+    )  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SIZE, fit=True, clicked=place_below(len(o.pieces)))
+
+
+@STREAM.picture("stream_kept", say("How much of the embedding is left"))
+def kept(o: OpenStream) -> Plot:
+    """How much of what a token began as is left at each depth."""
+    alt = say("Cosine between the vector of each of {n} tokens and its starting point (embedding plus position), "
+              "by depth in the {stack}; {token} is chosen.", n=len(o.pieces), stack=STACK_NAMES[o.stack],
+              token=o.whose)  # fmt: skip
+    least = min(0.0, float(np.nan_to_num(o.measured.kept).min()) - 0.05)
+    spec = stream_lines_spec(
+        depths(o.measured.places), o.measured.kept, o.pieces, chosen=o.chosen, title=kept.title,
+        value_name=say("cosine"), limits=(least, 1.05), colour=o.side,
+    )  # fmt: skip
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_KEPT, fit=True, clicked=place_below(len(o.pieces)))
+
+
+@STREAM.picture("stream_added", say("What each sub-layer adds to the stream of a token"))
+def added(o: OpenStream) -> Plot:
+    """What each sub-layer adds to the stream of the chosen token."""
+    measured = o.measured
+    spec = stream_added_spec(
+        depths(measured.sublayers),
+        measured.before[:, o.chosen],
+        measured.added[:, o.chosen],
+        measured.aligned[:, o.chosen],
+        title=say("What each sub-layer adds to the stream of {token}", token=o.whose),
+        colour=o.side,
+    )
+    alt = say(
+        "Size of the stream of {token}, and size of what each sub-layer of the {stack} adds to it.",
+        token=o.whose,
+        stack=STACK_NAMES[o.stack],
+    )
+    return Plot(spec=spec, alt=alt)
+
+
+@STREAM.picture("stream_norm", say("What a norm does to each token"))
+def norm(o: OpenStream) -> Plot | None:
+    """Mean and deviation of each token's vector before and after a norm."""
+    if not o.norms:
+        return None
+    found = o.normed
+    spec = norm_effect_spec(
+        o.pieces,
+        means=(found.mean_before, found.mean_after),
+        deviations=(found.deviation_before, found.deviation_after),
+        chosen=o.chosen,
+        title=norm_title(o.norm, pre=o.pre),
+        token_axis=AXES[o.side],
+        colour=o.side,
+    )
+    alt = say("Mean and standard deviation of each token's vector before and after {norm}.",
+              norm=norm_name(o.norm, pre=o.pre))  # fmt: skip
+    how_to_read, _ = HOW_TO_READ_NORMS[o.run.checkpoint.config.norm_kind]
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=place_below(len(o.pieces)))
+
+
+@STREAM.picture("stream_strip", say("A token's vector before and after a norm"))
+def strip(o: OpenStream) -> Plot | None:
+    """The vector of the chosen token before a norm, standardised, and after."""
+    if not o.norms:
+        return None
+    found = o.normed
+    rows = {
+        say("before", about="before a norm"): found.before,
+        say("standardised"): found.standardised,
+        say("after", about="after a norm"): found.after,
+    }
+    spec = embedding_rows_spec(
+        np.stack([vectors[o.chosen] for vectors in rows.values()]),
+        list(rows),
+        title=say("{token}: its vector before and after the norm", token=o.whose),
+    )
+    alt = say(
+        "The vector of {token} before {norm}, then standardised, then after the norm; one column per dimension.",
+        token=o.whose,
+        norm=norm_name(o.norm, pre=o.pre),
+    )
+    _, how_to_read = HOW_TO_READ_NORMS[o.run.checkpoint.config.norm_kind]
+    return Plot(spec=spec, alt=alt, how_to_read=how_to_read)
+
+
+def norm_name(place: Place, *, pre: bool) -> str:
+    """A norm in a few words, for a sentence; `pre` if it stands before its sub-layer."""
+    if place.layer is None:
+        return place.name
+    return say("the norm before {part}", part=place.name) if pre else say("the norm after {part}", part=place.name)
+
+
+def norm_title(place: Place, *, pre: bool) -> str:
+    """The same as a title."""
+    if place.layer is None:
+        return say("The final norm")
+    return say("The norm before {part}", part=place.name) if pre else say("The norm after {part}", part=place.name)

@@ -1,0 +1,1 @@
+"""Part of the Positions page: the typed sentence."""

@@ -1,0 +1,275 @@
+"""The pictures of positions in the typed sentence: what tokens start from, and what positions do to their scores.
+
+Knows nothing of Streamlit.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from glassformer.charts.by_distance import Curve, distance_curves_spec, spreads_spec
+from glassformer.charts.embedding import HOW_TO_READ_ROWS, Strengths, embedding_rows_spec, embedding_strengths_spec
+from glassformer.positions.positions_page import PAGE, Shown, open_shown
+from glassformer.runs.picture import Part, Plot, Said
+from glassformer.runs.seen import OfRun, Seen
+from glassformer.runs.sides import STACKS, Sides, sides
+from glassformer.state.click import into, place_below
+from glassformer.state.view import Side
+from transformer.analysis.distance_bias import Spreads, spreads
+from transformer.analysis.rotations import Turning, product_by_distance
+from transformer.analysis.stream import rms
+from transformer.i18n import joined, say
+
+_AXES: dict[Side, str] = {"source": say("Source piece"), "target": say("Output piece read")}
+HOW_TO_READ_SCORES = say(
+    "The curve shows the score that this query and key would have at each distance, in tokens; the ring marks "
+    "their actual distance. To the left of 0, the key comes before the query."
+)
+PLACES: dict[Side, str] = {"source": "key", "target": "query"}
+"""The field of the view that says which token of a side is looked at."""
+
+
+@dataclass(frozen=True)
+class Start(OfRun):
+    """What the tokens of one side start from; each array is [token, d_model]."""
+
+    pieces: list[str]  # the tokens that may be seen
+    embedding: np.ndarray  # rows of the table of embeddings
+    scale: float  # what the model multiplies them by
+    tokens: np.ndarray  # after that
+    positions: np.ndarray  # rows of the table of positions
+    total: np.ndarray  # their sum, as the first layer reads it
+
+    @property
+    def side(self) -> Side:
+        """Whose tokens."""
+        return self.run.view.side
+
+    @property
+    def chosen(self) -> int:
+        """The token that is looked at: the row or column that is looked at on other pages."""
+        return min(self.run.view.get(PLACES[self.side]) or 0, len(self.pieces) - 1)
+
+    @property
+    def embeddings(self) -> list[tuple[str, np.ndarray]]:
+        """The embedding, and what becomes of it if the model multiplies it."""
+        scaled = [(say("{scale:.4g} × embedding", scale=self.scale), self.tokens)] if self.scale != 1 else []
+        return [(say("embedding"), self.embedding), *scaled]
+
+
+@dataclass(frozen=True)
+class InScores(OfRun):
+    """What positions do to the scores of a head."""
+
+    shown: Shown
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many layers and heads the attention has."""
+        n_layers, n_heads = self.run.trace.maps(self.shown.stack).shape[:2]
+        return n_layers, n_heads
+
+    @cached_property
+    def axes(self) -> Sides:
+        """The tokens that may be seen."""
+        return sides(self.run.looking, self.shown.stack)
+
+    @property
+    def layer(self) -> int:
+        """The layer that is looked at; without a choice the first, or the first in which something turns."""
+        asked, turning = self.shown.view.layer, self.shown.turning
+        if turning is None:
+            return min(asked or 0, self.shape[0] - 1)
+        return asked if asked is not None and asked in turning.layers else turning.layers[0]
+
+    @property
+    def head(self) -> int:
+        """The head that is looked at."""
+        asked = self.shown.view.head or 0
+        return asked if asked < self.shape[1] else 0
+
+    @property
+    def query(self) -> int:
+        """The query that is looked at; without a choice what the current step reads."""
+        axes, asked = self.axes, self.shown.view.query
+        own = len(axes.queries) - 1 if axes.current is None else axes.current
+        return asked if asked is not None and asked < len(axes.queries) else own
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that it may read."""
+        return self.axes.keys[: self.query + 1] if self.shown.causal else self.axes.keys
+
+    @property
+    def key(self) -> int:
+        """The key that is looked at; without a choice the one before the query."""
+        asked = self.shown.view.key
+        return asked if asked is not None and asked < len(self.keys) else max(self.query - 1, 0)
+
+    @property
+    def turning(self) -> Turning | None:
+        """How the layer turns; None where positions are a bias."""
+        return next((one for one in self.shown.turnings if self.layer in one.layers), None)
+
+    @cached_property
+    def score(self) -> tuple[np.ndarray, np.ndarray, float] | None:
+        """Distances, what query and key would score at each, and their own score before any cap; None for a bias.
+
+        Raises QueryError if what the run read is not finite.
+        """
+        shown, query, key, turning = self.shown, self.query, self.key, self.turning
+        if turning is None:
+            return None
+        config, site = shown.config.of(shown.stack), f"{shown.stack}.{self.layer}.self_attn"
+        names = [f"{site}.{name}" for name in ("queries", "keys")]
+        recorded = self.run.work.replay(self.run.checkpoint, self.run.trace, names)
+        q = recorded[names[0]][self.head, query]
+        k = recorded[names[1]][self.head // (config.n_heads // config.n_kv_heads), key]  # heads may share keys
+        scale = 1 / np.sqrt(config.d_head) if config.score_scale is None else config.score_scale
+        most = max(min(shown.count, config.max_len) - 1, abs(key - query))
+        distances = np.arange(-most, 1 if shown.causal else most + 1)
+        scores = scale * product_by_distance(q, k, turning.speeds, distances - (key - query))
+        return distances, scores, float(scale * (np.asarray(q, np.float64) @ np.asarray(k, np.float64)))
+
+    @cached_property
+    def spreads(self) -> Spreads:
+        """How far scores differ, in each layer and head, over the rows that may be seen; errors as of `score`."""
+        run, shown, stack = self.run, self.shown, self.shown.stack
+        n = len(run.trace.src_pieces) if stack == "encoder" else run.looking.n_rows
+        n_layers, cap = self.shape[0], shown.config.score_cap
+        names = [f"{stack}.{layer}.self_attn.{name}" for layer in range(n_layers) for name in ("scores", "bias")]
+        recorded = run.work.replay(run.checkpoint, run.trace, names)
+        scores, bias = (np.stack([recorded[name] for name in names[first::2]])[..., :n, :n] for first in (0, 1))
+        masks = np.stack([run.trace.mask(shown.stack, layer)[:n, :n] for layer in range(n_layers)])
+        if cap is not None:
+            scores = cap * np.arctanh(np.clip(scores / cap, -1 + 1e-6, 1 - 1e-6))
+        return spreads(scores, bias, masks)
+
+
+def open_sentence(run: Seen) -> Start | InScores | None:
+    """What positions do in the sentence, in guess mode without those that are still to come; None if it has none."""
+    if run.checkpoint.config.placing.adds == "table":
+        return _start_of(run)
+    shown = open_shown(run.checkpoint, run.link.view, run.slot)
+    return None if shown is None else InScores(run, shown)
+
+
+def _start_of(run: Seen) -> Start:
+    side, stack = run.view.side, STACKS[run.view.side]
+    values = run.work.replay(run.checkpoint, run.trace, [f"{stack}.embedding.*"])
+    pieces = run.trace.src_pieces if side == "source" else run.trace.read_pieces[: run.looking.n_rows]
+    tokens, positions, total = (
+        values[f"{stack}.embedding.{name}"][: len(pieces)] for name in ("tokens", "positions", "output")
+    )
+    scale = float(run.checkpoint.model.stack(stack).embedding.scale)
+    return Start(run, list(pieces), tokens / np.float32(scale), scale, tokens, positions, total)
+
+
+SENTENCE: Part[Start | InScores] = PAGE.part("sentence", open_sentence)
+
+
+@SENTENCE.picture("embedding_strengths", say("Size of embedding and position vectors"), follows="still")
+def strengths(o: Start | InScores) -> Plot | None:
+    """How large embedding, position and sum of each token are; a click means a token."""
+    if not isinstance(o, Start):
+        return None
+    spec = embedding_strengths_spec(
+        o.pieces,
+        [
+            *(Strengths(name, rms(vectors)) for name, vectors in o.embeddings),
+            Strengths(say("position"), rms(o.positions)),
+            Strengths(say("sum"), rms(o.total)),
+        ],
+        chosen=o.chosen,
+        title=strengths.title,
+        token_axis=_AXES[o.side],
+        colour=o.side,
+    )
+    n = len(o.pieces)
+    alt = say("Root mean square of the embedding, the position vector and their sum for each of {n} tokens.", n=n)
+    clicked = into(PLACES[o.side], place_below(n))
+    return Plot(spec=spec, alt=alt, fit=True, clicked=clicked)
+
+
+@SENTENCE.picture("embedding_rows", say("Initial vector of a token"), follows="still")
+def rows(o: Start | InScores) -> Plot | None:
+    """Embedding, position and sum of the chosen token."""
+    if not isinstance(o, Start):
+        return None
+    position, piece = say("position, p = {p}", p=o.chosen), o.pieces[o.chosen]
+    vectors = [*o.embeddings, (position, o.positions), (say("sum"), o.total)]
+    spec = embedding_rows_spec(
+        np.stack([values[o.chosen] for _, values in vectors]),
+        [name for name, _ in vectors],
+        title=say("Initial vector of token {n}, {piece}", piece=piece, n=o.chosen + 1),
+    )
+    alt = say(
+        "The embedding, the position vector and their sum for the token {piece}, one column per dimension.",
+        piece=piece,
+    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROWS)
+
+
+@SENTENCE.picture("rotary_scores", say("Score by distance"))
+def scores(o: Start | InScores) -> Plot | None:
+    """What the chosen query and key would score at each distance."""
+    if not isinstance(o, InScores) or o.turning is None or o.score is None:
+        return None
+    distances, found, _ = o.score
+    spec = distance_curves_spec(
+        distances,
+        [Curve(say("same query, same key"), found)],
+        title=say("Layer {layer}, head {head}: score by distance", layer=o.layer + 1, head=o.head + 1),
+        value_name=say("score"),
+        marked=o.key - o.query,
+    )
+    alt = say("The score that the query {query} and the key {key} would have at each distance.",
+              query=o.axes.queries[o.query], key=o.axes.keys[o.key])  # fmt: skip
+    below = joined(" ", [_said(o.turning, *o.score), *_capped(o.shown.config.score_cap, o.score[2])])
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_SCORES, fit=True, said=Said(below=below))
+
+
+def _said(turning: Turning, distances: np.ndarray, scores: np.ndarray, own: float) -> str:
+    if not turning.n_pairs:
+        return say(
+            "This layer does not rotate queries and keys, so their score is {own:.3f} wherever they are in the text.",
+            own=own,
+        )
+    best, worst = int(scores.argmax()), int(scores.argmin())
+    return say("At their actual distance, the query and the key have the score {own:.3f}. Over all distances "
+               "shown, the score of the same two vectors would range from {least:.3f} (distance {worst}) to "
+               "{most:.3f} (distance {best}). This range is due to position; the rest of the score depends on the "
+               "pieces themselves.", own=own, least=scores[worst], worst=int(distances[worst]), most=scores[best],
+               best=int(distances[best]))  # fmt: skip
+
+
+def _capped(cap: float | None, own: float) -> list[str]:
+    if cap is None:
+        return []
+    return [
+        say(
+            "The soft cap, which keeps every score within ±{cap:g}, then turns this score into {own:.3f}.",
+            own=cap * np.tanh(own / cap),
+            cap=cap,
+        )
+    ]
+
+
+@SENTENCE.picture("bias_spreads", say("What makes scores differ"), follows="still")
+def bias_spreads(o: Start | InScores) -> Plot | None:
+    """How far scores differ by content and by distance in each head of the chosen layer; a click means a head."""
+    if not isinstance(o, InScores) or o.turning is not None:
+        return None
+    found, layer = o.spreads, o.layer
+    spec = spreads_spec(
+        found.content[layer],
+        found.bias[layer],
+        head=o.shown.view.head,
+        title=say("Layer {layer}: what makes scores differ", layer=layer + 1),
+    )
+    alt = say(
+        "How much scores differ because of content and because of distance, for each head of layer {layer}.",
+        layer=layer + 1,
+    )
+    return Plot(spec=spec, alt=alt, fit=True, clicked=place_below(found.bias.shape[1]))

@@ -1,0 +1,273 @@
+"""The part Many draws: what begins and stops them, what they come to, and the draw that is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from glassformer.runs import loading
+from glassformer.runs.attempt import attempt
+from glassformer.runs.measured import takes_about
+from glassformer.runs.open_run import OpenRun, address, publish
+from glassformer.runs.show import show
+from glassformer.search import MOST_DRAWS, SearchLook
+from glassformer.search.sampling import sampling_pictures as pictures
+from glassformer.search.sampling.draw_jobs import Draws, Wanted
+from glassformer.search.sampling.sampling_panel import NOT_TRIED, is_tried, sliders
+from glassformer.search.sampling.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs
+from glassformer.search.search_page import NO_TEXT, seconds_of
+from glassformer.server.jobs import Seen
+from glassformer.shared import choices, drawing, menu
+from glassformer.shared.door import frame, here, st
+from glassformer.state import session
+from glassformer.state.link import Link
+from glassformer.state.view import MAIN, Slot
+from transformer.analysis.draws import Draw, Outcome
+from transformer.i18n import joined, say, say_n
+from transformer.i18n.numbers import chance
+from transformer.runs.query import MAX_SEED, Sampling
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
+
+START, CANCEL, FURTHER = "search_draw", "search_cancel", "search_further"
+_LOOK_SECONDS: Final = 0.7
+_MOST_SEEDS: Final = 12
+
+
+@st.cache_resource(show_spinner=False)
+def jobs() -> Draws:
+    """All of the server's."""
+    return Draws(loading.runner)  # not the runner itself, which holds all finished runs
+
+
+def draw(run: OpenRun, row: Any) -> None:
+    """Draw it, with its controls in `row`."""
+    if run.view.guess:
+        said = say(
+            "Draws would give the answer away. To see them, turn off “Hide candidates until I guess” in the sidebar."
+        )
+        st.info(said, icon=":material/visibility_off:")
+        return
+    with row:
+        options = {n: say_n("{n} draw", "{n} draws", n) for n in COUNTS}
+        choices.choose(
+            choices.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
+        )
+    sliders(run)
+    wanted = Wanted(loading.visitor(), *pictures.to_draw(run), run.view.of(SearchLook).first_seed)
+    if _begins_by_itself(run, wanted):
+        _begin(wanted, run.checkpoint)
+    seen = jobs().look(wanted)
+    _start(run, wanted, seen)
+    if seen is None:
+        return
+    every = _LOOK_SECONDS if seen.is_under_way else None
+    st.fragment(_follow, run_every=every)(wanted, run.slot, run.checkpoint, run.link)
+
+
+def _begins_by_itself(run: OpenRun, wanted: Wanted) -> bool:
+    """Whether the draws that the part opens with are made unasked: where a class would not queue for them."""
+    as_opened = wanted.n == SearchLook.draws and wanted.first_seed == SearchLook.first_seed and not is_tried(run.view)
+    return as_opened and jobs().find(wanted) is None and seconds_of(run, wanted.n) <= QUICK_SECONDS
+
+
+def _start(run: OpenRun, wanted: Wanted, seen: Seen | None) -> None:
+    """Draw the button that begins, and which seeds it takes."""
+    first, last = wanted.first_seed, wanted.first_seed + wanted.n - 1
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if seen is None or seen.state in ("cancelled", "failed"):
+            st.button(
+                say_n("Draw {n} time", "Draw {n} times", wanted.n),
+                key=run.key(START),
+                type="primary",
+                icon=":material/casino:",
+                on_click=partial(_begin, wanted, run.checkpoint),
+            )
+            if (seconds := seconds_of(run, wanted.n)) > QUICK_SECONDS:
+                st.caption(takes_about(seconds), width="content")
+        st.caption(
+            say("Seeds {first:,} to {last:,}: the same seeds always give the same outputs.", first=first, last=last)
+        )
+        if seen is not None and not seen.is_under_way:
+            further = first + wanted.n if last + MOST_DRAWS < MAX_SEED - MOST_DRAWS else 0
+            st.button(
+                say("Take other seeds"),
+                key=run.key(FURTHER),
+                on_click=partial(session.replace, run.slot, first_seed=further, opened_seed=None),
+            )
+
+
+def _begin(wanted: Wanted, checkpoint: Checkpoint) -> None:
+    """Callback."""
+    attempt(lambda: jobs().start(wanted, checkpoint))
+
+
+def _cancel(wanted: Wanted) -> None:
+    """Callback; a session keeps it, so that it does not hold the job."""
+    jobs().withdraw(wanted)
+
+
+def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> None:
+    """How far it is, and what is there; a session keeps what a fragment is given, which must not be the run."""
+    seen = jobs().look(wanted)
+    if seen is None:
+        return
+    there: tuple[Draw, ...] = seen.so_far or ()
+    running = f"{slot}search_running"
+    if seen.is_under_way:
+        st.session_state[running] = wanted
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.progress(len(there) / wanted.n, text=_state(seen, wanted.n))
+            st.button(say("Cancel"), key=f"{slot}{CANCEL}", icon=":material/stop:", on_click=partial(_cancel, wanted))
+    elif st.session_state.get(running) is not None:
+        st.session_state[running] = None
+        st.rerun()  # without looking again and again
+    elif seen.state != "done":
+        st.caption(_state(seen, wanted.n))
+    if seen.problem is not None:
+        st.error(drawing.with_code(seen.problem))
+    if there:
+        view = link.view.but(step=0, **NOT_TRIED)
+        drawn = replace(link, decoding=wanted.query.decoding, hypothesis=0, view=view)
+        _outputs(pictures.outputs(there, slot, session.view(slot)), checkpoint, drawn)
+    if slot == MAIN:  # a click runs this alone again, and not the page around it
+        publish(checkpoint, replace(link, view=session.view(slot)))
+
+
+def _state(seen: Seen, n: int) -> str:
+    if seen.state == "waiting":
+        return say("Waiting for other visitors' draws to finish.")
+    done = say("{done} of {n} draws.", done=len(seen.so_far or ()), n=n)
+    stopped = seen.state in ("cancelled", "failed")
+    return joined(" ", [say("Stopped."), done]) if stopped else done
+
+
+# ------------------------------------------------------------------------------------------------ what came
+
+
+def _outputs(scene: Outputs, checkpoint: Checkpoint, link: Link) -> None:
+    """Draw the draws that are there; `link` opens one of them elsewhere, but for its seed."""
+    show(pictures.drawn, scene, take=partial(_open, scene.slot))
+    st.markdown(drawing.plain(joined(" ", said_of(scene.every, scene.n))))
+    if scene.chosen is not None and scene.seed is not None:
+        _opened(scene.every[scene.chosen], scene.seed, scene.slot, checkpoint, link)
+    _table(scene)
+
+
+def said_of(every: Sequence[Outcome], n: int) -> Iterator[str]:
+    """What the draws come to, in sentences."""
+    together = sum(one.drawn for one in every)
+    gave = say_n("{n} draw", "{n} draws", n)
+    yield say_n("{draws} gave one output.", "{draws} gave {n} different outputs.", len(every), draws=gave)
+    yield _together(min(together, 1.0))
+    yield from _expected(every, n)
+    cut = sum(len(one.seeds) for one in every if not one.ended)
+    if cut:
+        yield say_n(
+            "{n} draw was cut off at the maximum output length.",
+            "{n} draws were cut off at the maximum output length.",
+            cut,
+        )
+
+
+def _together(p: float) -> str:
+    if p < 0.9995:
+        return say(
+            "Together, these outputs have a probability of {p}; the rest belongs to outputs that were not drawn.",
+            p=chance(p),
+        )
+    return say("Other outputs are very unlikely: together, the outputs drawn have a probability of {p}.", p=chance(p))
+
+
+def _expected(every: Sequence[Outcome], n: int) -> Iterator[str]:
+    """How the shares compare with the probabilities; of what is rare only that is listed which chance favoured."""
+    common = [one for one in every if one.drawn * n >= 1]
+    if common:
+        yield say(
+            "Outputs expected at least once in this many draws: {k}. For {fit} of them, the actual probability "
+            "lies within the 95 % interval estimated from the draws.",
+            k=len(common),
+            fit=sum(one.fits for one in common),
+        )
+    if len(common) < len(every):
+        yield say(
+            "An output with a probability below 1/{n} is listed only if it happened to be drawn, so its share "
+            "of the draws is larger than its probability.",
+            n=n,
+        )
+
+
+def _open(slot: Slot, seed: int) -> None:
+    session.replace(slot, opened_seed=seed)
+
+
+def _opened(one: Outcome, seed: int, slot: Slot, checkpoint: Checkpoint, link: Link) -> None:
+    """Draw the output that was chosen, with the ways to its run."""
+    others = [str(other) for other in one.seeds if other != seed]
+    with st.container(border=True, key=f"{slot}search_draws_opened"):
+        said = [say("**Seed {seed}:** {text}", seed=seed, text=drawing.plain(one.text) or NO_TEXT)]
+        if others:
+            listed = joined(", ", others[:_MOST_SEEDS])
+            more = len(others) - _MOST_SEEDS
+            said.append(
+                say("Other seeds with the same output: {listed}.", listed=listed)
+                if more <= 0
+                else say("Other seeds with the same output: {listed} and {more} more.", listed=listed, more=more)
+            )
+        st.markdown(joined("  \n", said))
+        how = link.decoding
+        drawn = replace(how, seed=seed) if isinstance(how, Sampling) else how
+        there = address(checkpoint, replace(link, decoding=drawn))
+        with st.container(horizontal=True, gap="medium"):
+            menu.link("step", say("Step through this draw"), there, icon=":material/play_arrow:")
+            menu.link("attention", say("Attention"), there, icon=":material/grid_on:")  # fmt: skip
+
+
+def _table(scene: Outputs) -> None:
+    slot, seeds = scene.slot, [one.seeds[0] for one in scene.every]
+    key = f"{slot}search_draws_open"
+
+    columns = _columns(drawing.opening(key, "№", seeds, partial(_open, slot), type="tertiary", width=56))
+    rows = [_row(place, one, place == scene.chosen) for place, one in enumerate(scene.every)]
+    st.container(key=f"{slot}search_draws_table").dataframe(
+        frame(rows, columns=list(columns)),
+        hide_index=True,
+        height=380 if len(rows) > 9 else "content",
+        column_config={here(name): config for name, config in columns.items()},
+        alt=say("The outputs that were drawn, with counts, shares and probabilities."),
+    )
+    st.caption(say("Click an output's number to open one of its draws."))
+
+
+def _columns(number: Any) -> dict[str, Any]:
+    kinds = st.column_config
+    figure = partial(kinds.NumberColumn, width=84)
+    return {
+        say("Output number"): number,
+        say("Output"): kinds.TextColumn(width=260),
+        say("Draws"): figure(format="%d"),
+        say("Share"): figure(format="%.3f", help=here(say("Share of all draws that gave this output."))),
+        say("Drawn from"): figure(
+            format="%.3g", help=here(say("The output's probability in the distribution used for the draws."))
+        ),
+        say("Model's own"): figure(
+            format="%.3g", help=here(say("The output's probability before temperature, top-k and top-p."))
+        ),
+        say("From"): figure(
+            format="%.3f", help=here(say("Lower end of the 95 % interval for the output's probability."))
+        ),
+        say("To"): figure(
+            format="%.3f", help=here(say("Upper end of the 95 % interval for the output's probability."))
+        ),
+        say("Seeds"): kinds.TextColumn(width=120),
+    }
+
+
+def _row(place: int, one: Outcome, is_chosen: bool) -> list[object]:
+    seeds = joined(", ", [*map(str, one.seeds[:_MOST_SEEDS]), *(["…"] * (len(one.seeds) > _MOST_SEEDS))])
+    number = say("● {n}", n=place + 1) if is_chosen else str(place + 1)
+    text = one.text or NO_TEXT
+    return [number, text, len(one.seeds), one.frequency, one.drawn, one.own, one.low, one.high, seeds]

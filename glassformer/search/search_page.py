@@ -1,0 +1,28 @@
+"""The page How pieces are chosen: its parts, and what they share.
+
+Knows nothing of Streamlit.
+"""
+
+from typing import Final
+
+from glassformer.runs.picture import Page, PartEntry
+from glassformer.runs.seen import Seen
+from transformer.i18n import say
+
+SEARCH = Page(
+    "search",
+    say("How pieces are chosen"),
+    panel="search_panel",
+    kind=lambda view: "cross",
+    entries=(
+        PartEntry("tree", say("Beam tree"), "glassformer.search.tree.tree_panel:draw"),
+        PartEntry("sampling", say("Before the draw"), "glassformer.search.sampling.sampling_panel:draw"),
+        PartEntry("draws", say("Many draws"), "glassformer.search.sampling.draws_panel:draw"),
+    ),
+)
+NO_TEXT: Final = say("(no text)")
+
+
+def seconds_of(run: Seen, n: int) -> float:
+    """How long draws take, about: they are as long as the run, and go through the model some at a time."""
+    return n * run.trace.n_steps * (3e-4 + run.checkpoint.config.count_parameters() * 2.1e-10)

@@ -1,0 +1,4 @@
+"""What tests of pages share."""
+
+from tests.pages.conftest import open_page as open_page
+from tests.pages.conftest import shipped_checkpoints_alone as shipped_checkpoints_alone

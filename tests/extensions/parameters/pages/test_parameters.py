@@ -1,0 +1,288 @@
+"""The part "Parameters" of the Doctor page: the table of all, one looked at, and two checkpoints compared."""
+
+import csv
+import io
+import math
+import shutil
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from glassformer.charts.spread import HOW_TO_READ_SPREAD
+from glassformer.extensions.parameters import parameter_panels as parameters
+from glassformer.extensions.parameters import parameter_pictures, parameter_tables
+from glassformer.extensions.parameters.parameters_look import ParametersLook
+from glassformer.runs import loading
+from glassformer.server.work import Runner
+from glassformer.state import session
+from tests.extensions.scripts import DOCTOR
+from tests.pages.conftest import check
+from tests.pages.reading import address, figure, numbers, opened, payload, sentences, told, view
+
+captions = partial(told, kinds=("caption",))
+
+QUERY = "encoder.layers.0.self_attn.q_proj.weight"
+VALUE = "decoder.layers.1.self_attn.v_proj.weight"
+WIDE = "encoder.layers.1.ffn.up_proj.weight"
+
+
+@pytest.fixture
+def open_part(open_page):
+    return lambda model="reverse", **parameters: open_page(DOCTOR, model=model, doctor="parameters", **parameters)
+
+
+@pytest.fixture(scope="module")
+def odd_folder(tmp_path_factory, checkpoint_folder, shared_checkpoint_folder):
+    """The tiny checkpoint as it is, with odd values in it, and one of other shapes."""
+    root = tmp_path_factory.mktemp("odd")
+    for name, folder in (
+        ("tiny", checkpoint_folder),
+        ("odd", checkpoint_folder),
+        ("other", shared_checkpoint_folder),
+    ):
+        shutil.copytree(folder, root / name)
+    tensors = load_file(root / "odd" / "model.safetensors")
+    tensors[QUERY][1, :2] = np.nan
+    tensors[QUERY][2, 0] = -np.inf
+    tensors[VALUE][:] = 0.25
+    tensors[WIDE][:, 3] = 0
+    tensors[WIDE] *= 2
+    save_file(tensors, root / "odd" / "model.safetensors")
+    return root
+
+
+@pytest.fixture
+def odd(odd_folder, monkeypatch, open_part):
+    """A function that opens one of them: `odd("odd", tensor=QUERY)`."""
+    monkeypatch.setenv(loading.ENVIRONMENT, str(odd_folder))
+    return open_part
+
+
+def held(name):
+    checkpoint = opened(name)
+    return {name: tensor.detach().double().numpy() for name, tensor in checkpoint.model.named_parameters()}
+
+
+def shown(test, place=0):
+    """A table, a row a tensor, by its name."""
+    table = test.dataframe[place].value
+    return table.set_index(table["open"].str.removeprefix("● "))
+
+
+def keys(test):
+    return [element.key for element in test.get("bidi_component")]
+
+
+def test_every_tensor_is_listed_with_its_numbers(open_part):
+    test = open_part()
+    table, expected = shown(test), held("reverse")
+    assert list(table.index) == list(expected)
+    assert "91 tensors with 237,312 numbers" in captions(test)
+    for name, values in expected.items():
+        row = table.loc[name]
+        assert row["shape"] == str(list(values.shape))
+        assert row["type"] == "float32"
+        found = [row[column] for column in ("mean", "deviation", "smallest", "largest", "zeros", "nan", "infinite")]
+        ends = values.min(), values.max(), (values == 0).mean(), 0, 0
+        assert found == pytest.approx([values.mean(), values.std(), *ends], abs=1e-15)
+        stretch = row[["singular_largest", "singular_smallest", "singular_ratio"]].tolist()
+        if values.ndim == 2:
+            singular = np.linalg.svd(values, compute_uv=False)
+            assert stretch == pytest.approx([singular[0], singular[-1], singular[0] / singular[-1]], rel=1e-6)
+            assert 1 <= row["effective_rank"] <= len(singular)
+        else:
+            assert np.isnan(stretch).all()
+
+
+def test_what_is_not_finite_is_counted_found_and_left_out(odd):
+    test = odd("odd", tensors="not_finite")
+    table = shown(test)
+    assert list(table.index) == [QUERY]
+    assert tuple(table.loc[QUERY, ["nan", "infinite"]]) == (2, 1)
+    assert math.isfinite(table.loc[QUERY, "mean"])
+    assert math.isnan(table.loc[QUERY, "effective_rank"])
+    test = odd("odd", tensor=QUERY)
+    assert "2 NaN and 1 infinite values." in sentences(test)
+    assert "NaN or infinite values has no singular values" in sentences(test)
+    assert parameter_pictures.singular.key not in keys(test)
+    assert numbers(figure(test, parameter_pictures.spread.key)["data"][0]["y"]).sum() == 16 * 16 - 3
+
+
+def test_constant_tensors_are_found(odd):
+    test = odd("odd", tensors="constant")
+    expected = {name for name, values in held("odd").items() if values.size > 1 and np.ptp(values) == 0}
+    assert set(shown(test).index) == expected
+    assert shown(test).loc[VALUE, "effective_rank"] == pytest.approx(1)
+    test = odd("odd", tensor=VALUE)
+    assert "All these numbers are 0.25." in captions(test)
+
+
+def test_words_filter_the_names(open_part):
+    test = open_part(names="Decoder q_proj weight cross")
+    assert list(shown(test).index) == [f"decoder.layers.{layer}.cross_attn.q_proj.weight" for layer in range(2)]
+    check(test.text_input(key="names").set_value("src").run())
+    assert list(shown(test).index) == ["src_table"]
+    assert address(test)["names"] == "src"
+    check(test.text_input(key="names").set_value("src nothing").run())
+    assert "No tensor matches" in sentences(test)
+
+
+def test_the_first_is_looked_at_unless_the_address_names_one(open_part):
+    assert open_part().subheader[0].value.replace("\\", "") == "**src_table**"
+    test = open_part(tensor=QUERY)
+    assert [name for name in test.dataframe[0].value["open"] if name.startswith("●")] == [f"● {QUERY}"]
+    drawn = figure(test, parameter_pictures.spread.key)
+    assert drawn["layout"]["title"]["text"] == f"Numbers of {QUERY}"
+    assert numbers(drawn["data"][0]["y"]).sum() == held("reverse")[QUERY].size
+    assert payload(test, parameter_pictures.spread.key)["caption"] == HOW_TO_READ_SPREAD
+    singular = numbers(figure(test, parameter_pictures.singular.key)["data"][0]["y"])
+    np.testing.assert_allclose(singular, np.linalg.svd(held("reverse")[QUERY], compute_uv=False), rtol=1e-5)
+    assert parameter_pictures.rows.key not in keys(test)  # its rows are no pieces
+
+
+def test_a_tensor_that_there_is_not_is_said(open_part):
+    test = open_part(tensor="<b>no</b>")
+    assert "This model has no tensor “<b>no</b>”; src_table is shown." in sentences(test)
+    assert view(test).of(ParametersLook).tensor == ""
+
+
+def test_a_press_on_a_name_and_the_menu_look_at_another(open_part):
+    test = open_part(names="q_proj.weight")
+    test.session_state[parameter_tables.OPEN] = {"row": 1}
+    check(test.selectbox(key=parameters.CHOICE).set_value(VALUE).run())
+    assert view(test).of(ParametersLook).tensor == VALUE
+    assert address(test)["tensor"] == VALUE
+
+
+def test_rows_of_pieces_are_shown_by_piece(open_part, monkeypatch):
+    monkeypatch.setattr(parameter_pictures, "ROWS_AT_ONCE", 7)
+    test = open_part(tensor="src_table")
+    lengths = np.linalg.norm(held("reverse")["src_table"], axis=1)
+    order = np.argsort(lengths)
+    checkpoint = opened("reverse")
+    drawn = figure(test, parameter_pictures.rows.key)
+    expected = [*order[:10], *order[-10:]]
+    assert [row[0] for row in drawn["layout"]["meta"]["table"]["rows"]] == [
+        checkpoint.src_tokenizer.piece(i) for i in expected
+    ]
+    np.testing.assert_allclose(numbers(drawn["data"][0]["x"]), lengths[expected], rtol=1e-6)
+    assert numbers(figure(test, parameter_pictures.row_lengths.key)["data"][0]["y"]).sum() == len(lengths)
+
+
+def test_counts_may_be_logarithmic(open_part):
+    test = open_part(tensor=QUERY)
+    assert figure(test, parameter_pictures.spread.key)["layout"]["yaxis"].get("type") != "log"
+    check(test.toggle(key="log_counts").set_value(True).run())
+    assert figure(test, parameter_pictures.spread.key)["layout"]["yaxis"]["type"] == "log"
+    assert address(test)["counts"] == "1"
+
+
+# ------------------------------------------------------------------------------------------------ two checkpoints
+
+
+def test_two_checkpoints_are_compared_tensor_by_tensor(odd):
+    test = odd("tiny", against="odd", tensor=WIDE)
+    table, a, b = shown(test, 1), held("tiny"), held("odd")
+    assert set(table.index) == set(a)
+    assert list(table["relative"]) == sorted(table["relative"], reverse=True)
+    for name in (WIDE, VALUE, "src_table"):
+        apart, row = b[name] - a[name], table.loc[name]
+        assert row["largest"] == pytest.approx(np.abs(apart).max())
+        assert row["mean"] == pytest.approx(np.abs(apart).mean())
+        assert row["relative"] == pytest.approx(np.linalg.norm(apart) / np.linalg.norm(a[name]))
+    assert table.loc[QUERY, "left_out"] == 3
+    assert list(shown(odd("tiny", against="odd", names="encoder ffn up 1 weight"), 1).index) == [WIDE]
+    assert "No matching tensor is in both checkpoints" in sentences(odd("tiny", against="odd", names="nothing"))
+    changed = {name for name in a if not np.array_equal(a[name], b[name])}
+    assert f"Identical: {len(a) - len(changed)} of {len(a)} tensors." in captions(test)
+    drawn = figure(test, parameter_pictures.change.key)
+    assert drawn["layout"]["title"]["text"] == f"Change in {WIDE}: odd minus tiny"
+    counts, _ = np.histogram(b[WIDE] - a[WIDE], 80)
+    assert numbers(drawn["data"][0]["y"]).tolist() == counts.tolist()
+
+
+def test_what_does_not_match_is_named_and_the_rest_compared(odd):
+    test = odd("tiny", against="other")
+    a, b = held("tiny"), held("other")
+    both = {name for name in a if name in b and a[name].shape == b[name].shape}
+    assert set(shown(test, 1).index) == both
+    unmatched = (set(a) | set(b)) - both
+    said = sentences(test)
+    assert (
+        f"{len(unmatched)} tensors are not listed because they are in only one of the two checkpoints "
+        "or have different shapes in them" in said
+    )
+    assert f"and {len(unmatched) - 5} more" in said
+    gone = next(name for name in a if name not in both)
+    test = odd("tiny", against="other", tensor=gone)
+    assert "The other checkpoint has no tensor with this name and shape." in sentences(test)
+
+
+def test_a_checkpoint_to_compare_with_is_chosen_among_the_others(odd):
+    test = odd("tiny")
+    options = test.selectbox(key="against").options
+    assert any("(odd)" in option for option in options)
+    assert not any("(tiny)" in option for option in options)
+    check(test.selectbox(key="against").set_value("odd").run())
+    assert address(test)["against"] == "odd"
+    assert len(test.dataframe) == 2
+    check(test.selectbox(key=session.MODEL).set_value("odd").run())  # now it is this one
+    assert "There is no other checkpoint named “odd”." in sentences(test)
+    assert len(test.dataframe) == 1
+
+
+# ------------------------------------------------------------------------------------------------ large, and files
+
+
+def test_singular_values_of_a_large_model_are_computed_when_asked_for(odd, monkeypatch):
+    monkeypatch.setattr(parameter_tables, "AT_ONCE", 0)
+    monkeypatch.setattr(parameters, "ONE_AT_ONCE", 0)
+    fresh = Runner()
+    monkeypatch.setattr(loading, "runner", lambda: fresh)
+    test = odd("tiny")
+    assert shown(test)["effective_rank"].isna().all()
+    assert parameter_pictures.singular.key not in keys(test)
+    check(test.button(key=parameters.DECOMPOSE).click().run())
+    assert parameter_pictures.singular.key in keys(test)
+    check(test.run())
+    assert shown(test)["effective_rank"].notna().sum() == 1  # what is known stays
+    check(test.button(key=parameters.SPECTRA).click().run())
+    assert shown(test)["effective_rank"].notna().sum() == sum(values.ndim == 2 for values in held("tiny").values())
+    assert parameters.SPECTRA not in [button.key for button in test.run().button]
+
+
+def test_a_matrix_that_is_too_large_is_said(odd, monkeypatch):
+    for module in (parameters, parameter_tables):
+        monkeypatch.setattr(module, "MOST", 0)
+    monkeypatch.setattr(parameter_tables, "AT_ONCE", 0)
+    fresh = Runner()
+    monkeypatch.setattr(loading, "runner", lambda: fresh)
+    test = odd("tiny")
+    assert "too large for this page to compute its singular values" in sentences(test)
+    assert "matrices are too large for this page to compute their singular values" in captions(test)
+    assert not [button for button in test.button if button.key in (parameters.SPECTRA, parameters.DECOMPOSE)]
+
+
+def test_the_files_hold_the_same_numbers_in_full(odd, monkeypatch):
+    given = {}
+    monkeypatch.setattr(
+        "glassformer.shared.drawing.st.download_button",
+        lambda label, data, **options: given.update({options["key"]: (options["file_name"], data)}),
+    )
+    test = odd("odd", against="tiny")
+    for place, key, file in (
+        (0, parameter_tables.CSV, "odd_parameters.csv"),
+        (1, parameter_tables.CHANGES_CSV, "odd_differences-from-tiny.csv"),
+    ):
+        name, data = given[key]
+        assert name == file
+        first, *rows = csv.reader(io.StringIO(data.decode("utf-8-sig")))
+        table = pd.DataFrame(rows, columns=first).set_index("name")
+        seen = shown(test, place)
+        assert list(table.index) == list(seen.index)
+        column = "mean" if place == 0 else "relative"
+        written = pd.to_numeric(table[column]).to_numpy()
+        np.testing.assert_array_equal(written, seen[column].to_numpy())

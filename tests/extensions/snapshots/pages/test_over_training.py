@@ -1,0 +1,132 @@
+"""The part "Over training" of the Attention page: one head at all snapshots."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from glassformer.charts.theme import figure_in
+from glassformer.extensions.snapshots import growing, grown
+from glassformer.extensions.snapshots.film import film_panel as film
+from glassformer.extensions.snapshots.film.film_pictures import OWN_CHOICE, READS_THE_FINISHED, film_of, strip
+from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS
+from glassformer.runs import loading
+from glassformer.runs.open_run import seen
+from glassformer.state.link import Link
+from glassformer.state.view import View
+from tests.glassformer.waiting import WAIT
+from tests.pages.conftest import ATTENTION, check
+from tests.pages.reading import figure, numbers, payload, sentences
+from tests.transformer.grown import STEPS, write_grown
+from transformer.checkpoint.load import load
+from transformer.checkpoint.snapshots import AT
+from transformer.errors import QueryError
+from transformer.runs.running import run
+
+KEY = strip.key
+
+
+@pytest.fixture(scope="module")
+def of_grown(tmp_path_factory):
+    """A folder with a checkpoint that has snapshots."""
+    return write_grown(tmp_path_factory.mktemp("own"))
+
+
+@pytest.fixture
+def page(open_page, of_grown, monkeypatch):
+    """A function that opens the part."""
+    monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown))
+    monkeypatch.setattr(growing, "PATIENCE_SECONDS", WAIT)
+    return lambda **more: open_page(ATTENTION, **{"model": "grown", "panel": "training", "src": "abcdef"} | more)
+
+
+def tiles(test):
+    """The maps of the strip [snapshot, query, key]."""
+    sheet, sent = numbers(figure(test, KEY)["data"][0]["z"]), figure(test, KEY)["layout"]["meta"]["film"]
+    height, width, columns = len(sent["queries"]) + 1, len(sent["keys"]) + 1, sent["columns"]
+    cells = sheet.reshape(-1, height, columns, width).swapaxes(1, 2).reshape(-1, height, width)
+    return cells[: len(sent["names"]), :-1, :-1]
+
+
+def test_each_tile_is_that_head_of_a_snapshot_that_reads_the_finished_output(page, of_grown):
+    shown = tiles(page(kind="cross", layer=2, head=1))
+    finished = load(of_grown / "grown")
+    output = run(finished, finished.query("abcdef")).tgt_ids
+    for step, drawn in zip(STEPS, shown, strict=True):
+        snapshot = load(of_grown / f"grown{AT}{step}")
+        trace = run(snapshot, snapshot.query("abcdef", forced=output))
+        np.testing.assert_allclose(drawn, trace.cross[1, 0], atol=1e-3)
+
+
+def test_tiles_are_named_by_step_and_loss_and_the_chosen_one_is_framed(page):
+    layout = figure(page(model="grown@219", kind="cross", layer=1, head=1), KEY)["layout"]
+    assert layout["meta"]["film"]["names"][2] == "Step 219<br>dev loss 3.00"
+    assert layout["meta"]["film"]["chosen"] == 2
+    assert "Source piece (key)" in layout["xaxis"]["title"]["text"]
+    assert "predicts (query)" in layout["yaxis"]["title"]["text"]
+
+
+def test_every_snapshot_shows_the_same_strip(page):
+    one, other = (tiles(page(model=name, kind="cross", layer=2, head=3)) for name in ("grown@0", "grown"))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_head_is_chosen_where_nobody_has(page):
+    test = page(kind="cross")
+    assert test.selectbox(key="one_layer").value == 1
+    caption = payload(test, KEY)["caption"]
+    assert OWN_CHOICE in caption
+    assert READS_THE_FINISHED in caption
+    assert OWN_CHOICE not in payload(page(kind="cross", layer=1, head=1), KEY)["caption"]
+    assert READS_THE_FINISHED not in payload(page(kind="encoder"), KEY)["caption"]
+
+
+def test_closed_cells_of_the_decoder_are_closed_in_every_tile(page):
+    shown = tiles(page(kind="decoder", layer=1, head=1))
+    np.testing.assert_array_equal(np.isfinite(shown), np.broadcast_to(np.tri(7, dtype=bool), shown.shape))
+
+
+def test_without_snapshots_the_part_is_not_offered_and_its_address_says_why(page, checkpoint_folder, monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
+    there = page(model="tiny", panel="overview")
+    assert "Over training" not in there.segmented_control(key="panel").options
+    test = page(model="tiny")
+    assert NO_SNAPSHOTS in sentences(test)
+    assert test.segmented_control(key="panel").value == "training"
+
+
+def test_guess_mode_hides_maps_with_rows_of_the_output(page):
+    test = page(kind="cross", guess=1)
+    assert film.HIDDEN in sentences(test)
+    assert KEY not in [one.key for one in test.get("bidi_component")]
+    assert payload(page(kind="encoder", guess=1), KEY)["figure"]
+
+
+def test_tiles_of_snapshots_that_have_not_been_run_are_empty(of_grown):
+    checkpoint = load(of_grown / "grown")
+    link = Link(model="grown", source="abc", view=View(kind="cross", layer=0, head=0))
+    trace = loading.run(checkpoint, link.query(checkpoint.content_hash))
+    found = grown.growth(seen(checkpoint, link, trace)[0])
+    film_spec = {
+        n: strip.plot(film_of(replace(found, found=(*found.found[:n], *[None] * (len(STEPS) - n))))) for n in (2, 5)
+    }
+    drawn = {n: figure_in(plot.spec, "en").data[0].z for n, plot in film_spec.items()}
+    assert np.isfinite(drawn[5]).sum() == len(STEPS) * 4 * 4
+    assert np.isfinite(drawn[2]).sum() == 2 * 4 * 4
+    assert film_spec[2].spec["layout"]["meta"] == film_spec[5].spec["layout"]["meta"], "nothing moves as more comes"
+
+
+def test_a_job_that_fails_is_not_begun_again_by_itself(page, monkeypatch):
+    begun = []
+
+    def fail(*_):
+        begun.append(1)
+        raise QueryError("it fails.")
+
+    monkeypatch.setattr(growing, "_at", fail)
+    test = page(kind="cross", src="failing")
+    assert "it fails." in sentences(test)
+    check(test.run())
+    assert len(begun) == 1
+    check(test.button(key="growth_begin").click().run())
+    assert len(begun) == 2

@@ -1,0 +1,170 @@
+"""Snapshots of a training on pages: the slider beside the checkpoint's name, addresses, Compare."""
+
+import pytest
+
+from glassformer.extensions.snapshots import ahead
+from glassformer.extensions.snapshots.slider import SLIDER
+from glassformer.extensions.what_if.compare.second_run import CHECKPOINT
+from glassformer.runs import loading
+from glassformer.state import session
+from glassformer.state.view import SECOND
+from tests.extensions.scripts import COMPARE, DOCTOR, WRONG
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, STEP, check
+from tests.pages.reading import address, go_back, payload, sentences, told
+from tests.transformer.grown import STEPS, write_grown, write_snapshot
+from transformer.checkpoint import snapshots
+
+NAMES = [f"grown@{step}" for step in STEPS]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_grown(tmp_path_factory.mktemp("own"))
+
+
+@pytest.fixture
+def grown(folder, open_page, monkeypatch):
+    """Opens a page on the checkpoint, at "abcdef" unless another sentence is said."""
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder))
+    loading.look_again()
+    return lambda page=STEP, model="grown", **more: open_page(page, **{"model": model, "src": "abcdef"} | more)
+
+
+def said(text):
+    """A text without escapes, and without what keeps a browser from taking a name for an address of mail."""
+    return text.replace("\\", "").replace("\u2060", "")
+
+
+def at(test, key=SLIDER):
+    """The stop of a slider."""
+    sent = payload(test, key)
+    return sent["stops"][sent["at"]]["step"]
+
+
+def the_rest(test):
+    """What the address says but for the model and its hash."""
+    return {name: value for name, value in address(test).items() if name not in ("model", "rev")}
+
+
+def test_the_slider_has_a_stop_for_each_snapshot_and_the_checkpoint_itself(grown):
+    sent = payload(grown(), SLIDER)
+    assert [stop["step"] for stop in sent["stops"]] == [*STEPS, None]
+    assert sent["at"] == len(STEPS)
+    assert sent["stops"][2] == {
+        "step": 219, "name": "Step 219 (epoch 1)", "told": "Loss 2.50 · dev 3.00 · exact 50%"
+    }  # fmt: skip
+    assert sent["stops"][-1]["name"].startswith("The checkpoint itself (epoch ")
+    assert "exact 100%" in sent["stops"][-1]["told"]
+
+
+def test_other_checkpoints_have_none(grown):
+    test = grown(model="en-fr")
+    assert not any(one.type == "unknown" and SLIDER in str(one.proto) for one in test.sidebar)
+    assert loading.found("en-fr@219") is None
+
+
+@pytest.mark.parametrize("page", [STEP, ATTENTION, CHECKPOINTS, DOCTOR, COMPARE, WRONG])
+def test_an_address_opens_a_snapshot_in_the_place_of_its_checkpoint(grown, page):
+    test = grown(page, model="grown@219")
+    choice = test.selectbox(key=session.MODEL)
+    assert choice.value == "grown@219"
+    assert len(choice.options) == len(set(choice.options)) == len(loading.usable())
+    assert "Grown letters (grown)" in choice.options
+    assert at(test) == 219
+
+
+def test_back_and_forth_the_slider_follows_the_address_and_nothing_else_changes(grown):
+    test = grown(step=3, layer=2, head=1, do="zero-cross.1.2", forced="5.6")
+    before, revisions = the_rest(test), [payload(test, SLIDER)["revision"]]
+    for step in (2208, 219, 1200):
+        go_back(test, before | {"model": f"grown@{step}"})
+        check(test)
+        assert at(test) == step
+        assert address(test)["model"] == f"grown@{step}"
+        assert the_rest(test) == before
+        revisions.append(payload(test, SLIDER)["revision"])
+    assert len(set(revisions)) == len(revisions)  # the browser's slider is told each time
+
+
+def test_a_step_that_is_not_there_is_the_nearest_and_said(grown):
+    test = grown(model="grown@300", layer=2)
+    assert at(test) == 219
+    assert "There is no snapshot “grown@300”; grown@219 is shown instead." in said(sentences(test))
+    assert payload(test, session.STEPPER)["run"]["source"][0]["piece"].endswith("a")
+
+
+def test_another_checkpoint_can_be_chosen_and_the_finished_one_again(grown):
+    test = grown(model="grown@219")
+    check(test.selectbox(key=session.MODEL).select("reverse").run())
+    assert test.selectbox(key=session.MODEL).value == "reverse"
+    check(test.selectbox(key=session.MODEL).select("grown").run())
+    assert address(test).get("model") == "grown"
+    assert at(test) is None
+
+
+def test_two_snapshots_are_compared(grown):
+    test = grown(COMPARE, model="grown@1200", b="model=grown@219")
+    assert {"**Left:** grown@1200", "**Right:** grown@219"} <= {said(one.value) for one in test.markdown}
+    assert test.selectbox(key=CHECKPOINT).value == "grown"
+    assert at(test, f"{SECOND}{SLIDER}") == 219
+    assert test.session_state[f"{SECOND}{session.MODEL}"] == "grown@219"
+    assert address(test)["b"] == "model=grown@219"
+
+
+def test_of_the_same_checkpoint_the_last_snapshot_is_compared_first(grown):
+    test = grown(COMPARE, compare="checkpoints")
+    check(test.selectbox(key=CHECKPOINT).select("grown").run())
+    assert address(test)["b"] == "model=grown@2208"
+
+
+def test_a_snapshot_that_is_not_there_is_said_on_the_right(grown):
+    test = grown(COMPARE, b="model=grown@5")
+    assert "There is no other checkpoint named “grown@5”." in said(sentences(test))
+
+
+def test_a_training_that_runs_grows_the_slider_and_its_file_may_be_odd(grown, tmp_path, monkeypatch):
+    own = write_grown(tmp_path / "growing")
+    monkeypatch.setenv(loading.ENVIRONMENT, str(own))
+    loading.look_again()
+    test = grown(model="grown@219")
+    write_snapshot(own / "grown", 4000, share=1.0)
+    check(test.run())
+    assert [stop["step"] for stop in payload(test, SLIDER)["stops"]] == [*STEPS, 4000, None]
+    assert at(test) == 219
+    (own / f"grown{snapshots.FOLDER}" / f"5000{snapshots.FILE}").write_bytes(b"odd")
+    check(test.run())
+    assert len(payload(test, SLIDER)["stops"]) == len(STEPS) + 2
+    assert "5000.safetensors.xz: is not a snapshot of step 5,000." in said(told(test))
+
+
+def test_neighbours_are_opened_and_run_ahead(grown, monkeypatch):
+    done = []
+    monkeypatch.setattr(ahead, "AHEAD", ahead.Ahead(lambda entry, link: done.append((entry.name, link.source))))
+    grown(model="grown@219")
+    while ahead.AHEAD._thread is not None:
+        ahead.AHEAD._thread.join()
+    assert done == [("grown@1200", "abcdef"), ("grown@10", "abcdef")]
+    assert [entry.name for entry in ahead.neighbours("grown@2208")] == ["grown", "grown@1200"]
+    assert [entry.name for entry in ahead.neighbours("grown")] == ["grown@2208"]
+    assert ahead.neighbours("nothing@5") == []
+
+
+def test_what_is_done_ahead_is_what_the_page_asks_for(grown):
+    grown(model="grown@219")
+    entry = loading.found("grown@1200")
+    link = session.Link(model="grown@219", source="badcab")
+    ahead._run(entry, link)
+    before = loading.runner().n_runs
+    test = grown(model="grown@1200", src="badcab")
+    assert payload(test, session.STEPPER)["run"]["target"]
+    assert loading.runner().n_runs == before
+
+
+def test_a_leak_is_not_looked_for_in_a_snapshot(grown, monkeypatch, tmp_path):
+    own = write_grown(tmp_path / "leaking", name="reverse-grown")
+    monkeypatch.setenv(loading.ENVIRONMENT, str(own))
+    monkeypatch.setattr("glassformer.extensions.effects.wrong.deck.HEALTHY", "reverse-grown")
+    monkeypatch.setattr("glassformer.extensions.effects.wrong.deck.LEAK", "reverse-leak")
+    loading.look_again()
+    test = grown(WRONG, model="reverse-grown@219", mistake="leak")
+    assert "reverse-grown@219 is a snapshot of a training" in said(sentences(test))

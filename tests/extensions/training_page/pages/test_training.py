@@ -1,0 +1,273 @@
+"""The Training page: its curves with the snapshots on them, and a sentence over training."""
+
+import json
+import re
+
+import pytest
+
+from glassformer.extensions.doctor import examinations
+from glassformer.extensions.doctor.examinations import Examinations
+from glassformer.extensions.doctor.library.checklist import TESTS
+from glassformer.extensions.snapshots import growing
+from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS
+from glassformer.extensions.training_page import training_pictures
+from glassformer.extensions.training_page.charts.training import (
+    HOW_TO_READ_EXACT,
+    HOW_TO_READ_LOSSES,
+    HOW_TO_READ_SNAPSHOTS,
+)
+from glassformer.extensions.training_page.sentence import panel, sentence_pictures
+from glassformer.runs import loading
+from glassformer.state import session
+from tests.extensions.scripts import TRAINING
+from tests.glassformer.waiting import WAIT, until
+from tests.pages.conftest import check
+from tests.pages.reading import figure, numbers, payload
+from tests.transformer.grown import STEPS, write_grown
+from transformer.checkpoint import snapshots
+
+CHARTS = [one.key for one in (training_pictures.losses, training_pictures.scores, training_pictures.rates)]
+
+
+@pytest.fixture(scope="module")
+def of_grown(tmp_path_factory):
+    """A folder with a checkpoint that has snapshots."""
+    return write_grown(tmp_path_factory.mktemp("own"))
+
+
+@pytest.fixture
+def grown_there(of_grown, monkeypatch):
+    """The same among the app's."""
+    monkeypatch.setenv(loading.ENVIRONMENT, str(of_grown))
+    monkeypatch.setattr(growing, "PATIENCE_SECONDS", WAIT)
+
+
+def unescaped(markdown):
+    return re.sub(r"\\(.)", r"\1", markdown).replace("\u2060", "")
+
+
+def charts_of(test):
+    """The keys of the charts, in their order."""
+    return [element.key for element in test.get("bidi_component") if element.key in CHARTS]
+
+
+def said(test):
+    return [unescaped(one.value) for kind in (test.warning, test.caption, test.info, test.error) for one in kind]
+
+
+def html_of(test):
+    return next(
+        one.proto.body for one in test.get("html") if "gf-grown" in one.proto.body and "<tbody>" in one.proto.body
+    )
+
+
+CURVE = """epoch,step,loss,dev_loss,dev_bleu,dev_chrf,learning_rate,tokens,seconds
+1,1240,6.4,4.5,0.1,8.1,0.0004,638613,169.5
+2,2480,5.0,3.4,9.9,25.3,0.001,1277226,399.7
+3,3720,4.3,3.5,9.8,25.4,0.0005,1915839,9599.6
+"""
+
+
+@pytest.mark.parametrize(("training", "marked"), [({"epochs": 3}, "kept: epoch 3"), ({}, "best on dev: epoch 2")])
+def test_the_training_is_drawn_with_the_kept_epoch(open_page, spoil, monkeypatch, training, marked):
+    folder = spoil("training.csv", CURVE.encode())
+    spoil("card.json", json.dumps({"training": {**training, "command": "python -m transformer train"}}).encode())
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
+    test = open_page(TRAINING, model=folder.name)
+    assert charts_of(test) == CHARTS
+    name, kept = marked.split(": epoch ")
+    for key in charts_of(test):
+        assert figure(test, key)["layout"]["annotations"][0]["text"] == marked
+        assert f"The marked epoch is {kept} ({name})." in payload(test, key)["alt"]
+    assert payload(test, training_pictures.losses.key)["caption"] == HOW_TO_READ_LOSSES
+    assert "dev loss goes from 4.5 to 3.5" in payload(test, training_pictures.losses.key)["alt"]
+    dev, training_loss = figure(test, training_pictures.losses.key)["data"]
+    assert (dev["name"], training_loss["name"]) == ("Dev loss", "Training loss")
+    assert numbers(dev["y"]).tolist() == [4.5, 3.4, 3.5]
+    assert dev["hovertext"][0] == "Epoch 1, step 1,240, 638,613 target pieces, 3 min"
+    assert dev["hovertext"][2].endswith("2 h 40 min")
+    assert test.code[0].value == "python -m transformer train"
+
+
+def test_bleu_that_is_0_throughout_is_left_out_and_said(open_page):
+    test = open_page(TRAINING, model="reverse")
+    assert [line["name"] for line in figure(test, training_pictures.scores.key)["data"]][:2] == [
+        "chrF",
+        "Exact (&#37;)",
+    ]
+    assert training_pictures.BLEU_LEFT_OUT in payload(test, training_pictures.scores.key)["caption"]
+
+
+def test_of_a_model_that_writes_nothing_only_the_share_guessed_is_drawn(open_page):
+    test = open_page(TRAINING, model="palindrome")
+    assert [line["name"] for line in figure(test, training_pictures.scores.key)["data"]] == ["Exact (&#37;)"]
+    said = payload(test, training_pictures.scores.key)["caption"]
+    assert HOW_TO_READ_EXACT in said
+    assert "BLEU" not in said
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "no training.csv"),
+        (b"garbage\n1\n", "has no column that can be plotted; found 'garbage'"),
+        (
+            b"epoch,loss\n" + b"1,1\n" * 300_000,
+            "1,200,011 bytes; the limit is 1,000,000. No learning curve is shown.",
+        ),
+        (b"epoch,loss\n1,nan\n2,3\n", "1 number in training.csv is missing, NaN or infinite"),
+    ],
+)
+def test_an_odd_curve_is_said_and_the_page_goes_on(open_page, spoil, monkeypatch, content, says):
+    folder = spoil("training.csv", content)
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
+    test = open_page(TRAINING, model=folder.name)
+    said = [element.value for kind in (test.warning, test.caption, test.info) for element in kind]
+    assert any(says in unescaped(sentence) for sentence in said)
+    assert test.text_input(key=session.SOURCE).value
+
+
+def test_snapshots_are_marks_on_an_axis_of_steps(open_page, grown_there):
+    test = open_page(TRAINING, model="grown")
+    for key in CHARTS[:2]:
+        marks = figure(test, key)["data"][-1]
+        assert marks["customdata"] == list(STEPS)
+        assert "step" in figure(test, key)["layout"]["xaxis"]["title"]["text"]
+        assert f"Marks show {len(STEPS)} snapshots, from step 0 to step 2,208." in payload(test, key)["alt"]
+        assert HOW_TO_READ_SNAPSHOTS in payload(test, key)["caption"]
+    losses = figure(test, CHARTS[0])["data"][-1]
+    assert numbers(losses["y"]).tolist() == [5, 4, 3, 2, 1]
+    assert losses["hovertext"][2] == "Snapshot of step 219, 21,900 target pieces"
+
+
+def test_the_axis_goes_by_epochs_if_the_reader_wants_it(open_page, grown_there):
+    test = open_page(TRAINING, model="grown")
+    check(test.segmented_control(key="by_step").set_value(False).run())
+    drawn = figure(test, CHARTS[0])
+    assert drawn["layout"]["xaxis"]["title"]["text"] == "Epoch"
+    steps, epochs = (numbers(drawn["data"][at]["x"]) for at in (-1, 0))
+    assert epochs[0] == 1
+    assert steps[0] == 0
+    assert steps[1] < 1 < steps[2]  # the first epoch has 184 steps
+    assert test.query_params["steps"] == "0"
+
+
+def test_without_snapshots_there_is_no_choice_of_an_axis(open_page, spoil, monkeypatch):
+    folder = spoil("training.csv", CURVE.encode())
+    monkeypatch.setenv(loading.ENVIRONMENT, str(folder.parent))
+    test = open_page(TRAINING, model=folder.name)
+    assert "by_step" not in [one.key for one in test.segmented_control]
+    assert figure(test, CHARTS[0])["layout"]["xaxis"]["title"]["text"] == "Epoch"
+    assert not payload(test, CHARTS[0])["clickable"]
+
+
+def test_snapshots_are_drawn_where_there_is_no_curve(open_page, tmp_path, monkeypatch):
+    (write_grown(tmp_path) / "grown" / "training.csv").unlink()
+    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+    test = open_page(TRAINING, model="grown")
+    assert charts_of(test) == CHARTS[:2]
+    assert [len(line["hovertext"]) for line in figure(test, CHARTS[0])["data"]] == [len(STEPS)]
+
+
+def test_a_damaged_snapshot_is_left_out(open_page, tmp_path, monkeypatch):
+    folder = write_grown(tmp_path) / "grown"
+    (snapshots.folder_of(folder) / f"219{snapshots.FILE}").write_bytes(b"garbage")
+    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+    test = open_page(TRAINING, model="grown")
+    assert figure(test, CHARTS[0])["data"][-1]["customdata"] == [0, 10, 1200, 2208]
+    assert any("is not a snapshot of step 219" in one for one in said(test))
+
+
+def test_the_mark_of_the_snapshot_that_is_looked_at_is_larger(open_page, grown_there):
+    test = open_page(TRAINING, model="grown@219")
+    assert payload(test, CHARTS[0])["clickable"]
+    assert numbers(figure(test, CHARTS[0])["data"][-1]["marker"]["size"]).tolist() == [11, 11, 16, 11, 11]
+
+
+# ------------------------------------------------------------------------------------------------ a sentence
+
+
+def test_each_snapshot_writes_and_what_is_right_is_marked(open_page, grown_there):
+    test = open_page(TRAINING, model="grown", training="sentence", src="abc")
+    table = html_of(test)
+    rows = re.findall(r"<tr[^>]*>(.*?)</tr>", table)[1:]
+    assert len(rows) == len(STEPS)
+    for step, row in zip(STEPS, rows, strict=True):
+        assert f">{step:,}</a>" in row
+        assert f"model=grown%40{step}" in row
+    assert "4 of 4" in rows[-1]  # bfloat16 of the finished model
+    assert "<b>c</b><b>b</b><b>a</b>" in rows[-1]
+    assert "4 of 4" not in rows[0]
+    assert "<i>" in rows[0]
+
+
+def test_of_a_snapshot_the_finished_output_is_the_measure(open_page, grown_there):
+    test = open_page(TRAINING, model="grown@0", training="sentence", src="abc")
+    table = html_of(test)
+    assert re.search(r"aria-current='true'><td><a[^>]*>0</a>", table)
+    assert "<b>c</b><b>b</b><b>a</b>" in table
+
+
+def test_a_correct_output_that_the_reader_gave_is_the_measure(open_page, grown_there):
+    test = open_page(TRAINING, model="grown", training="sentence", src="abc", ref="xyz")
+    assert "1 of 4" in re.findall(r"<tr[^>]*>(.*?)</tr>", html_of(test))[-1]
+    assert any("the correct output that you gave" in one for one in said(test))
+
+
+def test_the_entropies_of_all_heads_are_a_map(open_page, grown_there):
+    test = open_page(TRAINING, model="grown", training="sentence", src="abcdef", kind="encoder")
+    drawn = figure(test, sentence_pictures.entropies.key)
+    shares = numbers(drawn["data"][0]["z"])
+    assert shares.shape == (8, len(STEPS))
+    assert ((shares >= 0) & (shares <= 1)).all()
+    assert drawn["layout"]["meta"]["ticks"]["xaxis"]["labels"] == [f"{step:,}" for step in STEPS]
+    assert "Encoder self-attention" in drawn["layout"]["title"]["text"]
+
+
+def test_without_snapshots_the_part_says_so(open_page, checkpoint_folder, monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
+    test = open_page(TRAINING, model="tiny", training="sentence")
+    assert unescaped(NO_SNAPSHOTS) in said(test)
+    assert sentence_pictures.entropies.key not in [one.key for one in test.get("bidi_component")]
+
+
+def test_guess_mode_shows_no_output(open_page, grown_there):
+    test = open_page(TRAINING, model="grown", training="sentence", guess=1)
+    assert unescaped(panel.HIDDEN) in said(test)
+    assert not any("<tbody>" in one.proto.body for one in test.get("html"))
+
+
+def test_what_a_snapshot_cannot_do_is_said_in_its_row(open_page, tmp_path, monkeypatch):
+    file = snapshots.folder_of(write_grown(tmp_path, "spoilt") / "spoilt") / f"10{snapshots.FILE}"
+    file.write_bytes(file.read_bytes()[:-200])
+    monkeypatch.setenv(loading.ENVIRONMENT, str(tmp_path))
+    test = open_page(TRAINING, model="spoilt", training="sentence", src="abc")
+    until(lambda: "is damaged" in html_of(check(test.run())))
+
+
+def test_the_doctor_is_asked_about_every_snapshot(open_page, grown_there, monkeypatch):
+    few = Examinations(is_busy=lambda: False, tests=[one for one in TESTS if one.name in ("finite", "causality")])
+    monkeypatch.setattr(examinations, "examinations", lambda: few)
+    test = open_page(TRAINING, model="grown", training="sentence", src="abc")
+    assert "<th>Doctor</th>" not in html_of(test)
+    check(test.button(key="examine_snapshots").click().run())
+    until(lambda: html_of(check(test.run())).count(f"{len(few.tests)} well") == len(STEPS))
+    assert "<th>Doctor</th>" in html_of(test)
+    assert "examine_snapshots" not in [one.key for one in test.button]
+
+
+def test_what_comes_later_is_drawn_later(open_page, grown_there, monkeypatch):
+    monkeypatch.setattr(growing, "PATIENCE_SECONDS", 0.0)
+    test = open_page(TRAINING, model="grown", training="sentence", src="later")
+    assert html_of(test).count("<tr>") == len(STEPS) + 1  # the head, too
+    until(lambda: "…" not in html_of(check(test.run())))
+    assert "5 of 6" in html_of(test) or "6 of 6" in html_of(test)
+
+
+def test_who_stops_it_may_begin_again(open_page, grown_there, monkeypatch):
+    monkeypatch.setattr(growing, "begins_by_itself", lambda checkpoint: False)
+    test = open_page(TRAINING, model="grown", training="sentence", src="begun")
+    assert html_of(test).count("…") == len(STEPS)
+    check(test.button(key="growth_begin").click().run())
+    until(lambda: "…" not in html_of(check(test.run())))
+    assert "growth_begin" not in [one.key for one in test.button]

@@ -1,0 +1,182 @@
+"""The part *Watch it learn* of the Training page: its form, what it refuses, what two visitors see of a training."""
+
+import pytest
+
+from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.extensions.training_page import own_trainings
+from glassformer.extensions.training_page.trainings import Trainings
+from glassformer.extensions.training_page.watch.watch_choices import PRESETS, plan
+from glassformer.server import replicas, switch
+from glassformer.server.work import BusyError
+from tests.glassformer.waiting import until
+from tests.pages.conftest import PAGES, check
+
+TRAINING = PAGES["training"]
+FAKE = "tests.glassformer.server.fake_training"
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """The trainings of a server, whose processes are not the real ones."""
+    monkeypatch.delenv(switch.TRAINING[0], raising=False)
+    made = Trainings(tmp_path, child=FAKE)
+    monkeypatch.setattr(own_trainings, "trainings", lambda: made)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def watch(server, open_page):
+    """A function that opens the part."""
+    return lambda **parameters: open_page(TRAINING, **{"model": "reverse", "training": "watch"} | parameters)
+
+
+def refuses(_):
+    raise BusyError("The server is full.")
+
+
+def button(test, label):
+    return next(one for one in test.button if one.label == label)
+
+
+def labels(test):
+    return [one.label for one in test.button]
+
+
+def said(test):
+    texts = (*test.caption, *test.markdown, *test.info, *test.error, *test.success)
+    return " ".join(one.value for one in texts).replace("\\", "")
+
+
+def begin(test, server):
+    """Press the button."""
+    check(button(test, "Start training").click().run())
+    training = list(server._found.values())[-1]
+    until(lambda: "words" in [path.name for path in training.folder.iterdir()])
+    return training
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_card_starts_its_training_and_leaves_its_settings_in_the_form(watch, server, name):
+    test, (title, _, chosen) = watch(), PRESETS[name]
+    assert "The model will have 237,312 parameters, of at most 500,000." in said(test)
+    check(button(test, str(title)).click().run())
+    [training] = server._found.values()
+    assert training.plan == plan(chosen)
+    assert "Stop the training" in labels(test)
+    [command] = [one.value for one in test.code if "python -m transformer train" in one.value]
+    assert command.startswith(
+        "python -m transformer task reverse --out data\npython -m transformer train --train data/"
+    )
+    assert command.endswith("--no-causal-mask") == (not chosen.causal_mask)
+    check(button(test, "Stop the training").click().run())
+    until(lambda: not server.look(training).is_under_way)
+    check(button(check(test.run()), "Train another model").click().run())
+    assert next(one for one in test.toggle if one.label == "Causal mask").value == chosen.causal_mask
+    assert next(one for one in test.slider if one.label == "Layers in each stack").value == chosen.layers
+
+
+def test_a_card_that_cannot_start_says_so_beside_the_cards(watch, server, monkeypatch):
+    monkeypatch.setattr(server, "begin", refuses)
+    test = watch()
+    check(button(test, str(PRESETS["leak"][0])).click().run())
+    order = [one.value for one in test.main if one.type in ("error", "subheader")]
+    assert order[:2] == ["The server is full\\.", "Or choose the settings yourself"]
+
+
+def test_a_model_that_is_too_large_cannot_be_begun(watch):
+    test = watch()
+    check(next(one for one in test.slider if one.label == "Layers in each stack").set_value(6).run())
+    assert "a model that is trained here may have at most 500,000. Choose fewer layers." in said(test)
+    assert button(test, "Start training").disabled
+
+
+def test_pairs_of_ones_own(watch):
+    test = watch()
+    test.session_state["watch_task"] = "own"
+    check(test.run())
+    assert button(test, "Start training").disabled
+    box = next(one for one in test.text_area if one.label == "Pairs, one per line")
+    check(box.set_value("ab => ba\nalone").run())
+    assert "What was typed, line 2: Expected a source and a target" in said(test)
+    check(box.set_value("\n".join(f"{n} => {n}" for n in range(30))).run())
+    assert not button(test, "Start training").disabled
+    assert "python -m transformer task" not in " ".join(one.value for one in test.code)
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("off", "Nobody can train on this server. Its operator can allow it with `-- --training on`."),
+        ("perhaps", "its setting is “perhaps”. It must be one of on, off."),
+    ],
+)
+def test_switched_off_it_says_so(watch, monkeypatch, setting, expected):
+    monkeypatch.setenv(switch.TRAINING[0], setting)
+    test = watch()
+    assert expected in said(test)
+    assert "Start training" not in labels(test)
+
+
+def test_two_visitors_and_a_training_that_ends_and_goes_on(watch, server):
+    test = watch()
+    training = begin(test, server)
+    check(test.run())
+    assert "Stop the training" in labels(test)
+    other = watch()
+    assert "Another training is running." in said(other)
+    check(button(other, "Start training").click().run())
+    assert "1 training is ahead of this one." in other.get("progress")[0].text.replace("\\", "")
+    check(button(other, "Stop the training").click().run())
+    assert "The training was stopped." in said(other)
+    check(button(test, "Stop the training").click().run())
+    assert "The training was stopped." in said(test)
+    check(button(test, "Go on with the training").click().run())
+    assert server.look(training).is_under_way
+    server.cancel(training)
+    check(test.run())
+    check(button(test, "Delete").click().run())
+    assert server.find(training.token) is None
+    assert "Start training" in labels(test)
+
+
+def test_in_a_room_only_the_teacher_may_stop_it(watch, server):
+    test = watch()
+    training = begin(test, server)
+    opened = ROOMS.open()
+    test.session_state[in_room.CODE] = opened.code
+    check(test.run())
+    assert "Stop the training" not in labels(test)
+    test.session_state[in_room.TAUGHT] = opened
+    check(test.run())
+    assert "Stop the training" in labels(test)
+    assert next(one for one in test.button if one.label == "Ask the class what the loss will do").disabled
+    ROOMS.end(opened)
+    server.cancel(training)
+
+
+def test_one_that_is_gone_says_so(watch, server, monkeypatch):
+    test = watch()
+    training = begin(test, server)
+    server.forget(training)
+    check(test.run())
+    assert "The training is no longer on this server" in said(test)
+    assert "Start training" in labels(test)
+    test = watch(model=f"training:{training.token}")
+    assert "The training is no longer on this server" in said(test)
+    assert replicas.SHARED not in said(test)
+    monkeypatch.setenv(replicas.STORE, "redis://elsewhere")  # of several replicas that share no folder
+    assert f"Ask who runs the server to set {replicas.SHARED}." in said(watch(model=f"training:{training.token}"))
+
+
+def test_a_visitor_has_one_training_at_a_time_and_finds_back_to_it(watch, server):
+    test = watch()
+    begin(test, server)
+    test.session_state["watch_form"] = True
+    check(test.run())
+    check(button(test, "Start training").click().run())
+    assert "You already have a training that is waiting or running." in said(test)
+    assert len(server._found) == 1
+    check(button(test, "Back to the training").click().run())
+    assert "Stop the training" in labels(test)

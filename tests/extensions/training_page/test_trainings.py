@@ -1,0 +1,424 @@
+"""Trainings of visitors: one at a time, stopped, gone on with, crashed, and nothing left of any after the server."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from glassformer.extensions.training_page import trainings as module
+from glassformer.extensions.training_page.trainings import KEPT_SECONDS, MOST_KEPT, MOST_WAITING, Plan, Trainings
+from glassformer.server.work import BusyError
+from tests.glassformer.waiting import WAIT, Clock, until
+from transformer.checkpoint.load import load
+
+FAKE = "tests.glassformer.server.fake_training"
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch):
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(module, "FULL_SECONDS", 0.05)
+
+
+@pytest.fixture
+def make(tmp_path):
+    """A function that makes the trainings of a server, whose processes are not the real ones."""
+    made = []
+
+    def one(**options):
+        made.append(Trainings(tmp_path, **{"child": FAKE} | options))
+        return made[-1]
+
+    yield one
+    for each in made:
+        each.close()
+
+
+def plan(*words, minutes=5.0, **more):
+    return Plan(name="model", commands=(words,), minutes=minutes, **more)
+
+
+def ended(trainings, training):
+    return until(lambda: None if (seen := trainings.look(training)).is_under_way else seen)
+
+
+def learning(trainings, training):
+    """Once it has learned something."""
+    until(lambda: training.progress().step > 3)
+    return int((training.folder / "pid").read_text())
+
+
+def is_alive(pid):
+    try:
+        os.kill(pid, 0)
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def test_it_is_watched_to_its_end(make):
+    trainings = make()
+    training = trainings.begin(plan("done", files={"train.tsv": b"a\tb\n"}))
+    assert (training.folder / "train.tsv").read_bytes() == b"a\tb\n"
+    assert stat.S_IMODE(training.folder.stat().st_mode) == 0o700
+    assert ended(trainings, training).state == "done"
+    assert training.progress().step == 1000
+    assert training.points == [(1000, 1 / 1001)]
+    assert trainings.find(training.token) is training
+    assert trainings.seconds_left() is None
+
+
+def test_all_commands_run_one_after_the_other(make):
+    trainings = make()
+    training = trainings.begin(Plan(name="model", commands=(("done",), ("crash",)), minutes=5))
+    assert ended(trainings, training).state == "failed"
+    assert (training.folder / "words").read_text().split()[1:] == ["crash"]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("crash", "stopped unexpectedly"),
+        ("raise", "stopped unexpectedly"),
+        ("killed", "needed more memory than it may have"),
+        ("wrong", "could not go on: train.tsv, line 3: nothing there."),
+    ],
+)
+def test_what_fails_is_one_sentence_and_the_next_one_begins(make, word, said):
+    trainings = make()
+    first, second = trainings.begin(plan(word)), trainings.begin(plan("done"))
+    seen = ended(trainings, first)
+    assert seen.state == "failed"
+    assert said in str(seen.problem)
+    assert ended(trainings, second).state == "done"
+
+
+def test_one_runs_and_the_others_wait_their_turn(make):
+    trainings = make()
+    first, second, third = (trainings.begin(plan(word)) for word in ("learn", "learn", "done"))
+    learning(trainings, first)
+    assert [trainings.before(one) for one in (second, third)] == [1, 2]
+    ran, left = trainings.seconds_left()
+    assert 0 < ran < WAIT < left <= 300 + module.LATE_SECONDS
+    trainings.cancel(second)  # whoever waits may leave
+    trainings.cancel(first)
+    assert ended(trainings, third).state == "done"
+    assert not (second.folder / "pid").exists()
+
+
+def test_too_many_wait(make):
+    trainings = make()
+    for _ in range(MOST_WAITING):
+        trainings.begin(plan("learn"))
+    with pytest.raises(BusyError, match=f"{MOST_WAITING} trainings are waiting or running"):
+        trainings.begin(plan("learn"))
+    assert len([path for path in trainings.root.iterdir() if path.is_dir()]) == MOST_WAITING
+
+
+def test_a_stopped_one_goes_on_from_its_state(make):
+    trainings = make()
+    training = trainings.begin(plan("learn", "--max-minutes", "5"))
+    pid = learning(trainings, training)
+    trainings.cancel(training)
+    assert trainings.look(training).state == "cancelled"
+    until(lambda: not is_alive(pid))
+    stood = training.progress().step
+    assert training.can_go_on
+    trainings.resume(training, minutes=20)
+    trainings.resume(training)  # it is under way
+    until(lambda: training.progress().step > stood)
+    assert (training.folder / "words").read_text().split()[2:] == ["--max-minutes", "10", "--resume"]
+    steps = [step for step, _ in training.points]
+    assert steps == sorted(set(steps))
+
+
+def test_one_without_a_state_begins_once_more(make):
+    trainings = make()
+    training = trainings.begin(plan("crash"))
+    ended(trainings, training)
+    trainings.resume(training)
+    until(lambda: training.times == 2 and not trainings.look(training).is_under_way)
+    assert "--resume" not in (training.folder / "words").read_text()
+
+
+def test_one_that_hears_nothing_is_killed(make, monkeypatch):
+    monkeypatch.setattr(module, "STOP_SECONDS", 0.1)
+    trainings = make()
+    training = trainings.begin(plan("deaf"))
+    until(lambda: training.progress().step)
+    trainings.cancel(training)
+    pid = int((training.folder / "pid").read_text())
+    until(lambda: not is_alive(pid))
+
+
+def test_one_that_takes_too_long_or_writes_too_much_is_stopped(make):
+    late = make(late=0.3)
+    seen = ended(late, late.begin(plan("learn", minutes=0.0)))
+    assert "took much longer than it may" in str(seen.problem)
+    full = make(most_bytes=1_000_000)
+    seen = ended(full, full.begin(plan("write")))
+    assert "wrote more than 1,000,000 bytes" in str(seen.problem)
+
+
+def test_what_is_due_is_done_in_time_or_at_the_end(make):
+    trainings, done = make(), []
+    training = trainings.begin(plan("learn"))
+    trainings.when(training, 0.0, lambda: done.append("now"))
+    trainings.when(training, 0.0, lambda: 1 / 0)  # which harms nobody
+    trainings.when(training, 1000.0, lambda: done.append("end"))
+    until(lambda: done == ["now"])
+    trainings.cancel(training)
+    until(lambda: done == ["now", "end"])
+    trainings.when(training, 1000.0, lambda: done.append("late"))
+    until(lambda: done[-1] == "late")
+
+
+def test_a_forgotten_one_leaves_nothing(make):
+    trainings = make()
+    running, over = trainings.begin(plan("learn")), None
+    pid = learning(trainings, running)
+    trainings.forget(running)
+    assert trainings.find(running.token) is None
+    until(lambda: not is_alive(pid) and not running.folder.exists())
+    over = trainings.begin(plan("done"))
+    ended(trainings, over)
+    trainings.forget(over)
+    assert not over.folder.exists()
+
+
+def test_what_nobody_looks_at_is_removed_and_the_number_is_bounded(make):
+    clock = Clock()
+    trainings = make(clock=clock)
+    old = trainings.begin(plan("done"))
+    ended(trainings, old)
+    clock.now += KEPT_SECONDS + 1
+    running = trainings.begin(plan("learn"))
+    assert trainings.find(old.token) is None
+    clock.now += KEPT_SECONDS + 1
+    trainings.sweep()
+    assert trainings.find(running.token) is running  # it is not over
+    trainings.cancel(running)
+    for _ in range(MOST_KEPT):
+        ended(trainings, trainings.begin(plan("done")))
+    assert trainings.find(running.token) is None
+    assert len([path for path in trainings.root.iterdir() if path.is_dir()]) == MOST_KEPT
+
+
+def test_a_server_that_ends_leaves_neither_process_nor_folder(make):
+    trainings = make()
+    pid = learning(trainings, trainings.begin(plan("learn")))
+    trainings.close()
+    assert not is_alive(pid)
+    assert not trainings.root.exists()
+
+
+SERVER = """
+import sys, time
+from pathlib import Path
+from glassformer.extensions.training_page.trainings import Plan, Trainings
+trainings = Trainings(Path(sys.argv[1]))
+task = ("task", "reverse", "--out", "data")
+words = "train --train data/train.tsv --dev data/dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16"
+train = (*words.split(), "--pieces", "char", "--shared-vocab", "--src-vocab", "64", "--max-len", "13")
+training = trainings.begin(Plan(name="model", commands=(task, train), minutes=5.0))
+print(training.folder, flush=True)
+time.sleep(600)
+"""
+
+
+def children(pid):
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()] + [
+        int(word)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        if task.name != str(pid)
+        for word in (task / "children").read_text().split()
+    ]
+
+
+def test_no_process_outlives_a_killed_server(tmp_path):
+    """The real process, and the server's end that nobody can prepare for."""
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(tmp_path)],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env=os.environ | {"HOME": "/"},
+    )
+    try:
+        folder = Path(server.stdout.readline().decode().strip())
+        until(lambda: (folder / "model.training").is_dir())  # its second command
+        [child] = children(server.pid)
+        assert os.getpriority(os.PRIO_PROCESS, child) == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
+        assert Path(f"/proc/{child}/status").read_text().count("Threads:\t") == 1
+    finally:
+        os.kill(server.pid, signal.SIGKILL)
+        server.wait()
+    until(lambda: not is_alive(child))
+    assert folder.is_dir()
+    Trainings(tmp_path).close()  # the next server
+    assert not folder.exists()
+
+
+def reverse(*more, epochs=1):
+    words = (
+        "train --train train.tsv --dev dev.tsv --out model --layers 1 --d-model 16 --heads 1 --d-ff 16 --pieces char"
+    )
+    words += f" --shared-vocab --src-vocab 64 --max-len 13 --batch-tokens 50 --epochs {epochs}"
+    rows = "".join(f"{word}\t{word[::-1]}\n" for word in ("ab", "cd", "abc", "bcd", "dab", "cab", "bad", "dcb"))
+    files = {"train.tsv": rows.encode(), "dev.tsv": b"ba\tab\n"}
+    return Plan(name="model", commands=((*words.split(), *more),), files=files, minutes=1.0)
+
+
+def test_a_real_one_makes_a_checkpoint(tmp_path):
+    trainings = Trainings(tmp_path)
+    try:
+        training = trainings.begin(reverse())
+        seen = ended(trainings, training)
+        assert seen.state == "done", (training.folder / "log.txt").read_text()
+        assert load(training.out).card.training["command"].startswith("python -m transformer train --train train.tsv")
+        assert training.can_go_on
+        # It may write nowhere else.
+        outside = tmp_path / "outside"
+        elsewhere = trainings.begin(reverse("--out", str(outside)))
+        assert ended(trainings, elsewhere).state == "failed"
+        assert not outside.exists()
+    finally:
+        trainings.close()
+
+
+def test_a_real_one_without_memory_says_so(tmp_path):
+    trainings = Trainings(tmp_path, memory=20 * 2**20)
+    try:
+        training = trainings.begin(reverse())
+        seen = ended(trainings, training)
+        assert str(seen.problem).startswith("The training needed more memory than it may have (20 MB)."), (
+            training.folder / "log.txt"
+        ).read_text()
+    finally:
+        trainings.close()
+
+
+def test_points_stay_bounded(make, monkeypatch):
+    monkeypatch.setattr(module, "MOST_POINTS", 10)
+    trainings = make()
+    training = trainings.begin(plan("learn"))
+    until(lambda: training.progress().step > 60)
+    time.sleep(0.1)
+    assert len(training.points) <= 10
+    assert training.points[0][0] < 10
+
+
+@pytest.fixture
+def beside(make, tmp_path):
+    """Two replicas that share a folder."""
+    (tmp_path / "shared").mkdir()
+    return [make(shared=tmp_path / "shared") for _ in range(2)]
+
+
+def test_another_replica_shows_a_training_and_stops_it(beside):
+    one, other = beside
+    training = one.begin(plan("learn", "--max-minutes", "5"))
+    pid = learning(one, training)
+    found = other.find(training.token)
+    assert found.plan.commands == training.plan.commands
+    assert (found.out, found.has_model) == (training.out, True)
+    assert other.look(found).state == "running"
+    until(lambda: other.look(found) and found.points)  # its curve goes on here
+    with pytest.raises(BusyError, match="Another replica"):
+        other._ask(found)
+    other.cancel(found)
+    assert ended(one, training).state == "cancelled"
+    until(lambda: not is_alive(pid))
+    assert ended(other, found).state == "cancelled"
+    other.resume(found)  # which goes on from where it was
+    assert one.look(training).is_under_way
+    assert other.look(found).state == "running"
+    until(lambda: (training.folder / "words").read_text().endswith("--resume"))
+
+
+def test_what_one_replica_trained_stays_when_it_ends(beside):
+    one, other = beside
+    running, done = one.begin(plan("learn")), one.begin(plan("done"))
+    learning(one, running)
+    one.close()
+    found, finished = other.find(running.token), other.find(done.token)
+    assert ended(other, found).state == "cancelled"
+    assert found.can_go_on  # it was asked to keep its state
+    assert other.look(finished).state == "cancelled"  # its turn never came
+    other.forget(found)
+    assert one.find(running.token) is None
+    assert not running.folder.exists()
+
+
+def test_a_killed_replica_leaves_a_training_that_can_go_on(tmp_path, make):
+    """The lock goes with the process that held it."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    code = SERVER.replace("Trainings(Path(sys.argv[1]))", f"Trainings(shared=Path(sys.argv[1]), child={FAKE!r})")
+    code = code.replace("commands=(task, train)", "commands=(train,)")
+    server = subprocess.Popen([sys.executable, "-c", code, str(shared)], stdout=subprocess.PIPE, cwd=ROOT)
+    folder = Path(server.stdout.readline().decode().strip())
+    trainings = make(shared=shared)
+    training = trainings.find(folder.name)
+    assert trainings.look(training).state == "running"
+    learning(trainings, training)
+    server.kill()
+    server.wait()
+    assert ended(trainings, training).state == "cancelled"
+    trainings.resume(training)
+    assert trainings.look(training).is_under_way
+
+
+def test_a_training_that_is_looked_at_elsewhere_is_not_old(beside):
+    one, other = beside
+    training = one.begin(plan("done"))
+    ended(one, training)
+    for looked_at in (True, False):
+        os.utime(training.folder, (0, 0))
+        if looked_at:
+            other.find(training.token)
+        one.sweep()
+        assert training.folder.exists() == looked_at
+
+
+def test_a_folder_that_never_became_a_training_is_removed_in_time(beside):
+    folder = beside[0].root / ("x" * 22)
+    folder.mkdir()
+    beside[0].sweep()
+    assert folder.exists()
+    os.utime(folder, (0, 0))
+    beside[0].sweep()
+    assert not folder.exists()
+
+
+def test_a_full_disk_leaves_a_training_to_whoever_goes_on_with_it(beside):
+    one, other = beside
+    training = one.begin(plan("learn", "--max-minutes", "5"))
+    learning(one, training)
+    one.cancel(training)
+    ended(one, training)
+    about = training.folder / module.ABOUT
+    about.unlink()
+    about.mkdir()  # nothing can be written there
+    before = training.plan, training.times
+    with pytest.raises(OSError, match=module.ABOUT):
+        one.resume(training, minutes=3)
+    assert (training.plan, training.times) == before
+    about.rmdir()
+    one.resume(training, minutes=3)
+    assert other.find(training.token).plan.minutes == 3
+
+
+def test_one_that_is_deleted_while_it_waits_is_held_no_longer(beside):
+    one, _ = beside
+    learning(one, one.begin(plan("learn")))
+    waits = one.begin(plan("done"))
+    held = [file for file in Path("/proc/self/fd").iterdir() if os.path.realpath(file) == str(waits.lock._path)]
+    assert len(held) == 1
+    one.forget(waits)
+    assert not held[0].exists()

@@ -1,0 +1,118 @@
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from glassformer.__main__ import main
+from glassformer.paths import APP
+from tests.source_code import ROOT
+from transformer import __version__
+
+SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What Streamlit is started with."""
+    found = []
+    monkeypatch.setattr(sys, "argv", ["glassformer"])
+    monkeypatch.setattr("streamlit.web.cli.main", lambda **_: found.append(sys.argv))
+    return found
+
+
+def python(folder, *words):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_it_is_the_one_that_is_installed():
+    assert SCRIPTS == {"glassformer": "glassformer.__main__:main"}
+
+
+@pytest.mark.parametrize("word", ["--version", "-V"])
+def test_it_says_its_version(capsys, word):
+    assert main([word]) == 0
+    assert capsys.readouterr().out == f"glassformer {__version__}\n"
+
+
+def test_help_has_every_command_and_every_option_of_the_app(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    said = capsys.readouterr().out
+    assert (ended.value.code, said.startswith("usage: glassformer ")) == (0, True)
+    for word in ("translate", "doctor", "import", "train", "picture", "corpus", "--checkpoints DIR", "--uploads"):
+        assert f"  {word} " in said
+
+
+@pytest.mark.parametrize(
+    ("words", "passed"),
+    [
+        ([], ["--"]),
+        (["--server.port", "9000"], ["--server.port", "9000", "--"]),
+        (["--checkpoints", "a b"], ["--", "--checkpoints", "a b"]),
+        (
+            ["--checkpoints=a.b", "--server.port=9000", "--theme.base", "dark", "--uploads", "on"],
+            ["--server.port=9000", "--theme.base", "dark", "--", "--checkpoints=a.b", "--uploads", "on"],
+        ),
+        (["--server.port", "9000", "--", "--device", "cpu"], ["--server.port", "9000", "--", "--device", "cpu"]),
+    ],
+)
+def test_what_has_a_dot_is_streamlits_and_the_rest_the_apps(started, words, passed):
+    assert main(words) == 0
+    assert started == [["streamlit", "run", str(APP / "app.py"), *passed]]
+
+
+@pytest.mark.parametrize("word", ["--port", "-p", "--checkpoint=x"])
+def test_an_option_that_nobody_reads_is_refused(started, capsys, word):
+    assert main([word, "9000"]) == 2
+    assert capsys.readouterr().err == f"error: {word} is no option; glassformer --help lists them.\n"
+    assert started == []
+
+
+@pytest.mark.parametrize("missing", ["sacrebleu", "duckdb", "tokenizers.models", "opencc"])
+def test_a_library_that_is_missing_is_named_with_what_brings_it(monkeypatch, capsys, missing):
+    def run(options):
+        raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+    monkeypatch.setattr("transformer.commands.translate._run", run)
+    assert main(["translate", "zh-en"]) == 2
+    brought = {"sacrebleu": "'glassformer[train]'", "duckdb": "'glassformer[corpus]'", "opencc": "glassformer"}
+    brought["tokenizers.models"] = "'glassformer[hf]'"
+    assert f"{missing} is missing; pip install {brought[missing]} brings it." in capsys.readouterr().err
+
+
+def test_a_name_that_nothing_has_is_refused_with_those_that_there_are(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["translate", "en-xx", "Hello"]) == 2
+    said = capsys.readouterr().err
+    assert "en-xx: there is no such file or folder" in said
+    assert "en-fr" in said
+    assert main(["translate", "reverse", "abc"]) == 0
+    assert capsys.readouterr().out == "abc\tcba\n"
+
+
+@pytest.fixture
+def other(tmp_path):
+    """A folder with another package called transformer, which is not imported to see that."""
+    (tmp_path / "transformer").mkdir()
+    (tmp_path / "transformer" / "__init__.py").write_text("raise RuntimeError('imported')\n")
+    return tmp_path
+
+
+def test_another_package_called_transformer_is_named_with_a_remedy(other):
+    hidden = python(other, "-m", "glassformer", "--version")
+    file = Path("transformer") / "__init__.py"
+    assert (hidden.returncode, hidden.stdout) == (1, "")
+    assert hidden.stderr.count("\n") == 1
+    assert str(file) in hidden.stderr
+    assert "is another package called transformer" in hidden.stderr
+    imported = python(other, "-c", "import glassformer")
+    assert imported.stderr.splitlines()[-1].startswith("ImportError: ")
+    assert hidden.stderr.removeprefix("error: ") in imported.stderr
+    remedied = python(other, "-P", "-m", "glassformer", "--version")
+    assert (remedied.returncode, remedied.stdout) == (0, f"glassformer {__version__}\n")

@@ -1,0 +1,105 @@
+"""What is installed: what is at its top level, what comes along, and what the library needs."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from fnmatch import fnmatch
+
+import pytest
+
+from glassformer.paths import APP, SHIPPED
+from tests.source_code import ROOT
+from transformer import __version__
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+WHEEL = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+SDIST = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+EXTRAS = PROJECT["project"]["optional-dependencies"]
+BLOCKED = (
+    "cachetools", "kaleido", "opencc", "pandas", "plotly", "pyarrow", "segno", "starlette", "streamlit", "uvicorn",
+    "yaml",
+)  # fmt: skip
+
+
+def names(requirements):
+    return {re.match(r"[\w-]+", one)[0].lower().replace("_", "-") for one in requirements}
+
+
+def listed(file):
+    lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    return names(line for line in lines if line and line[0] not in "#-")
+
+
+def test_only_our_two_packages_are_at_the_top_level():
+    assert WHEEL["packages"] == ["transformer", "glassformer"]
+    assert {place.split("/")[0] for place in WHEEL["force-include"].values()} == {"glassformer"}
+
+
+def test_what_streamlit_starts_comes_along_as_it_lies_here():
+    for file, place in WHEEL["force-include"].items():
+        assert (ROOT / file).exists()
+        assert place == f"glassformer/installed/{file}"
+        assert any(f"/{file}".startswith(one) for one in SDIST)  # of which a wheel can be built
+    assert {"app.py", "main.py", "pages", "checkpoints", ".streamlit/config.toml"} <= set(WHEEL["force-include"])
+    assert (APP, SHIPPED) == (ROOT, ROOT / "checkpoints")  # nothing is installed here
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("hatchling"), reason="hatchling builds it, where it is installed")
+def test_a_wheel_has_these_and_no_more(tmp_path):
+    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path], cwd=ROOT, check=True)
+    (wheel,) = tmp_path.iterdir()
+    with zipfile.ZipFile(wheel) as packed:
+        inside = packed.namelist()
+    assert {name.split("/")[0] for name in inside} == {
+        "transformer", "glassformer", f"glassformer-{__version__}.dist-info",
+    }  # fmt: skip
+    assert {
+        "transformer/py.typed",
+        "glassformer/py.typed",
+        "glassformer/installed/checkpoints/zh-en/config.json",
+    } <= {*inside}
+    assert not [name for name in inside if fnmatch(name, "*.pyc") or "node_modules" in name]
+
+
+def test_the_lists_name_the_same_libraries():
+    app, dev = names(PROJECT["project"]["dependencies"]), listed("requirements-dev.txt")
+    assert app | {"uvloop"} == listed("requirements.txt")
+    extras = names(one for requirements in EXTRAS.values() for one in requirements) - {"glassformer", "uvloop"}
+    assert extras == dev
+    locked = listed("constraints.txt")
+    assert (app | dev) - {"torch"} <= locked
+    assert not [name for name in locked if name.startswith(("torch", "nvidia", "cuda", "triton"))]
+
+
+def test_each_extra_that_is_offered_is_there():
+    offered = {"app", "notebook", "hf", "train", "doctor", "corpus", "fast", "hosting", "pictures", "ray", "dev"}
+    assert set(EXTRAS) == offered
+
+
+def test_the_version_is_that_of_the_changes_and_of_the_citation():
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"version: {__version__}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+LIBRARY = f"""
+import sys
+sys.modules.update(dict.fromkeys({BLOCKED!r}))  # importing any of these fails
+import transformer
+for name in dir(transformer):
+    getattr(transformer, name)
+print(transformer.load("reverse").run("abc").output_text)
+print(transformer.load("en-fr").run("The cat sleeps.").output_text)
+"""
+
+
+def test_the_library_needs_nothing_of_the_app_nor_what_single_models_need(tmp_path):
+    ran = subprocess.run(
+        [sys.executable, "-c", LIBRARY], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ran.stderr, ran.returncode) == ("", 0)
+    assert ran.stdout == "cba\nLe chat dort.\n"

@@ -1,0 +1,199 @@
+"""What is said of parameters, against numpy in float64 over whole tensors and torch's own singular values."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from tests.transformer.tiny import tiny_model
+from transformer.analysis import parameters as module
+from transformer.analysis.parameters import Parameter, histogram, measured, statistics
+from transformer.analysis.spectra import spectrum, work_of
+
+
+def one(values, *also):
+    return measured(Parameter("w", also, values))
+
+
+def drawn(*shape, seed=0, dtype=torch.float32):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+@pytest.fixture(autouse=True)
+def small_slices(monkeypatch):
+    """Of a tensor of a few numbers there are several slices, too, the last of them a short one."""
+    monkeypatch.setattr(module, "SLICE", 7)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (7,), (30,), (6, 9), (2, 3, 4)])
+def test_the_numbers_are_those_of_numpy_over_the_whole_tensor(shape, dtype):
+    values = drawn(*shape, dtype=dtype) * 3 + 100
+    found, held = one(values), values.double().numpy()
+    assert found.shape == shape
+    assert found.dtype == str(dtype).removeprefix("torch.")
+    assert found.size == held.size
+    assert [found.mean, found.deviation] == pytest.approx([held.mean(), held.std()], rel=1e-12, abs=1e-12)
+    assert (found.smallest, found.largest) == (held.min(), held.max())
+    assert (found.zeros, found.nan, found.infinite) == (0, 0, 0)
+
+
+@given(st.lists(st.floats(allow_nan=True, allow_infinity=True, width=32), max_size=40))
+def test_what_is_not_finite_is_counted_and_left_out(numbers):
+    found, held = one(torch.tensor(numbers)), np.array(numbers, np.float64)
+    finite = held[np.isfinite(held)]
+    assert found.nan == np.isnan(held).sum()
+    assert found.infinite == np.isinf(held).sum()
+    assert found.zeros == (held == 0).sum()
+    assert found.is_finite == (len(finite) == len(held))
+    if len(finite):
+        assert (found.smallest, found.largest) == (finite.min(), finite.max())
+        room = 1e-12 * np.abs(finite).max()
+        assert [found.mean, found.deviation] == pytest.approx([finite.mean(), finite.std()], rel=1e-9, abs=room)
+    else:
+        assert all(map(math.isnan, (found.mean, found.deviation, found.smallest, found.largest)))
+    assert math.isnan(found.zero_share) if not numbers else found.zero_share == found.zeros / len(numbers)
+
+
+def test_a_deviation_far_from_0_keeps_its_digits():
+    """Mean of squares less square of the mean would lose them all."""
+    values = torch.tensor([1e9, 1e9 + 1, 1e9 + 2] * 9, dtype=torch.float64)
+    assert one(values).deviation == pytest.approx(math.sqrt(2 / 3), rel=1e-7)
+
+
+def test_a_matrix_that_lies_by_columns_has_the_same_numbers():
+    """As a loaded model has those with more rows than columns (`transformer.checkpoint.memory`)."""
+    values = drawn(30, 4)
+    lies = values.T.contiguous().T
+    assert not lies.is_contiguous()
+    assert one(lies).mean == pytest.approx(one(values).mean)
+    assert histogram(lies).counts.tolist() == histogram(values).counts.tolist()
+    np.testing.assert_allclose(spectrum(lies).values, spectrum(values).values)
+    assert histogram(lies, minus=values).counts.max() == 120
+
+
+@pytest.mark.parametrize(
+    ("values", "constant"),
+    [
+        ([2.0, 2.0], True),
+        ([0.0] * 20, True),
+        ([2.0], False),
+        ([], False),
+        ([1.0, 2.0], False),
+        ([2.0, math.nan], False),
+        ([math.inf, math.inf], False),
+    ],
+)
+def test_constant_are_several_numbers_that_are_equal(values, constant):
+    assert one(torch.tensor(values)).is_constant is constant
+
+
+def test_a_shared_tensor_is_listed_once_with_its_other_names():
+    first, second = nn.Linear(3, 4), nn.Linear(3, 4)
+    second.weight = first.weight
+    found = statistics(nn.ModuleDict({"a": first, "b": second}))
+    assert [(one.name, one.also) for one in found] == [("a.weight", ("b.weight",)), ("a.bias", ()), ("b.bias", ())]
+
+
+def test_all_of_a_model_are_there_in_its_order():
+    model = tiny_model()
+    found = statistics(model)
+    assert [one.name for one in found] == [name for name, _ in model.named_parameters()]
+    assert sum(one.size for one in found) == model.config.count_parameters()
+
+
+# ------------------------------------------------------------------------------------------------ histograms
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_a_histogram_is_that_of_numpy(dtype):
+    values = drawn(40, 5, dtype=dtype)
+    found = histogram(values, n_bins=11)
+    counts, edges = np.histogram(values.double().numpy(), 11)
+    np.testing.assert_allclose(found.edges, edges, rtol=1e-12)
+    assert found.counts.tolist() == counts.tolist()
+
+
+def test_a_histogram_counts_what_it_leaves_out():
+    values = torch.tensor([1.0, 2.0, math.nan, math.inf, -math.inf, math.nan, 2.0, 1.5, 1.0])
+    found = histogram(values, n_bins=4)
+    assert found.counts.tolist() == [2, 0, 1, 2]
+    assert (found.nan, found.infinite) == (2, 2)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, -1e-30, 3e38])
+def test_a_constant_is_in_one_bin_of_edges_that_rise(value):
+    held = torch.full((9,), value)
+    found = histogram(held)
+    assert sorted(found.counts.tolist())[-2:] == [0, 9]
+    assert (np.diff(found.edges) > 0).all()
+    bin_of_all = int(found.counts.argmax())
+    assert found.edges[bin_of_all] <= float(held[0]) <= found.edges[bin_of_all + 1]
+
+
+def test_where_nothing_is_finite_there_is_no_bin():
+    found = histogram(torch.full((3,), math.nan))
+    assert not len(found.counts)
+    assert found.nan == 3
+
+
+def test_the_histogram_of_a_difference():
+    a, b = drawn(30), drawn(30, seed=1)
+    found, expected = histogram(b, minus=a), histogram(b.double() - a.double())
+    assert found.counts.tolist() == expected.counts.tolist()
+    np.testing.assert_array_equal(found.edges, expected.edges)
+
+
+# ------------------------------------------------------------------------------------------------ singular values
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 9), (30, 4), (4, 30), (12, 12)])
+@pytest.mark.parametrize("small", [2**20, 0])
+def test_singular_values_are_those_of_torch_in_float64(monkeypatch, shape, dtype, small):
+    monkeypatch.setattr("transformer.analysis.spectra.SMALL", small)  # 0: each is reduced to a triangle first
+    monkeypatch.setattr("transformer.analysis.spectra.SLICE", 8)
+    matrix = drawn(*shape, dtype=dtype)
+    found = spectrum(matrix)
+    expected = torch.linalg.svdvals(matrix.double()).numpy()
+    np.testing.assert_allclose(found.values, expected, rtol=1e-12)
+    assert found.largest == pytest.approx(float(torch.linalg.matrix_norm(matrix.double(), 2)))
+    assert found.ratio == pytest.approx(float(torch.linalg.cond(matrix.double())), rel=1e-9)
+    shares = expected / expected.sum()
+    assert found.effective_rank == pytest.approx(math.exp(-(shares * np.log(shares)).sum()))
+
+
+def test_small_singular_values_survive_the_slices(monkeypatch):
+    """The product with its own transpose would lose all below the root of the precision."""
+    monkeypatch.setattr("transformer.analysis.spectra.SMALL", 0)
+    rotation, _ = torch.linalg.qr(drawn(60, 60).double())
+    matrix = rotation[:, :4] * torch.tensor([1.0, 1e-3, 1e-9, 1e-12], dtype=torch.float64)
+    np.testing.assert_allclose(spectrum(matrix).values, [1.0, 1e-3, 1e-9, 1e-12], rtol=1e-3)
+
+
+@pytest.mark.parametrize(("scale", "rank"), [([1.0] * 4, 4.0), ([1.0, 0, 0, 0], 1.0), ([1.0, 1.0, 0, 0], 2.0)])
+def test_the_effective_rank_counts_directions_that_are_used_alike(scale, rank):
+    assert spectrum(torch.diag(torch.tensor(scale))).effective_rank == pytest.approx(rank)
+
+
+def test_a_matrix_of_zeros_has_no_rank_and_no_ratio():
+    found = spectrum(torch.zeros(3, 4))
+    assert (found.largest, found.smallest) == (0, 0)
+    assert math.isnan(found.ratio)
+    assert math.isnan(found.effective_rank)
+    assert spectrum(torch.diag(torch.tensor([1.0, 0.0]))).ratio == math.inf
+
+
+@pytest.mark.parametrize("values", [torch.zeros(3), torch.zeros(()), torch.zeros(0, 3), torch.zeros(2, 2, 2)])
+def test_what_is_no_matrix_has_no_singular_values(values):
+    assert spectrum(values) is None
+
+
+def test_a_matrix_with_nan_has_no_singular_values():
+    assert spectrum(torch.tensor([[1.0, math.nan]])) is None
+    assert work_of((3, 5)) == 3 * (15 + 27)
+    assert work_of((5,)) == 0

@@ -1,0 +1,72 @@
+"""Names that documents give, each asked for first in a process of its own."""
+
+import json
+import re
+import subprocess
+import sys
+
+from glassformer.extensions import NAMES
+from tests.source_code import ROOT
+from transformer.extensions import extensions
+
+FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = "\n".join(file.read_text(encoding="utf-8") for file in FILES)
+STUB = (ROOT / "transformer" / "__init__.pyi").read_text(encoding="utf-8")
+DOTTED = set(re.findall(r"\btransformer(?:\.[A-Za-z_]\w*)+", DOCS))
+IMPORTED = {
+    f"{module}.{name.strip()}"
+    for module, names in re.findall(r"^ *from (transformer[\w.]*|glassformer) import (.+)$", DOCS, flags=re.MULTILINE)
+    for name in names.split(",")
+}
+PUBLIC = {f"transformer.{name}" for name in re.findall(r" as (\w+)$", STUB, flags=re.MULTILINE)}
+# Of earlier versions, and of modules that documents name without an import.
+EARLIER = {
+    *("transformer.analysis.compare", "transformer.analysis.differences.paired", "transformer.analysis.parameters"),
+    *("transformer.analysis.spectra.spectrum", "transformer.checkpoint.snapshots.moments"),
+    *(f"transformer.corpus.{name}" for name in ("conditions", "folder", "measuring", "queries", "scores", "tables")),
+    *("transformer.doctor.examination.examine", "transformer.importers", "transformer.lessons"),
+    *("transformer.runs.interventions.ZeroHead", "transformer.training.tasks", "glassformer.charts.number_spread"),
+    *("glassformer.charts.losses", "glassformer.charts.film", "glassformer.charts.singular_values"),
+}
+UNKNOWN = "transformer.nothing"
+EACH = """
+import json, os, sys
+import numpy, torch
+
+def find(name):
+    from importlib import import_module
+    parts = name.split(".")
+    for n in range(len(parts), 0, -1):
+        try:
+            found = import_module(".".join(parts[:n]))
+        except ModuleNotFoundError as error:
+            if not name.startswith(error.name):
+                raise
+            continue
+        for part in parts[n:]:
+            found = getattr(found, part)
+        return found
+
+unknown = []
+for name in json.loads(sys.argv[1]):
+    child = os.fork()
+    if not child:
+        try:
+            find(name)
+        except BaseException as error:
+            print(name, repr(error), file=sys.stderr)
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        unknown.append(name)
+print(json.dumps(unknown))
+"""
+
+
+def test_each_name_is_there_whatever_was_imported_before():
+    names = sorted(DOTTED | IMPORTED | PUBLIC | EARLIER)
+    assert {"transformer.doctor.watch", "transformer.load", "transformer.corpus.tables.Line"} <= set(names)
+    asked = json.dumps([*names, UNKNOWN])
+    found = subprocess.run([sys.executable, "-c", EACH, asked], cwd=ROOT, capture_output=True, text=True)
+    unknown, are_all_here = json.loads(found.stdout), {one.name for one in extensions()} == set(NAMES)
+    assert unknown == [UNKNOWN] or (UNKNOWN in unknown and not are_all_here), found.stderr[-3_000:]
