@@ -9,7 +9,7 @@ from glassformer.step import piece_choice, step_pictures
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, keys_of, payload, view
 
-TWO = ROOT / "tests" / "extensions" / "what_if" / "pages" / "two_slots_app.py"
+TWO = ROOT / "tests" / "pages" / "two_slots_app.py"
 CHARTS = (
     step_pictures.candidates.key,
     step_pictures.cross_row.key,
