@@ -127,14 +127,14 @@ def spoil(checkpoint_folder: Path, tmp_path: Path) -> Callable[..., Path]:
 def _write_checkpoint(folder: Path, *, shared: bool) -> Path:
     import torch
 
-    from glassformer.extensions.training.library.vocabulary import learn_vocabulary
+    from tests.transformer.learned_pieces import learn_pieces
     from transformer.checkpoint.save import Parts, save
     from transformer.model.config import ModelConfig
     from transformer.model.transformer import Transformer
     from transformer.text.tokenizer import Tokenizer
 
     texts = [SOURCES + TARGETS] if shared else [SOURCES, TARGETS]
-    models = [learn_vocabulary(text, size=48) for text in texts]
+    models = [learn_pieces(text, size=48) for text in texts]
     config = ModelConfig(
         n_encoder_layers=2,
         n_decoder_layers=2,

@@ -1,5 +1,9 @@
-"""A copy of the product without some of its extensions: folders are deleted, and no file is edited."""
+"""A copy of the product without some of its extensions: folders are deleted, and no file is edited.
 
+Its files are links to ours: nobody may write into them.
+"""
+
+import os
 import shutil
 from collections.abc import Collection
 from pathlib import Path
@@ -9,16 +13,25 @@ from tests.source_code import ROOT
 EXTENSIONS = tuple(sorted(path.parent.name for path in (ROOT / "glassformer" / "extensions").glob("*/__init__.py")))
 PARTS = ("app.py", "main.py", "pages", "glassformer", "transformer", "tests", "tools", ".streamlit", "pyproject.toml")
 BESIDE = ("checkpoints", "static", "docs", "README.md")  # linked: they are not changed
-CACHES = shutil.ignore_patterns("__pycache__", "node_modules")
+BUILT = shutil.ignore_patterns("node_modules")
+
+
+def link(source: str, target: str) -> None:
+    """Link a file, or copy it to another disk with its time, by which Python knows what it has compiled."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def without(names: Collection[str], folder: Path) -> Path:
     """Copy the tree to a folder, without these extensions and their tests."""
+    folder.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, folder / part, ignore=CACHES)
+            shutil.copytree(ROOT / part, folder / part, ignore=BUILT, copy_function=link)
         else:
-            shutil.copy(ROOT / part, folder / part)
+            link(str(ROOT / part), str(folder / part))
     for part in BESIDE:
         (folder / part).symlink_to(ROOT / part)
     for name in names:

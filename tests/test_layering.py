@@ -160,7 +160,17 @@ def _length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return length - ((docstring.end_lineno or docstring.lineno) - docstring.lineno + 1)
 
 
-RULES = [wrong_layers, wrong_needs, knows_streamlit, borrowed_from_torch, too_long]
+def leans_on_an_extension(source: Source) -> Iterator[str]:
+    """Imports of an extension, or of its tests, in a test of the kernel: it would go with the extension."""
+    if source.path.parts[:2] not in {("tests", name) for name in ("transformer", "glassformer", "pages")}:
+        return
+    for found in imports(source):
+        list_alone = found.name in {"glassformer.extensions", "glassformer.extensions.NAMES"}
+        if f"{found.name}.".startswith(("glassformer.extensions.", "tests.extensions.")) and not list_alone:
+            yield f"{source.path}:{found.line} a test of the kernel may not import {found.name}"
+
+
+RULES = [wrong_layers, wrong_needs, knows_streamlit, borrowed_from_torch, too_long, leans_on_an_extension]
 
 
 def complaints(root: Path) -> list[str]:
@@ -258,6 +268,17 @@ def write(root: Path, path: str, text: str) -> None:
         ("transformer/long.py", "x = 1\n" * 501, "501 lines; 500"),
         ("pages/explore/step.py", "x = 1\n" * 61, "61 lines; 60"),
         ("glassformer/long.py", "class A:\n    def f(self):\n" + "        x = 1\n" * 60, "f has 61 lines"),
+        (
+            "tests/pages/test_x.py",
+            "from glassformer.extensions.doctor import page",
+            "test of the kernel may not import",
+        ),
+        (
+            "tests/glassformer/a/test_x.py",
+            "import glassformer.extensions.maps",
+            "a test of the kernel may not import",
+        ),
+        ("tests/transformer/x.py", "def f():\n    from tests.extensions.maps import made", "of the kernel may not"),
         ("tests/test_long.py", "async def f():\n" + "    x = 1\n" * 60, "f has 61 lines"),
     ],
 )
@@ -285,6 +306,12 @@ def test_a_tree_that_breaks_a_rule_is_caught(tmp_path, path, text, expected):
             "import torch\nclass Transformer:\n    pass\nfrom transformer.config import ModelConfig",
         ),
         ("tests/transformer/test_x.py", "import torch.nn as nn\nx = nn.Transformer\nimport streamlit"),
+        (
+            "tests/transformer/test_x.py",
+            "from glassformer.extensions import NAMES\nimport glassformer.extensions_like",
+        ),
+        ("tests/extensions/maps/test_x.py", "from glassformer.extensions.maps import card"),
+        ("tests/test_checkpoints.py", "from glassformer.extensions.doctor import library"),
         ("transformer/long.py", "x = 1\n" * 500),
         ("pages/explore/step.py", "x = 1\n" * 60),
         ("glassformer/long.py", 'def f():\n    """One.\n' + "\n" * 40 + '    """\n' + "    x = 1\n" * 59),

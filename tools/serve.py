@@ -58,6 +58,7 @@ def serve(
     arguments: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
     port: int | None = None,
+    folder: Path = ROOT,
 ) -> Iterator[Server]:
     """Run `streamlit run script` until the block ends.
 
@@ -68,12 +69,14 @@ def serve(
         arguments: arguments for the app itself.
         environment: variables added to (or replacing) those of this process.
         port: where it listens; a free one if not given.
+        folder: where it runs: `.streamlit/config.toml` is looked for there, and modules are imported from there.
 
     Raises:
         ServerFailedError: if it ended, or did not answer, within START_SECONDS.
     """
     port = free_port() if port is None else port
-    server = _start(script, log=log, port=port, options=options, arguments=arguments, environment=environment)
+    named = {**({} if folder == ROOT else {"PYTHONPATH": str(folder)}), **(environment or {})}
+    server = _start(script, folder, log=log, port=port, options=options, arguments=arguments, environment=named)
     try:
         wait_until_healthy(server)
         yield server
@@ -110,12 +113,13 @@ def _answers(url: str) -> bool:
 
 def _start(
     script: Path | str,
+    folder: Path,
     *,
     log: Path,
     port: int,
     options: Sequence[str],
     arguments: Sequence[str],
-    environment: Mapping[str, str] | None,
+    environment: Mapping[str, str],
 ) -> Server:
     command = [sys.executable, "-m", "streamlit", "run", str(script)]
     command += [f"--server.port={port}", "--server.headless=true", *options]
@@ -124,8 +128,8 @@ def _start(
     with log.open("wb") as sink:
         process = subprocess.Popen(
             command,
-            cwd=ROOT,  # .streamlit/config.toml is looked for here
-            env={**os.environ, **(environment or {})},
+            cwd=folder,
+            env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=subprocess.STDOUT,

@@ -10,6 +10,7 @@ from glassformer.extensions.maps.library.npzfile import save_maps as save_maps
 from glassformer.extensions.maps.library.own_maps import GivenAttention as GivenAttention
 from glassformer.extensions.maps.library.own_maps import GivenMaps as GivenMaps
 from glassformer.extensions.saving.showing import compare as compare
+from glassformer.extensions.what_if.interventions import ZeroHead as ZeroHead
 from transformer.checkpoint.curve import Curve as Curve
 from transformer.checkpoint.curve import load_curve as load_curve
 from transformer.checkpoint.load import Checkpoint as Checkpoint
@@ -17,7 +18,6 @@ from transformer.checkpoint.opening import load as load
 from transformer.errors import GlassformerError as GlassformerError
 from transformer.model.config import ModelConfig as ModelConfig
 from transformer.model.transformer import Transformer as Transformer
-from transformer.runs.interventions import ZeroHead as ZeroHead
 from transformer.runs.query import Beam as Beam
 from transformer.runs.query import Greedy as Greedy
 from transformer.runs.query import Query as Query

@@ -15,8 +15,7 @@ from glassformer.shared import menu
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, View
-from transformer.errors import QueryError
-from transformer.runs.interventions import parse
+from transformer.runs.interventions import kinds, parse
 from transformer.runs.labelled_maps import LabelledMaps
 
 if TYPE_CHECKING:
@@ -37,10 +36,16 @@ def draw(checkpoint: Checkpoint | LabelledMaps) -> None:
     seen = {
         name: {"place": place.label, "address": menu.href(place.page, leads_to(checkpoint, place, link))}
         for name, place in PLACES.items()
+        if is_there(place)
     }
-    listed = [term.plain() | seen[term.seen] for term in TERMS]
+    listed = [term.plain() | seen.get(term.seen, {}) for term in TERMS]
     glossary_list(listed, key=LIST, chosen=link.view.of(GlossaryLook).term, on_choice=_choose)
     publish(checkpoint)
+
+
+def is_there(place: Place) -> bool:
+    """Whether what is seen at a place is there, which an extension may have that is gone."""
+    return menu.has(place.page) and (not place.changes or place.changes.partition("-")[0] in kinds())
 
 
 def leads_to(checkpoint: Checkpoint | LabelledMaps, place: Place, link: Link) -> Link:
@@ -50,10 +55,7 @@ def leads_to(checkpoint: Checkpoint | LabelledMaps, place: Place, link: Link) ->
         return Link(model=place.shown_by, view=View().but(**place.fields))
     if place.decoding is not None and type(place.decoding) is not type(link.decoding):
         link = replace(link, decoding=place.decoding, forced=(), tried=(), hypothesis=0)
-    try:
-        changes = parse(place.changes)
-    except QueryError:  # nothing provides such a kind
-        changes = ()
+    changes = parse(place.changes)
     if own is not None and changes and all(one.unfit(own) is None for one in changes):
         link = replace(link, interventions=changes)
     return address(checkpoint, link, **({"term": "", "query": None, "key": None} | place.fields))

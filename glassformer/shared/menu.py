@@ -92,6 +92,12 @@ def is_there() -> bool:
     return MENU in st.session_state
 
 
+def has(path: str) -> bool:
+    """Whether there is a page of this path; a page alone, as tests run it, takes it that there is."""
+    menu: Menu | None = st.session_state.get(MENU)
+    return menu is None or any(page.url_path == path for pages in menu.pages.values() for page in pages)
+
+
 def current() -> str:
     """The path of the page that is shown; "" for a page alone, as tests run it."""
     menu: Menu | None = st.session_state.get(MENU)

@@ -10,7 +10,7 @@ import numpy as np
 from tests.browser import foreign_models
 from tests.browser.made_up import IMAGE, NAME, write_made_up
 from tests.extensions.maps.library.made_up import SOURCE, weights
-from tests.transformer.featured import filling
+from tests.extensions.tokenizers.filling import filling
 
 OUTSIDE = "outside.pt"  # beside the folder, where the app must not look
 

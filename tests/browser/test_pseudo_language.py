@@ -6,9 +6,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.helpers import PHONE, screenshot, turn_to
-from tests.pages.test_pseudo_language import MISTAKES, MODEL, PARTS, SOURCE, SPOKEN
+from tests.extensions.parts_of_pages import MISTAKES
+from tests.extensions.parts_of_pages import PARTS as OF_EXTENSIONS
+from tests.pages.test_pseudo_language import MODEL, SOURCE
+from tests.pages.test_pseudo_language import PARTS as OF_THE_KERNEL
 
 WIDTH = PHONE["width"]
+PARTS = OF_THE_KERNEL | OF_EXTENSIONS
 # An element whose own text is wider or higher than it, and which hides what runs over without an ellipsis.
 CUT = """() => [...document.querySelectorAll("body *")].filter((element) => {
   const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.includes("⟦"));
@@ -48,7 +52,7 @@ def address(part: str) -> str:
     return f"/{script.stem}?" + "&".join(f"{name}={value}" for name, value in asked.items())
 
 
-@pytest.mark.parametrize("parts", [SOME, pytest.param(SPOKEN, marks=pytest.mark.deep)], ids=["some", "every"])
+@pytest.mark.parametrize("parts", [SOME, pytest.param(tuple(PARTS), marks=pytest.mark.deep)], ids=["some", "every"])
 def test_nothing_is_cut_on_a_phone(phone, server, parts):
     for part in parts:
         turn_to(phone, server.url + address(part))

@@ -13,7 +13,7 @@ from glassformer.state.link import Link
 from tests.browser.helpers import PHONE, chart_menu, turn_to
 from tests.browser.idle import wait_for_rest
 from tests.browser.story import wait_for_charts
-from tests.glassformer.runs.hostile_run import TEXTS, hostile
+from tests.extensions.saving.hostile_run import TEXTS, hostile
 from transformer.checkpoint.load import load
 
 TITLES = ".gf-plot .gtitle"

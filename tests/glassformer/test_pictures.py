@@ -13,7 +13,6 @@ import plotly.graph_objects as go
 import pytest
 
 from glassformer.charts.theme import SCALES, figure_in
-from glassformer.extensions.lessons.library import lessons
 from glassformer.runs import loading
 from glassformer.runs.declared import PAGES, PICTURES
 from glassformer.runs.open_run import seen
@@ -30,7 +29,6 @@ from transformer.i18n import Sentence, languages, said
 
 MARKUP = "<b>&amp;<i onclick=x>"
 STEP = 2  # that is guessed
-NO_PICTURES = {"*", "part", "results", "trained_for"}
 ONE_HEAD = {key: {"layer": 0, "head": 0} for key in ("matters_steps", "matters_map")}  # nothing else has these
 KINDS = ("reverse", *ALONE, "rotary", "alibi", "grown")
 SENTENCES = {"reverse": "glass", "grown": "glass", "decoder": "ba lo mi", "encoder": "ba lo mi"}
@@ -179,15 +177,7 @@ def test_declarations_need_no_streamlit():
     assert found.returncode == 0, found.stderr
 
 
-def test_lessons_outline_and_cover_pictures_that_there_are():
-    whole = {path for path, page in PAGES.items() if all(part.pictures for part in page.parts.values())}
-    steps = [step for one in lessons().values() for step in one.steps if step.page in whole]
-    words = {(step.page, word) for step in steps for word in {*step.look, *step.cover} - NO_PICTURES}
-    there = {(picture.part.page.path, key) for key, picture in PICTURES.items()}
-    assert [(page, word) for page, word in words if (page, word) not in there] == []
-
-
 @pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.panel])
 def test_an_address_names_each_part_of_a_page(path):
     page = PAGES[path]
-    assert sorted(all_fields()[page.panel].words) == sorted(page.parts)
+    assert set(page.parts) <= set(all_fields()[page.panel].words)  # of which extensions may draw some

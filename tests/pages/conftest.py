@@ -29,16 +29,7 @@ MASKS = PAGES["masks"]
 POSITIONS = PAGES["positions"]
 SEARCH = PAGES["search"]
 STEP = PAGES["step"]
-COMPARE = PAGES["compare"]
-MATTERS = PAGES["matters"]
-WRONG = PAGES["wrong"]
-LESSONS = PAGES["lessons"]
-PROJECTOR = PAGES["projector"]
 CHECKPOINTS = PAGES["checkpoints"]
-DOCTOR = PAGES["doctor"]
-OPEN = PAGES["open"]
-TRAINING = PAGES["training"]
-SENTENCES = PAGES["sentences"]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,7 +12,6 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from glassformer.components.stepper.stepper import rest_key
-from glassformer.extensions.snapshots.slider import SLIDER
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot, View
@@ -130,6 +129,7 @@ def told(test: AppTest, kinds: Sequence[str] = ("markdown", "caption")) -> str:
 told_or_noted = partial(told, kinds=("markdown", "caption", "info"))
 
 
+SLIDER = "training_time"  # of a model with snapshots, where the extension is there
 UNSEEN = {rest_key(f"{slot}{session.STEPPER}") for slot in session.SLOTS} | {SLIDER, f"{SLIDER}_page"}
 
 

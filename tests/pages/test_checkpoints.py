@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.runs import loading
 from glassformer.state import session
-from tests.pages.conftest import CHECKPOINTS, MAIN
+from tests.pages.conftest import CHECKPOINTS
 from tests.pages.reading import opened
 
 
@@ -120,23 +120,6 @@ def test_a_checkpoint_that_breaks_on_opening_says_why(open_page, tmp_path, check
     assert test.error[0].value.startswith(r"half cannot be opened\. half\/source\.model")
     assert test.selectbox(key=session.MODEL).options
     assert "**reverse**" in text(test)
-
-
-def test_the_way_to_the_training(open_page):
-    test = open_page(MAIN, model="reverse")
-    test.switch_page(str(CHECKPOINTS.relative_to(MAIN.parent))).run()
-    (training,) = [one.proto for one in test.get("page_link") if one.proto.page == "training"]
-    assert training.label == "How it was trained"
-    assert "model=reverse" in training.query_string
-
-
-def test_the_ways_to_the_doctor_and_to_the_tensors(open_page):
-    test = open_page(MAIN, model="zh-en")
-    test.switch_page(str(CHECKPOINTS.relative_to(MAIN.parent))).run()
-    doctor, tensors = [one.proto for one in test.get("page_link") if one.proto.page == "doctor"]
-    assert doctor.label == "Is this model healthy? Ask the doctor"
-    assert "doctor=" not in doctor.query_string
-    assert "doctor=parameters" in tensors.query_string
 
 
 def test_what_is_wrong_with_a_folder_stands_above_all_else(open_page, broken):

@@ -8,10 +8,10 @@ from glassformer.positions import PositionsLook, position_controls
 from glassformer.positions.in_attention import in_attention_panel as in_attention
 from glassformer.runs import loading
 from glassformer.state.view import SECOND
-from tests.extensions.what_if.pages.test_two_slots import twice
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import figure, keys_of, numbers, opened, told_or_noted, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
+from tests.pages.test_two_slots import twice
 from tests.pseudo_language import words_of
 from tests.transformer.featured import featured
 from transformer.analysis.distance_bias import distance_bias

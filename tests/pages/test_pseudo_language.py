@@ -1,39 +1,13 @@
-"""Every page in the pseudo-language: each text that it shows is whole sentences in ⟦…⟧, or data.
-
-A part of a page that is converted is added to `SPOKEN`; when all of `PARTS` are, the two are one.
-"""
+"""Every page in the pseudo-language: each text that it shows is whole sentences in ⟦…⟧, or data."""
 
 from dataclasses import asdict
-from typing import get_args
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from glassformer.extensions.effects.effects_look import Mistake
-from glassformer.extensions.effects.wrong import mistake_runs
-from glassformer.extensions.effects.wrong.card import Side
-from glassformer.extensions.effects.wrong.deck import CARDS
-from glassformer.extensions.effects.wrong.mistake_panels import output
-from glassformer.extensions.huggingface.library.families import FAMILIES
-from glassformer.extensions.importers.library.foreign import SUFFIXES
-from glassformer.extensions.maps.card import ARRAYS
-from glassformer.runs import loading
+from glassformer.runs import loading, sources
 from glassformer.search import SearchLook
-from tests.pages.conftest import (
-    CHECKPOINTS,
-    COMPARE,
-    DOCTOR,
-    LESSONS,
-    MAIN,
-    MATTERS,
-    OPEN,
-    ROOT,
-    SENTENCES,
-    STEP,
-    TRAINING,
-    WRONG,
-    check,
-)
+from tests.pages.conftest import CHECKPOINTS, ROOT, STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.analysis.draws import draws
@@ -42,10 +16,9 @@ from transformer.runs.query import Beam, Sampling
 from transformer.runs.running import run
 
 EXPLORE = ROOT / "pages" / "explore"
-MISTAKES = get_args(Mistake)
 MODEL, SOURCE = "reverse", "abcdef"
 PARTS_OF_PAGES = {
-    "attention": ("panel", ["overview", "head", "flow", "walk", "table", "training"]),
+    "attention": ("panel", ["overview", "head", "flow", "walk", "table"]),
     "positions": ("positions", ["table", "similarity", "shift", "sentence"]),
     "masks": ("masks", ["masks", "one_row", "checks"]),
     "inside": ("inside", ["model", "stream", "lens", "ffn", "pieces"]),
@@ -54,25 +27,8 @@ PARTS = {
     "start": (EXPLORE / "start.py", {}),
     "step": (STEP, {}),
     "checkpoints": (CHECKPOINTS, {}),
-    "training curves": (TRAINING, {}),
-    "training sentence": (TRAINING, {"training": "sentence"}),
-    "doctor": (DOCTOR, {}),
-    "doctor parameters": (DOCTOR, {"doctor": "parameters", "against": "zh-en"}),
-    "open": (OPEN, {}),
-    "sentences": (SENTENCES, {}),
-    "compare": (COMPARE, {}),
-    "compare branches": (COMPARE, {"b": "forced=7"}),
-    "compare changed": (COMPARE, {"do": "zero-cross.2.1", "layer": 2, "head": 1}),
-    "compare checkpoints": (COMPARE, {"b": "model=zh-en"}),
-    "compare heads": (COMPARE, {"b": "layer=1&head=2"}),
-    "compare sentences": (COMPARE, {"b": "src=noon"}),
-    "matters heads": (MATTERS, {}),
-    "matters logit": (MATTERS, {"matters": "logit", "kind": "cross", "layer": 2, "head": 1, "rival": 9}),
-    "matters pieces": (MATTERS, {"matters": "pieces"}),
     "forcing": (EXPLORE / "forcing.py", {"ref": SOURCE}),
     "glossary": (EXPLORE / "glossary.py", {}),
-    "lessons": (LESSONS, {}),
-    **{f"wrong {name}": (WRONG, {"mistake": name}) for name in MISTAKES},
     "search tree": (EXPLORE / "search.py", {"how": "beam"}),
     "search sampling": (EXPLORE / "search.py", {"search": "sampling", "try_k": 5, "try_temp": 2}),
     "search draws": (EXPLORE / "search.py", {"search": "draws"}),
@@ -82,51 +38,6 @@ PARTS = {
         for part in parts
     },
 }
-SPOKEN: tuple[str, ...] = (
-    "attention flow",
-    "attention head",
-    "attention overview",
-    "attention table",
-    "attention training",
-    "attention walk",
-    "checkpoints",
-    "compare",
-    "compare branches",
-    "compare changed",
-    "compare checkpoints",
-    "compare heads",
-    "compare sentences",
-    "doctor",
-    "doctor parameters",
-    "forcing",
-    "glossary",
-    "inside ffn",
-    "inside lens",
-    "inside model",
-    "inside pieces",
-    "inside stream",
-    "lessons",
-    "masks checks",
-    "masks masks",
-    "masks one_row",
-    "matters heads",
-    "matters logit",
-    "matters pieces",
-    "open",
-    "positions sentence",
-    "positions shift",
-    "positions similarity",
-    "positions table",
-    "search draws",
-    "search sampling",
-    "search tree",
-    "sentences",
-    "start",
-    "step",
-    "training curves",
-    "training sentence",
-    *(f"wrong {name}" for name in MISTAKES),
-)
 
 
 def complaints(test, data, told=()):
@@ -178,67 +89,36 @@ def results_of_draws():
     return [one.text for one in draws(checkpoint, query, range(first, first + SearchLook.draws))]
 
 
-def outputs_of(mistake):
-    """What both sides of a card write, the first difference marked, and a site that it may name."""
-    checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
-    card = next(card for card in CARDS if mistake in (card.mistake, "auto"))
-    found = mistake_runs.look(card, Side(checkpoint, checkpoint.query(SOURCE)))
-    return [output(trace, found.first) for trace in (found.right, found.wrong) if trace is not None] + [found.site]
+def spoken_whole(open_page, part, data=(), told=()):
+    """Check that all texts of a part are sentences, but for those of the model and these words."""
+    page, parameters = part
+    test = open_page(page, model=MODEL, src=SOURCE, lang="qps", **parameters)
+    examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples  # the Masks page runs them, too
+    known = words_of(MODEL, SOURCE, examples) | data_of_models() | {*data}
+    found = complaints(test, known, {*told_by_models(), *told})
+    assert not found, "\n".join(found)
+
+
+def explained_by(monkeypatch, name=""):
+    """Let only this extension explain what else may lie beside checkpoints; "" for none."""
+    for one in sources.sources():
+        if type(one).__module__.split(".")[2:3] != [name]:
+            monkeypatch.setattr(type(one), "explain", lambda self: None)
 
 
 @pytest.mark.parametrize("name", sorted(PARTS))
-def test_what_is_spoken_is_spoken_whole(open_page, name):
-    page, part = PARTS[name]
-    test = open_page(page, model=MODEL, src=SOURCE, lang="qps", **part)
+def test_what_is_spoken_is_spoken_whole(open_page, monkeypatch, name):
     # What it was scored on; the name, a run's pieces in colour, and what an example means.
     glosses = loading.open_checkpoint(loading.usable()["zh-en"]).card.glosses.values()
-    files = {
-        "checkpoints": {
-            "dev",
-            "tsv",
-            *words_of(*ARRAYS, *SUFFIXES, *FAMILIES, *(one.name for one in FAMILIES.values())),
-        },
-        "compare": {"zero"},
-        "compare branches": {"forced"},  # names of files say how a run was made
-        "compare changed": {"zero"},
-        "compare checkpoints": {"Da", "Na", "ba", "need"},  # pieces of the other model
-        "doctor": {  # of an examination that may be over already: names of settings, and what it had to write
-            *words_of("false true none pre post gelu relu silu norm activation positions encoder decoder"),
-            *words_of(*(example[::-1] for example in loading.open_checkpoint(loading.usable()[MODEL]).card.examples)),
-        },
-        "doctor parameters": words_of("float32"),
+    data = {
+        "checkpoints": {"dev", "tsv"},
         "forcing": {SOURCE[::-1]},
-        "open": words_of(*SUFFIXES),
         "search draws": words_of(*results_of_draws()) if name == "search draws" else set(),
         "search tree": words_of("beam size length_penalty", *results_of_beam()),
         "start": {"Glassformer", "blue", "orange", "badge", SOURCE[::-1], *words_of(*glosses)},
-        **{f"wrong {one}": words_of(*outputs_of(one)) for one in MISTAKES if name == f"wrong {one}"},
     }.get(name, set())
-    examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples  # the Masks page runs them, too
-    found = complaints(test, words_of(MODEL, SOURCE, examples) | data_of_models() | files, set(told_by_models()))
-    if name in SPOKEN:
-        assert not found, "\n".join(found)
-    else:
-        assert found, f"{name} is spoken whole: add it to SPOKEN"
-
-
-def test_a_lesson_beside_a_page_is_spoken_whole(open_page):
-    test = open_page(MAIN, lang="qps")
-    test.switch_page("pages/explore/step.py")
-    for name, value in {"model": MODEL, "src": SOURCE, "lang": "qps", "lesson": "one-piece.1"}.items():
-        test.query_params[name] = value
-    check(test.run())
-    data = words_of(MODEL, SOURCE) | data_of_models() | {"Glassformer"}
-    examples = loading.open_checkpoint(loading.usable()[MODEL]).card.examples
-    told = set(told_by_models())
-    assert not complaints(test, data | words_of(examples), told)
-    assert any("⟦Cooveereed" in text for text in texts_of_page(test))
-    (radio,) = test.radio
-    radio.set_value("nothing")
-    (commit,) = [button for button in test.button if button.key.endswith("_commit")]
-    check(commit.click().run())
-    assert any(text.startswith("⟦Yoouu preediicteed") for text in texts_of_page(test))
-    assert not complaints(test, data | words_of(examples), told)
+    explained_by(monkeypatch)
+    spoken_whole(open_page, PARTS[name], data)
 
 
 def page():

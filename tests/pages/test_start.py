@@ -8,9 +8,6 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
-from glassformer.extensions.rooms import in_room
-from glassformer.extensions.rooms.server.registry import ROOMS
-from glassformer.extensions.rooms.server.room import Room
 from glassformer.frame.offer import OFFER, UNDO
 from glassformer.runs import loading
 from glassformer.start.lanes import lanes
@@ -215,37 +212,11 @@ def test_a_visitor_begins_with_a_sentence_of_his_language(start, browser_asks, t
 
 
 def test_what_an_address_says_is_the_same_for_everybody(start, open_page, browser_asks):
-    """A sentence, a hash, a room or a lesson without a checkpoint says what it always said."""
+    """A sentence or a hash without a checkpoint says what it always said."""
     browser_asks("en")
     assert standing(start(src="I like tea."))[0] == "zh-en"
     assert standing(start(model="reverse"))[0] == "reverse"
     assert standing(start(rev="0123456789"))[0] == "zh-en"
-    assert standing(open_page(PAGES["step"], lesson="one-piece.1"))[0] == "zh-en"
-    assert standing(start(room="ACD347"))[0] == "zh-en"
-
-
-def test_in_a_room_a_bare_address_means_what_its_teacher_looks_at(start, open_page, browser_asks):
-    """From the moment the room is open; and links and addresses there name the checkpoint, also the default one."""
-    browser_asks("en")
-    teacher = open_page(PAGES["room"])
-    check(teacher.button(key="room_open").click().run())
-    taught = teacher.session_state[in_room.TAUGHT]
-    try:
-        browser_asks("zh-CN")
-        assert standing(start(room=taught.code))[0] == "en-fr"
-        assert standing(open_page(PAGES["step"], room=taught.code, lesson="one-piece.1"))[0] == "en-fr"
-        ROOMS.do(taught, Room.move, "step", {"model": "reverse", "src": "glass"})
-        student = open_page(PAGES["masks"], room=taught.code)
-        assert standing(student) == ("reverse", "glass")
-        assert (
-            standing(open_page(PAGES["step"], room=taught.code, src="她喜欢茶。"))[0] == "zh-en"
-        )  # as for everybody
-        check(student.sidebar.selectbox(key=session.MODEL).set_value("zh-en").run())
-        assert address(student)["model"] in ("zh-en", ["zh-en"])
-        browser_asks("en")
-        assert student.session_state[session.URL_LINKED]["model"] == "zh-en"  # of the menu
-    finally:
-        ROOMS.end(taught)
 
 
 def test_an_address_that_one_visitor_wrote_says_the_same_to_another(open_page, browser_asks):
@@ -272,13 +243,6 @@ def test_a_typed_sentence_switches_by_itself_and_undo_goes_back(open_page):
     assert standing(test) == ("zh-en", "她喜欢茶。")
     type_source(test, "她喜欢水。")
     assert not [button for button in test.button if button.key == UNDO]
-
-
-@pytest.mark.parametrize("place", [{"room": "ACD347"}, {"lesson": "one-piece.1"}])
-def test_nobody_is_switched_in_a_room_or_a_lesson(open_page, place):
-    test = open_page(PAGES["step"], **place)
-    type_source(test, "I like tea.")
-    assert standing(test) == ("zh-en", "I like tea.")
 
 
 @pytest.mark.parametrize(("page", "folded"), [("masks", True), ("positions", True), ("step", False)])

@@ -162,8 +162,12 @@ def test_a_forged_link_gets_a_default_and_one_note(open_page, parameters, said):
     assert not test.error
 
 
-@pytest.mark.parametrize("name", ["checkpoints", "doctor", "sentences"])
-def test_a_page_without_a_run_says_what_is_wrong_in_a_link(open_page, name):
+def test_a_page_without_a_run_says_what_is_wrong_in_a_link(open_page):
+    says_what_is_wrong_in_a_link(open_page, "checkpoints")
+
+
+def says_what_is_wrong_in_a_link(open_page, name):
+    """Check what a page says of a link to a model that there is not and a step that is none."""
     test = check(open_page(PAGES[name], model="nope", step="9999x", doctor="parameters"))
     assert "The checkpoint “nope” does not exist or cannot be opened" in sentences(test)
     assert "9999x" in sentences(test)

@@ -13,6 +13,7 @@ from glassformer.shared.choices import NONE
 from glassformer.state.click import Click, place_of
 from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, figure, go_to, numbers, told, view
+from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer.analysis.worth_seeing import worth_seeing
 from transformer.checkpoint.load import load
 from transformer.model.taps import Recorder, tap_of
@@ -236,7 +237,8 @@ def test_a_click_names_a_key_or_nothing(said, key):
     assert place_of(Click(curve=0, index=(0,), customdata=said)) == key
 
 
+@pytest.mark.usefixtures("made_up_changes")
 def test_a_change_within_the_steps_is_said_and_one_elsewhere_is_not(walking):
-    within = walking(kind="cross", layer=1, head=2, do="zero-cross.1.2")
+    within = walking(kind="cross", layer=1, head=2, do="silent-cross.1.2")
     assert "something inside this attention sub-layer was changed" in within.warning[0].value
-    assert not walking(kind="cross", layer=1, head=2, do="zero-cross.2.1").warning
+    assert not walking(kind="cross", layer=1, head=2, do="silent-cross.2.1").warning

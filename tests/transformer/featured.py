@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
+from tests.transformer.learned_pieces import learn_pieces
 from tests.transformer.one_stack import ALONE
-from tests.transformer.other_tokenizers import word_pieces
 from tests.transformer.tiny import tiny_model
+from transformer.analysis.hidden_pieces import MASK_PIECES
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.save import Parts, save
 from transformer.model.features import Rotary
@@ -28,18 +28,18 @@ FEATURED: dict[str, dict[str, Any]] = {
 
 
 def filling(folder: Path, **changes: Any) -> Checkpoint:
-    """Write an encoder alone with an MLM head and the pieces of a tiny BERT, [MASK] among them, and open it."""
-    vocabulary = word_pieces()
-    size = vocabulary.open()[0].size
-    sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24, "unk_id": 1}
+    """Write an encoder alone with an MLM head and a mask piece, and open it."""
+    pieces = learn_pieces(SOURCES + TARGETS, size=48, mask=MASK_PIECES[0])
+    size = Tokenizer(pieces).size
+    sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
     model = tiny_model(**({"n_decoder_layers": 0, "mlm_head": True, "prepend_source_bos": True} | sizes | changes))
-    save(Parts(model.config, model.state_dict(), vocabulary, {"title": "filling"}), folder / "filling")
+    save(Parts(model.config, model.state_dict(), (pieces,), {"title": "filling"}), folder / "filling")
     return load(folder / "filling")
 
 
 def featured(name: str, folder: Path) -> Checkpoint:
     """Write the model of that name and open it."""
-    pieces = learn_vocabulary(SOURCES + TARGETS, size=48)
+    pieces = learn_pieces(SOURCES + TARGETS, size=48)
     size = Tokenizer(pieces).size
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
     model = tiny_model(**(sizes | FEATURED[name]))

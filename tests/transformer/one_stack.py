@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
+from tests.transformer.learned_pieces import learn_pieces
 from tests.transformer.tiny import tiny_model
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.checkpoint.save import Parts, save
@@ -18,7 +18,7 @@ ALONE: dict[str, dict[str, Any]] = {
 
 def alone(stack: str, folder: Path, **changes: Any) -> Checkpoint:
     """Write a model of one stack and open it."""
-    pieces = learn_vocabulary(SOURCES + TARGETS, size=48)
+    pieces = learn_pieces(SOURCES + TARGETS, size=48)
     size = Tokenizer(pieces).size
     sizes = {"src_vocab_size": size, "tgt_vocab_size": size, "shared_vocab": True, "max_len": 24}
     model = tiny_model(**(ALONE[stack] | sizes | changes))

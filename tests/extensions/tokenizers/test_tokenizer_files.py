@@ -8,17 +8,16 @@ import pytest
 
 from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.vocabularies import FILE_NAMES, VOCABULARY, Vocabularies
-from glassformer.extensions.training.library import run as training
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
 from tests.extensions.tokenizers import foreign
 from tests.extensions.tokenizers.test_library import content_of
+from tests.transformer.learned_pieces import learn_pieces
 from tests.transformer.spoiling import refused
 from tests.transformer.tiny import tiny_model
 from transformer.checkpoint.listing import listing as list_checkpoints
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import Parts, save
-from transformer.errors import DataError, QueryError
+from transformer.errors import QueryError
 
 LANGUAGES = {"source_language": "en", "target_language": "fr"}
 NLLB = {"source_language": "eng_Latn", "target_language": "fra_Latn"}
@@ -107,7 +106,7 @@ def test_the_old_tokenizer_goes_with_its_checkpoint_and_nothing_else_does(tmp_pa
     written("bert", folder)
     names = {file.name for file in folder.iterdir()}
     assert names == {"config.json", "model.safetensors", "card.json", VOCABULARY, "vocab.txt", "NOTES.md"}
-    pieces = learn_vocabulary([*SOURCES, *TARGETS], size=48)
+    pieces = learn_pieces([*SOURCES, *TARGETS], size=48)
     size = len(foreign.pieces_of(pieces))
     model = tiny_model(src_vocab_size=size, tgt_vocab_size=size, shared_vocab=True)
     parts = Parts(model.config, model.state_dict(), (pieces,), {})
@@ -173,10 +172,3 @@ def test_a_listed_folder_is_looked_at_again_when_its_tokenizer_changes(tmp_path)
     assert list_checkpoints([tmp_path])[0].error is None
     (tmp_path / "spoilt" / "merges.txt").unlink()
     assert "merges.txt: is missing" in list_checkpoints([tmp_path])[0].error
-
-
-def test_a_training_does_not_start_from_another_librarys_tokenizer(tmp_path):
-    written("gpt2", tmp_path / "gpt2")
-    job = type("Job", (), {"start_from": tmp_path / "gpt2"})
-    with pytest.raises(DataError, match="its tokenizer comes from another library"):
-        training._vocabularies(job, [])

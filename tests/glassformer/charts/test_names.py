@@ -6,6 +6,7 @@ from types import FunctionType, ModuleType
 import pytest
 
 from glassformer import charts
+from transformer.extensions import Extension
 
 
 @pytest.mark.parametrize("name", dir(charts))
@@ -22,8 +23,10 @@ def test_a_module_that_is_imported_does_not_hide_the_figure_of_its_name():
 
 
 def test_without_extensions_their_charts_are_unknown(monkeypatch):
-    assert charts.__getattr__("losses")
+    made_up = Extension(name="made_up", charts={"made_up": "glassformer.charts.grid:grid"})
+    monkeypatch.setattr(charts, "extensions", lambda: (made_up,))
+    assert charts.__getattr__("made_up")
     monkeypatch.setattr(charts, "extensions", lambda: ())
     assert charts.__getattr__("heatmap")
-    with pytest.raises(AttributeError, match="losses"):
-        charts.__getattr__("losses")
+    with pytest.raises(AttributeError, match="made_up"):
+        charts.__getattr__("made_up")

@@ -44,9 +44,11 @@ def test_words_that_make_an_everyday_word_a_term_are_terms():
     assert {word for term in TERMS if term.among for word in term.among.split("|")} <= known
 
 
-@pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
+THERE = {name: place for name, place in PLACES.items() if place.page in PAGES and glossary_page.is_there(place)}
+
+
+@pytest.mark.parametrize("place", THERE.values(), ids=list(THERE))
 def test_a_place_is_a_page_and_its_address_opens_it(place):
-    assert place.page in PAGES
     assert set(place.fields) <= {*all_fields()}
     checkpoint = loading.open_checkpoint(loading.usable()["reverse"])
     link = Link(model="reverse", source="a b", view=View().but(term="piece", step=2, query=3))
@@ -72,3 +74,14 @@ def test_every_place_is_where_a_term_is_seen():
 
 def test_the_term_stands_in_the_address():
     assert write_link(Link(view=View().but(term="W_O"))) == {"term": "W_O"}
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=list(PLACES))
+def test_a_place_that_is_not_there_is_of_a_page_or_a_change_that_was_deleted(place, monkeypatch):
+    monkeypatch.setattr(glossary_page.menu, "has", lambda path: path in PAGES)
+    assert glossary_page.is_there(place) == (place in THERE.values())
+    monkeypatch.setattr(glossary_page.menu, "has", lambda path: False)
+    assert not glossary_page.is_there(place)
+    monkeypatch.undo()
+    monkeypatch.setattr(glossary_page, "kinds", dict)
+    assert glossary_page.is_there(place) == (not place.changes)

@@ -10,7 +10,7 @@ from glassformer.runs.frames import Frames
 from glassformer.state.view import all_fields
 from tests.glassformer.runs.test_frames import OF, changed, drawn, fetched
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
-from transformer.runs.interventions import parse
+from tests.transformer.made_up_changes import SilentHead
 from transformer.runs.query import Beam, Sampling
 
 # Four kinds with an encoder and a decoder, of which one is trained, and four with a decoder alone.
@@ -25,16 +25,16 @@ RUNS = (
     ("own decoder", {"companions": ("ta ta",)}),
     ("reverse", {"decoding": Beam(size=4, length_penalty=0.0), "hypothesis": 3}),
     ("relative", {"forced": (8, 5), "reference": "a red fox"}),
-    ("halves", {"interventions": parse("zero-cross.1.1")}),
+    ("halves", {"interventions": (SilentHead("cross", 0, 0),)}),
     ("decoder", {"decoding": Sampling(top_k=3, seed=3), "companions": None}),
-    ("rotary", {"interventions": parse("causal-off")}),
-    ("windows", {"forced": (7,), "interventions": parse("zero-decoder.2.1_noresidual-all.1.all")}),
+    ("rotary", {"interventions": (SilentHead("decoder", 1, 0),)}),
+    ("windows", {"forced": (7,), "interventions": (SilentHead("decoder", 1, 0), SilentHead("decoder", 0, 1))}),
     ("alibi", {"decoding": Sampling(top_p=0.8, seed=4), "reference": "the moon is small"}),
-    ("own decoder", {"interventions": parse("zero-encoder.1.1"), "decoding": Beam(size=2), "hypothesis": 1}),
-    ("reverse", {"forced": (6, 6, 6), "interventions": parse("fill-all.m1")}),
+    ("own decoder", {"interventions": (SilentHead("encoder", 0, 0),), "decoding": Beam(size=2), "hypothesis": 1}),
+    ("reverse", {"forced": (6, 6, 6), "interventions": (SilentHead("cross", 1, 1),)}),
     ("halves", {"decoding": Beam(size=2), "companions": ("ta ta", "su")}),
     ("decoder", {"decoding": Beam(size=4), "hypothesis": 2, "forced": (10,)}),
-    ("relative", {"interventions": parse("causal-inverted"), "decoding": Sampling(seed=5)}),
+    ("relative", {"interventions": (SilentHead("encoder", 1, 1),), "decoding": Sampling(seed=5)}),
 )
 CHOICES = (
     "kind", "side", "aggregate", "unsure", "depths", "lens_colour", "nearness", "mask", "effect", "effect_at",
@@ -44,15 +44,20 @@ SWITCHES = ("words", "hide_special", "own_scale", "log_scale", "cosine", "apart"
 PLACES = ("layer", "head", "query", "key", "neuron", "at", "changed", "hidden", "rival")
 
 
-def asked(number):
+def there(names):
+    """Those fields that there are: some are of extensions."""
+    return [name for name in names if name in all_fields()]
+
+
+def asked(number, runs=RUNS):
     """The kind of a run, what its link asks for, and what is looked at of it, drawn by its number."""
-    kind, more = RUNS[number]
+    kind, more = runs[number]
     draw = Random(number)
     words = "abcdefghij" if kind == "reverse" else ("ba ", "lo ", "mi ", "ta ", "ke ", "su ")
     source = "".join(draw.choices(words, k=draw.randint(1, 7)))
-    looked_at = {name: draw.choice([word for word in all_fields()[name].words if word]) for name in CHOICES}
-    looked_at |= {name: draw.random() < 0.3 for name in SWITCHES}
-    looked_at |= {name: draw.choice((None, 0, 1, 2)) for name in PLACES}
+    looked_at = {name: draw.choice([word for word in all_fields()[name].words if word]) for name in there(CHOICES)}
+    looked_at |= {name: draw.random() < 0.3 for name in there(SWITCHES)}
+    looked_at |= {name: draw.choice((None, 0, 1, 2)) for name in there(PLACES)}
     return kind, {"source": source, "max_new": 7} | more, looked_at
 
 
@@ -60,9 +65,9 @@ def pictures(follows):
     return [key for key, picture in PICTURES.items() if picture.follows == follows]
 
 
-def looks(opened, key, number):  # noqa: F811
+def looks(opened, key, number, runs=RUNS):  # noqa: F811
     """A function that looks at a picture at a step of a run."""
-    kind, link, looked_at = asked(number)
+    kind, link, looked_at = asked(number, runs)
     return lambda step: look(PICTURES[key], opened(kind), kind, asked=link, **looked_at | {"step": step})
 
 
@@ -72,9 +77,9 @@ def one_that_shows(opened, key):  # noqa: F811
     return next(number for number in turn if PICTURES[key].of(looks(opened, key, number)(1)) is not None)
 
 
-def follows_the_step(opened, key, number):  # noqa: F811
+def follows_the_step(opened, key, number, runs=RUNS):  # noqa: F811
     """Whether frames, fetched once, are what the server draws at each step; nothing where nothing is drawn."""
-    picture, at = PICTURES[key], looks(opened, key, number)
+    picture, at = PICTURES[key], looks(opened, key, number, runs)
     run = at(1)
     moment = drawn(picture, run)
     if moment is None:
@@ -87,9 +92,9 @@ def follows_the_step(opened, key, number):  # noqa: F811
         assert changed(found["first"], made) == there | {"figure": json.loads(there["figure"])}
 
 
-def stands_still(opened, key, number):  # noqa: F811
+def stands_still(opened, key, number, runs=RUNS):  # noqa: F811
     """Whether the server draws the same at each step."""
-    picture, at = PICTURES[key], looks(opened, key, number)
+    picture, at = PICTURES[key], looks(opened, key, number, runs)
     run = at(0)
     first = drawn(picture, run)
     assert all(drawn(picture, at(step)) == first for step in range(1, run.trace.n_steps))

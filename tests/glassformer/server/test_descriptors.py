@@ -11,7 +11,6 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient, WebSocketDenialResponse
 
-from glassformer.extensions.replicas.health import Health
 from glassformer.server import descriptors
 from glassformer.server.descriptors import Enough
 from tests.source_code import ROOT
@@ -53,9 +52,7 @@ def test_new_pages_are_refused_with_a_sentence_and_nothing_else_is(scarce):
         assert denied.value.status_code == 503
         for path in ("static/js/x.js", "class/ABCD/events", "_stcore/upload_file/x/y", "healthz"):
             assert client.get(f"/{path}").text == "a page"
-    problem = Health().problem()
-    assert problem is not None
-    assert str(problem) == answer.text
+    assert str(descriptors.problem()) == answer.text
 
 
 @pytest.mark.parametrize(("limit", "found"), [(0, 10_000), (1024, 767), (65_536, 10_000)])

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from glassformer.charts.tables import heads_columns, map_columns
-from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.shared.saving import Origin, csv_bytes, decoding_of, saved, slug, with_origin
+from tests.transformer.made_up_changes import SilentHead
 from transformer.i18n import ENGLISH, PSEUDO
 from transformer.runs.query import Beam, Query, Sampling
 
@@ -42,8 +42,8 @@ def test_how_an_output_was_made_is_said_where_it_was_not_the_models_own_choice()
     assert decoding_of(sampled) == "sampling temperature=3 top_k=0 top_p=1 seed=7 forced=4.5"
     beam = Query(checkpoint="x", source="a", decoding=Beam(size=4), hypothesis=1)
     assert decoding_of(beam) == "beam size=4 length_penalty=0.6 hypothesis=2"
-    changed = Query(checkpoint="x", source="a", interventions=(ZeroHead("cross", 2, 0),))
-    assert decoding_of(changed) == "zero-cross.3.1"
+    changed = Query(checkpoint="x", source="a", interventions=(SilentHead("cross", 2, 0),))
+    assert decoding_of(changed) == "silent-cross.3.1"
 
 
 def test_every_row_says_what_it_is_of():

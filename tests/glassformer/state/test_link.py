@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.positions import MAX_DIMS
 from glassformer.state.fields import MOST_COMPANIONS
 from glassformer.state.link import DEFAULT_NEW, Link, read_link, write_link
 from glassformer.state.view import View, all_fields, parameters
+from tests.transformer.made_up_changes import SilentHead
+from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer.errors import QueryError
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_SOURCE_CHARACTERS, Beam, Greedy, Sampling
 
@@ -21,6 +22,7 @@ KEYS = (
     "model", "rev", "answers", "src", "ref", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced", "result",
     "do", "with", "b", *parameters(),
 )  # fmt: skip
+pytestmark = pytest.mark.usefixtures("made_up_changes")
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 MOST = {"sentence": MOST_COMPANIONS, "draft_bits": 8}  # of numbers with less room than others
 BEAMS = st.builds(Beam, size=st.integers(1, MAX_BEAM), length_penalty=st.floats(0, 2))
@@ -56,7 +58,10 @@ VIEWS = st.builds(
     },
 )
 CHANGES = st.builds(
-    ZeroHead, kind=st.sampled_from(["encoder", "decoder", "cross"]), layer=st.integers(0, 20), head=st.integers(0, 20)
+    SilentHead,
+    kind=st.sampled_from(["encoder", "decoder", "cross"]),
+    layer=st.integers(0, 20),
+    head=st.integers(0, 20),
 )
 ANSWERS = st.none() | st.booleans() | st.integers(-9, 9_999) | st.floats(0, 2) | PLAIN.filter(bool)
 LINES = PLAIN.filter(lambda text: text.splitlines() == [text]).map(lambda text: unicodedata.normalize("NFC", text))

@@ -1,7 +1,5 @@
 """A whole output read at once: the losses of a plain pass, with the changes of a query, and what is not finite."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -9,8 +7,7 @@ import torch
 from tests.transformer.one_stack import alone
 from transformer.analysis.at_once import read_at_once
 from transformer.checkpoint.load import load
-from transformer.errors import NotFiniteError, QueryError
-from transformer.runs.interventions import parse
+from transformer.errors import QueryError
 
 
 @pytest.fixture(scope="module")
@@ -41,16 +38,6 @@ def test_its_losses_are_those_of_the_run(tiny):
     assert list(read.best) == list(trace.tgt_ids)  # greedy took the likeliest
 
 
-def test_without_the_causal_mask_each_row_sees_the_whole_output(tiny):
-    trace = tiny.run("ba lo mi")
-    query = replace(trace.query, interventions=parse("causal-off"))
-    read = read_at_once(tiny, query, trace.tgt_ids, ["decoder.*.self_attn.mask"])
-    n = len(trace.read_ids)
-    assert read.losses == pytest.approx(plain_losses(tiny, trace, torch.ones(1, 1, n, n, dtype=torch.bool)), abs=1e-5)
-    assert read.values["decoder.0.self_attn.mask"].all()
-    assert np.abs(read.losses - plain_losses(tiny, trace)).max() > 1e-4
-
-
 def test_a_decoder_alone_reads_its_prompt_first(tmp_path):
     checkpoint = alone("decoder", tmp_path)
     trace = checkpoint.run("ba lo mi")
@@ -58,17 +45,6 @@ def test_a_decoder_alone_reads_its_prompt_first(tmp_path):
     assert read.first_row == trace.first_row > 0
     assert read.losses.sum() == pytest.approx(-trace.log_prob, abs=1e-4)
     assert read.values["decoder.0.self_attn.weights"].shape[-1] == len(trace.read_ids)
-
-
-def test_what_is_not_finite_is_refused_or_given_as_it_is(tiny):
-    trace = tiny.run("ba lo mi")
-    query = replace(trace.query, interventions=parse("causal-hidden_unguarded-decoder"))
-    with pytest.raises(NotFiniteError, match=r"decoder\.0\.self_attn\.weights"):
-        read_at_once(tiny, query, trace.tgt_ids)
-    read = read_at_once(tiny, query, trace.tgt_ids, ["decoder.0.self_attn.weights"], finite=False)
-    assert np.isnan(read.values["decoder.0.self_attn.weights"][:, 0]).all()
-    assert np.isfinite(read.values["decoder.0.self_attn.weights"][:, 1:]).all()
-    assert np.isnan(read.losses).all()
 
 
 def test_a_model_that_writes_nothing_has_no_output_to_read(tmp_path, tiny):

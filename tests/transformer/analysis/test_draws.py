@@ -8,9 +8,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.one_stack import alone
 from tests.transformer.runs.test_wrapping import changed
-from transformer import Greedy, Sampling, ZeroHead, load, run
+from transformer import Greedy, Sampling, load, run
 from transformer.analysis.draws import draws, interval, log_drawn, outcomes
 from transformer.errors import QueryError
 from transformer.runs.distribution import sampling_distribution
@@ -49,7 +50,7 @@ def test_each_draw_is_the_run_with_its_seed(checkpoint, how, n):
         assert one.log_prob == pytest.approx(trace.log_prob, abs=1e-5)
 
 
-@pytest.mark.parametrize("settings", [{"forced": (7, 5)}, {"interventions": (ZeroHead("decoder", 0, 0),)}], ids=str)
+@pytest.mark.parametrize("settings", [{"forced": (7, 5)}, {"interventions": (SilentHead("decoder", 0, 0),)}], ids=str)
 def test_forced_and_changed_draws_are_those_of_runs(checkpoint, settings):
     for one in draws(checkpoint, query(checkpoint, HOW[0], **settings), range(9)):
         trace = run(checkpoint, query(checkpoint, with_seed(HOW[0], one.seed), **settings))

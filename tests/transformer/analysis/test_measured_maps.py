@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from tests.extensions.maps.library.made_up import all_three
 from transformer import load
 from transformer.analysis import head_statistics as hs
 
@@ -16,14 +15,6 @@ def test_weights_alone_have_the_measures_of_a_run_but_for_what_only_the_run_know
         assert set(whole) - set(alone) == ({"end"} if kind != "decoder" else set())
         for name in alone:
             np.testing.assert_array_equal(alone[name].values, whole[name].values)
-
-
-def test_every_head_of_given_maps_is_measured():
-    maps = all_three()
-    for kind in maps.kinds:
-        for measure in hs.measure_maps(maps.maps(kind), maps.mask(kind), kind).values():
-            assert measure.means().shape == maps.maps(kind).shape[:2]
-            assert np.isfinite(measure.means()).all()
 
 
 def test_self_attention_over_other_keys_than_its_queries_has_no_distances():

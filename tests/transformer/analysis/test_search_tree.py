@@ -3,9 +3,10 @@
 import pytest
 import torch
 
+from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.one_stack import alone
 from tests.transformer.runs.test_wrapping import changed
-from transformer import Beam, Sampling, ZeroHead, load, run
+from transformer import Beam, Sampling, load, run
 from transformer.analysis.search_tree import MOST_DROPPED, search_tree
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
@@ -13,7 +14,7 @@ from transformer.runs.beam import beam_search, length_penalty
 from transformer.runs.decoding import Prefix
 
 TEXT = "ba lo mi ta"
-CHANGED = ZeroHead("decoder", 0, 1)
+CHANGED = SilentHead("decoder", 0, 1)
 CASES = [
     {"decoding": Beam(size=3)},
     {"decoding": Beam(size=5, length_penalty=0.0), "forced": (7, 5)},

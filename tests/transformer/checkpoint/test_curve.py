@@ -6,15 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.training.library.epoch_rows import Row, write_rows
 from transformer.checkpoint.curve import MAX_BYTES, MAX_ROWS, Curve, load_curve, read_curve
 from transformer.errors import CheckpointError
-
-ROWS = [
-    Row(1, 10, 5.0, 4.0, 1.0, 10.0, 1e-3, 1000, 12.5, 0.01),
-    Row(2, 20, 3.0, 2.5, 20.0, 40.0, 5e-4, 2000, 25.0, 0.1),
-    Row(3, 30, 2.0, 2.75, 20.0, 38.0, 1e-4, 3000, 37.5, 0.09),
-]
 
 
 def read(text: str) -> Curve:
@@ -28,22 +21,6 @@ def refused(content: bytes) -> str:
     assert said.startswith("mine/training.csv: ")
     assert "\n" not in said
     return said
-
-
-def test_what_training_writes_is_read(tmp_path):
-    write_rows(ROWS, tmp_path / "training.csv")
-    curve = load_curve(tmp_path)
-    assert curve is not None
-    assert curve.epochs == (1, 2, 3)
-    for name, values in curve.columns.items():
-        assert values == tuple(getattr(row, name) for row in ROWS)
-    assert set(curve.columns) | {"epoch"} == set(Row.__dataclass_fields__)
-    assert curve.notes == ()
-
-
-def test_the_best_epoch_is_the_one_that_training_keeps(tmp_path):
-    write_rows(ROWS, tmp_path / "training.csv")
-    assert load_curve(tmp_path).best_epoch() == 2  # equal BLEU, higher chrF
 
 
 @pytest.mark.parametrize(

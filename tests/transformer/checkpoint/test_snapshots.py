@@ -154,14 +154,8 @@ def test_no_link_leaves_the_folder_of_checkpoints(grown, tmp_path_factory):
     assert load(grown.with_name("spoilt@10")).name == "spoilt@10"  # who sets no limit may follow
 
 
-def test_scores_of_a_snapshot_have_no_card(grown, tmp_path, capsys):
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("ba lo\tthe red fox\n")
-    card = (grown / "card.json").read_bytes()
-    assert main(["evaluate", f"{grown}@219", "--pairs", str(pairs), "--record"]) != 0
-    assert "leave out --record" in capsys.readouterr().err
+def test_a_command_takes_a_snapshot(grown):
     assert main(["translate", f"{grown}@219", "ba lo"]) == 0
-    assert (grown / "card.json").read_bytes() == card
 
 
 @given(some.data())

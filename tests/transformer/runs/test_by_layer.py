@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import transformer
-from glassformer.extensions.what_if.interventions import ZeroHead
+from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.one_stack import ALONE, alone
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
@@ -72,7 +72,7 @@ def test_a_run_keeps_its_maps_up_to_the_limit_and_not_a_byte_beyond(both):
 
 
 def test_what_was_changed_in_the_run_is_changed_in_its_maps(both):
-    bare, full = long_and_short(both, interventions=(ZeroHead("encoder", 0, 1),))
+    bare, full = long_and_short(both, interventions=(SilentHead("encoder", 0, 1),))
     np.testing.assert_array_equal(np.stack(each_layer(both, bare, "cross", same)), full.cross)
     unchanged = long_and_short(both)[1]
     assert full.cross.shape != unchanged.cross.shape or np.abs(full.cross - unchanged.cross).max() > 1e-6

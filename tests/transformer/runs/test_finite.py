@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.training.library.scoring import decode
 from transformer.analysis.mask_checks import check_causality, record_attention
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError
@@ -56,13 +55,6 @@ def test_a_run_names_the_first_site(hidden, decoding):
 def test_so_does_a_batch_without_maps(hidden):
     with pytest.raises(QueryError, match=r"decoder\.0\.cross_attn\.queries"):
         run_batch(hidden, [hidden.query(SOURCE), hidden.query("mi ta ba")], maps=False)
-
-
-@pytest.mark.parametrize("decoding", [Greedy(), Beam(size=2)])
-def test_so_does_decoding_for_a_score(hidden, decoding):
-    sources = [hidden.src_tokenizer.encode(text).ids for text in (SOURCE, "mi")]
-    with pytest.raises(QueryError, match=r"decoder\.0\.cross_attn\.queries"):
-        decode(hidden.model, sources, decoding, limit=lambda n: 5)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -7,12 +7,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.drafts.drafting import drafts
 from tests.test_checkpoints import FOLDER, SHIPPED
 from tests.transformer.alike import assert_alike
+from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import tiny_model
-from transformer import Beam, Sampling, ZeroHead, load, run
+from transformer import Beam, Sampling, load, run
 from transformer.errors import QueryError
 from transformer.runs import reading, running, together
 from transformer.runs.together import run_together
@@ -54,7 +54,7 @@ def decoded_alone(monkeypatch):
 def mixed_queries(checkpoint):
     sources = ["ba lo mi ta", "mi", "lo ke su ba lo su mi", "ta ta", "ba lo mi ta", "su"]
     forced = {"forced": (7, 5)} if checkpoint.model.anatomy.writes else {}
-    changed = (ZeroHead(checkpoint.model.anatomy.kinds[0], 0, 1),)
+    changed = (SilentHead(checkpoint.model.anatomy.kinds[0], 0, 1),)
     return [
         *(checkpoint.query(source, max_new=9) for source in sources),
         *(checkpoint.query(sources[i], decoding=how, max_new=8) for i, how in enumerate(HOW)),
@@ -206,7 +206,7 @@ def test_a_damaged_model_says_in_company_what_it_says_alone(site):
 def test_beams_and_changed_models_run_alone():
     checkpoint = made_up(7)
     assert not running.Query(checkpoint="hash", source="ba", decoding=Beam(size=2)).may_join
-    assert not running.Query(checkpoint="hash", source="ba", interventions=(ZeroHead("cross", 0, 0),)).may_join
+    assert not running.Query(checkpoint="hash", source="ba", interventions=(SilentHead("cross", 0, 0),)).may_join
     assert running.Query(checkpoint="hash", source="ba", decoding=Sampling(), forced=(4,)).may_join
     assert checkpoint.model.anatomy.writes
 
@@ -239,12 +239,3 @@ def test_a_batch_is_run_once_whatever_comes_of_it(monkeypatch):
     monkeypatch.setattr(together, "_write", wrong)
     assert len(list(run_together(checkpoint, queries))) == len(queries)
     assert len(calls) == 1
-
-
-def test_what_the_model_writes_itself_counts_as_no_draft(monkeypatch):
-    monkeypatch.setenv(drafts.ENVIRONMENT, "none")
-    checkpoint, judged = made_up(4), []
-    monkeypatch.setattr(drafts, "judge", lambda model, **how: judged.append(how))
-    queries = [running.Query(checkpoint="hash", source=word, max_new=6) for word in WORDS]
-    assert len(list(run_together(checkpoint, queries))) == len(queries)
-    assert not judged

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import TARGETS
+from tests.transformer.learned_pieces import learn_pieces
 from transformer.errors import TokenizerError
 from transformer.text.sampling import Sampler
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer
@@ -79,7 +79,7 @@ TEXT_TO_SPLIT = "the small fox sees a red lake"
 
 
 def learned(kind):
-    return Tokenizer(learn_vocabulary(TARGETS, size=60, kind=kind))
+    return Tokenizer(learn_pieces(TARGETS, size=60, kind=kind))
 
 
 def draws(tokenizer, *, alpha, n=60):

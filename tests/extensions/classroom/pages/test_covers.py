@@ -5,7 +5,8 @@ import pytest
 from glassformer.extensions.classroom import predictions
 from glassformer.extensions.classroom.lessons import leading
 from glassformer.extensions.lessons.library import lessons
-from tests.pages.conftest import COMPARE, PAGES, STEP, check
+from tests.extensions.scripts import COMPARE
+from tests.pages.conftest import PAGES, STEP, check
 from tests.pages.reading import keys_of, opened, sentences, told
 from transformer.errors import TokenizerError
 

@@ -12,7 +12,8 @@ from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lessons import leading
 from glassformer.extensions.lessons.library import lessons
 from glassformer.state import session
-from tests.pages.conftest import CHECKPOINTS, LESSONS, MAIN, STEP, check
+from tests.extensions.scripts import LESSONS
+from tests.pages.conftest import CHECKPOINTS, MAIN, STEP, check
 from tests.pages.reading import address, keys_of, payload, sentences, type_source, view
 
 SENTENCE = "我喜欢喝绿茶。"

@@ -4,7 +4,8 @@ from glassformer.extensions.classroom import predictions
 from glassformer.extensions.classroom.lessons import route
 from glassformer.extensions.lessons.library import lessons
 from tests.extensions.classroom.pages.test_lessons import SENTENCE, covers, drawn, step_page, ways
-from tests.pages.conftest import LESSONS, check
+from tests.extensions.scripts import LESSONS
+from tests.pages.conftest import check
 
 __all__ = ["step_page"]  # a fixture
 

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from tests.extensions.doctor.library.changed import changed, found
-from tests.transformer.featured import FEATURED, featured, filling
+from tests.extensions.tokenizers.filling import filling
+from tests.transformer.featured import FEATURED, featured
 from tests.transformer.one_stack import alone
 from transformer.model.masks import causal_mask, combine_masks, padding_mask
 

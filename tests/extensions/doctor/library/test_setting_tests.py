@@ -11,7 +11,8 @@ from glassformer.extensions.doctor.library.patient import BELOW, LEAK, Patient
 from glassformer.extensions.doctor.library.setting_tests import TESTS as SETTINGS
 from glassformer.extensions.doctor.library.setting_tests import fitting, neighbour_of, with_setting
 from tests.extensions.doctor.library.changed import changed, found
-from tests.transformer.featured import featured, filling
+from tests.extensions.tokenizers.filling import filling
+from tests.transformer.featured import featured
 from tests.transformer.one_stack import alone
 from transformer.model.transformer import Transformer
 from transformer.trying.samples import Samples

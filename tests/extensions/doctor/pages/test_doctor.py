@@ -15,7 +15,8 @@ from glassformer.extensions.doctor.library.findings import Measured, Shown, not_
 from glassformer.extensions.doctor.library.patient import Test
 from glassformer.extensions.doctor.page import doctor_panels
 from glassformer.runs import loading, measured
-from tests.pages.conftest import DOCTOR, MAIN, check
+from tests.extensions.scripts import DOCTOR
+from tests.pages.conftest import MAIN, check
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
 from transformer.i18n import say

@@ -9,7 +9,8 @@ from glassformer.extensions.effects.attribution.logit import contributions
 from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.runs import loading, measured
 from glassformer.state import session
-from tests.pages.conftest import MATTERS, check
+from tests.extensions.scripts import MATTERS
+from tests.pages.conftest import check
 from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
 from transformer.analysis.progress import whole
 

@@ -10,7 +10,8 @@ from glassformer.extensions.what_if import measuring
 from glassformer.extensions.what_if.analysis.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.runs import loading, measured
-from tests.pages.conftest import MATTERS, check
+from tests.extensions.scripts import MATTERS
+from tests.pages.conftest import check
 from tests.pages.reading import figure, go_to, keys_of, numbers, payload, sentences, view
 from transformer import run
 from transformer.runs.changing import tap_for

@@ -9,8 +9,9 @@ from glassformer.extensions.effects.wrong.card import Side
 from glassformer.extensions.effects.wrong.deck import CARDS, SEEN, UNSEEN
 from glassformer.extensions.effects.wrong.mistake_panels import CHART, SEEN_ON
 from glassformer.state import session
+from tests.extensions.scripts import WRONG
 from tests.glassformer.waiting import until
-from tests.pages.conftest import WRONG, check
+from tests.pages.conftest import check
 from tests.pages.reading import address, figure, opened
 
 NOTHING = " – changes nothing in this sentence"

@@ -10,7 +10,8 @@ from glassformer.extensions.importers.open.trying import TEXT
 from glassformer.runs import loading
 from glassformer.state.answers import write
 from tests.extensions.importers.test_foreign_models import ANSWERS, state
-from tests.pages.conftest import OPEN, STEP, check
+from tests.extensions.scripts import OPEN
+from tests.pages.conftest import STEP, check
 from tests.pages.speaking import texts_of_page
 from tests.pseudo_language import words_of, wrong
 from transformer.checkpoint.load import load

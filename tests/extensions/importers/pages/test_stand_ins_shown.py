@@ -8,7 +8,8 @@ from glassformer.state.answers import write
 from tests.extensions.importers.library.test_stand_ins import CASES
 from tests.extensions.importers.library.tutorial_encoders import Block, Blocks, Least
 from tests.extensions.importers.library.tutorial_models import at_random
-from tests.pages.conftest import ATTENTION, CHECKPOINTS, DOCTOR, INSIDE
+from tests.extensions.scripts import DOCTOR
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, INSIDE
 from tests.pages.reading import told
 from transformer.analysis.stand_ins import MAP, PROJECTION, SAID, TABLE
 

@@ -22,7 +22,8 @@ from glassformer.runs.sides import sides
 from glassformer.state import session
 from glassformer.state.view import View
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
-from tests.pages.conftest import ATTENTION, CHECKPOINTS, GLOSSARY, ROOT, STEP, TRAINING, check
+from tests.extensions.scripts import TRAINING
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, GLOSSARY, ROOT, STEP, check
 from tests.pages.reading import address, everything, figure, go_back, numbers, payload, sentences, view
 from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pseudo_language import words_of

@@ -18,7 +18,8 @@ from glassformer.extensions.parameters.parameters_look import ParametersLook
 from glassformer.runs import loading
 from glassformer.server.work import Runner
 from glassformer.state import session
-from tests.pages.conftest import DOCTOR, check
+from tests.extensions.scripts import DOCTOR
+from tests.pages.conftest import check
 from tests.pages.reading import address, figure, numbers, opened, payload, sentences, told, view
 
 captions = partial(told, kinds=("caption",))

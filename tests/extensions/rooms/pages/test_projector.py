@@ -3,7 +3,7 @@
 from glassformer.extensions.rooms.server.public import Question
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
-from tests.pages.conftest import PROJECTOR
+from tests.extensions.scripts import PROJECTOR
 
 
 def test_the_wall_has_one_qr_code_also_beside_a_question(open_page):

@@ -18,8 +18,8 @@ from glassformer.runs.declared import PAGES, PICTURES
 from glassformer.runs.seen import at_step
 from glassformer.shared.door import here
 from glassformer.state.view import View, all_fields
+from tests.extensions.saving.hostile_run import TEXTS, hostile
 from tests.extensions.saving.test_saved_run import told, unpacked
-from tests.glassformer.runs.hostile_run import TEXTS, hostile
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 from tests.source_code import ROOT
 from tests.transformer.one_stack import alone

@@ -11,7 +11,7 @@ import pytest
 
 from glassformer.extensions.sentences.analysis.line_table import as_csv, columns, summary
 from glassformer.extensions.sentences.analysis.many import batches, check_can_run, repeated_share, run_lines
-from tests.transformer.featured import filling
+from tests.extensions.tokenizers.filling import filling
 from tests.transformer.one_stack import alone
 from transformer import Beam, Greedy, Query, Sampling, load
 from transformer.analysis.hidden_pieces import hide, mask_id

@@ -11,11 +11,12 @@ from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.runs import loading
 from glassformer.server import replicas, switch
 from glassformer.state import session
-from tests.pages.conftest import ROOT, SENTENCES, STEP, check
+from tests.extensions.scripts import SENTENCES
+from tests.extensions.tokenizers.filling import filling
+from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.reading import address, figure, numbers, sentences, told, view
 from tests.pages.test_pseudo_language import complaints, data_of_models, told_by_models
 from tests.pseudo_language import words_of
-from tests.transformer.featured import filling
 from tests.transformer.one_stack import alone
 from transformer import load
 

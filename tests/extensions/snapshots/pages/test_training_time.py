@@ -8,7 +8,8 @@ from glassformer.extensions.what_if.compare.second_run import CHECKPOINT
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import SECOND
-from tests.pages.conftest import ATTENTION, CHECKPOINTS, COMPARE, DOCTOR, STEP, WRONG, check
+from tests.extensions.scripts import COMPARE, DOCTOR, WRONG
+from tests.pages.conftest import ATTENTION, CHECKPOINTS, STEP, check
 from tests.pages.reading import address, go_back, payload, sentences, told
 from tests.transformer.grown import STEPS, write_grown, write_snapshot
 from transformer.checkpoint import snapshots

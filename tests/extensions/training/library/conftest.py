@@ -3,7 +3,7 @@
 import pytest
 
 from glassformer.extensions.training.library import run
-from tests.transformer.training_jobs import make_job
+from tests.extensions.training.library.training_jobs import make_job
 
 
 @pytest.fixture(autouse=True, scope="package")

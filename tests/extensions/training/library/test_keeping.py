@@ -13,7 +13,7 @@ from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
 from glassformer.extensions.training.library.snapping import check, planned, superfluous
 from glassformer.extensions.training.library.state import folder_beside
-from tests.transformer.training_jobs import make_job, stored, with_settings
+from tests.extensions.training.library.training_jobs import make_job, stored, with_settings
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import Moment

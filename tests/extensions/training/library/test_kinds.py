@@ -22,9 +22,9 @@ from glassformer.extensions.training.library.scoring import guesses, held_out_lo
 from glassformer.extensions.training.library.tasks import write_task
 from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
+from tests.extensions.training.library.training_jobs import make_job, train_and_stop, with_settings
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import tiny_config, tiny_model
-from tests.transformer.training_jobs import make_job, train_and_stop, with_settings
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.checkpoint.save import Parts, file_sha256, save

@@ -11,8 +11,8 @@ from glassformer.extensions.training.library.data import Batch, encode_pairs
 from glassformer.extensions.training.library.loss import target_loss
 from glassformer.extensions.training.library.run import train
 from glassformer.extensions.training.library.scoring import held_out_loss
+from tests.extensions.training.library.training_jobs import train_and_stop, with_settings
 from tests.transformer.tiny import padded_source, target_ids, tiny_model
-from tests.transformer.training_jobs import train_and_stop, with_settings
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import DataError

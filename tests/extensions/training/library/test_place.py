@@ -13,7 +13,7 @@ import pytest
 from glassformer.extensions.training.library import run
 from glassformer.extensions.training.library.place import claimed
 from glassformer.extensions.training.library.run import train
-from tests.transformer.training_jobs import train_and_stop, with_settings
+from tests.extensions.training.library.training_jobs import train_and_stop, with_settings
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError

@@ -9,7 +9,7 @@ import pytest
 from glassformer.extensions.training.library.place import claimed
 from glassformer.extensions.training.library.state import paths
 from tests.extensions.training.library.ranks import together
-from tests.transformer.training_jobs import make_job, stored
+from tests.extensions.training.library.training_jobs import make_job, stored
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import steps

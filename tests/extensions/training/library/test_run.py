@@ -11,7 +11,7 @@ from glassformer.extensions.training.library.settings import LIMITS, TrainSettin
 from glassformer.extensions.training.library.tasks import write_reverse
 from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import TARGETS
-from tests.transformer.training_jobs import SETTINGS, train_and_stop
+from tests.extensions.training.library.training_jobs import SETTINGS, train_and_stop
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import ConfigError, DataError

@@ -11,7 +11,7 @@ from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
 from glassformer.extensions.training.library.schedule import NAMES, learning_rate
 from glassformer.extensions.training.library.settings import TrainSettings
-from tests.transformer.training_jobs import SETTINGS, with_settings
+from tests.extensions.training.library.training_jobs import SETTINGS, with_settings
 from transformer.errors import DataError
 
 

@@ -10,7 +10,7 @@ import torch
 from glassformer.extensions.training.library import run
 from glassformer.extensions.training.library.run import train
 from tests.conftest import SOURCES, TARGETS
-from tests.transformer.training_jobs import make_job, train_and_stop, with_settings
+from tests.extensions.training.library.training_jobs import make_job, train_and_stop, with_settings
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import WEIGHTS, load
 from transformer.checkpoint.save import file_sha256

@@ -10,7 +10,7 @@ from glassformer.extensions.training.library import loop
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
 from tests.conftest import SOURCES, TARGETS
-from tests.transformer.training_jobs import SETTINGS, make_job, store, stored, with_settings
+from tests.extensions.training.library.training_jobs import SETTINGS, make_job, store, stored, with_settings
 from transformer.checkpoint.load import load
 
 

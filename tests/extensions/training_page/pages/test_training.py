@@ -19,8 +19,9 @@ from glassformer.extensions.training_page.charts.training import (
 from glassformer.extensions.training_page.sentence import panel, sentence_pictures
 from glassformer.runs import loading
 from glassformer.state import session
+from tests.extensions.scripts import TRAINING
 from tests.glassformer.waiting import WAIT, until
-from tests.pages.conftest import TRAINING, check
+from tests.pages.conftest import check
 from tests.pages.reading import figure, numbers, payload
 from tests.transformer.grown import STEPS, write_grown
 from transformer.checkpoint import snapshots

@@ -24,7 +24,8 @@ from glassformer.extensions.what_if.interventions import (
     ZeroHead,
 )
 from glassformer.extensions.what_if.interventions.score_changes import HeadsTold
-from tests.transformer.featured import featured, filling
+from tests.extensions.tokenizers.filling import filling
+from tests.transformer.featured import featured
 from tests.transformer.one_stack import alone
 from transformer import run
 from transformer.analysis.hidden_pieces import mask_id

@@ -5,8 +5,9 @@ import pytest
 from glassformer.extensions.what_if.change_chips import CHANGES
 from glassformer.extensions.what_if.interventions import KINDS
 from glassformer.runs import loading
+from tests.extensions.scripts import COMPARE, MATTERS
 from tests.extensions.what_if.interventions.of_kinds import example
-from tests.pages.conftest import COMPARE, MATTERS, ROOT
+from tests.pages.conftest import ROOT
 from tests.pages.reading import opened
 from transformer.errors import GlassformerError
 from transformer.runs.interventions import write

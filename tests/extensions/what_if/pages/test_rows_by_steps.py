@@ -5,7 +5,8 @@ import pytest
 from glassformer import charts
 from glassformer.extensions.what_if.compare import map_difference
 from glassformer.state.view import SECOND
-from tests.pages.conftest import ATTENTION, COMPARE
+from tests.extensions.scripts import COMPARE
+from tests.pages.conftest import ATTENTION
 from tests.pages.reading import figure, opened, payload, sentences
 from transformer.runs.interventions import parse
 from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS

@@ -7,8 +7,8 @@ import pytest
 
 from glassformer.components.assets import read_asset
 from glassformer.extensions.saving import saved_run
+from tests.extensions.saving.hostile_run import TEXTS, hostile
 from tests.extensions.saving.test_saved_run import kept, shown, told
-from tests.glassformer.runs.hostile_run import TEXTS, hostile
 from tests.glassformer.test_pictures import opened  # noqa: F401 (a fixture)
 from transformer.i18n import languages
 

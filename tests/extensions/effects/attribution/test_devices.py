@@ -1,0 +1,26 @@
+"""On another device what matters is the same: see `tests/transformer/test_devices.py`."""
+
+from glassformer.extensions.effects.attribution import gradients
+from glassformer.extensions.effects.attribution.asked import ask_each
+from glassformer.extensions.effects.attribution.hiding import hiding
+from glassformer.extensions.effects.attribution.logit import contributions
+from glassformer.extensions.effects.attribution.weighed import weigh
+from tests.transformer.devices import TEXT, same
+from tests.transformer.devices import of_name as of_name
+from tests.transformer.devices import pair as pair
+from transformer.analysis.progress import whole
+
+
+def test_what_matters_to_a_decoder(pair):
+    if not pair[0].model.anatomy.writes:
+        return
+
+    def work(one):
+        asked = ask_each(one, one.run(one.query(TEXT, max_new=5)))
+        return (
+            [contributions(asked[-1], (5, 6)), weigh(asked[-1]), whole(hiding(asked))],
+            gradients.input_times_gradient(asked[-1]),
+            whole(gradients.integrating(asked[-1], baseline="mean", n_points=4)),
+        )
+
+    same(pair, work)

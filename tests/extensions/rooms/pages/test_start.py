@@ -1,0 +1,46 @@
+"""A bare address in a room."""
+
+from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.extensions.rooms.server.room import Room
+from glassformer.state import session
+from tests.pages.conftest import PAGES, check
+from tests.pages.reading import address, type_source
+from tests.pages.test_start import browser_asks as browser_asks
+from tests.pages.test_start import standing
+from tests.pages.test_start import start as start
+
+
+def test_in_a_room_a_bare_address_means_what_its_teacher_looks_at(start, open_page, browser_asks):
+    """From the moment the room is open; and links and addresses there name the checkpoint, also the default one."""
+    browser_asks("en")
+    teacher = open_page(PAGES["room"])
+    check(teacher.button(key="room_open").click().run())
+    taught = teacher.session_state[in_room.TAUGHT]
+    try:
+        browser_asks("zh-CN")
+        assert standing(start(room=taught.code))[0] == "en-fr"
+        assert standing(open_page(PAGES["step"], room=taught.code, lesson="one-piece.1"))[0] == "en-fr"
+        ROOMS.do(taught, Room.move, "step", {"model": "reverse", "src": "glass"})
+        student = open_page(PAGES["masks"], room=taught.code)
+        assert standing(student) == ("reverse", "glass")
+        assert (
+            standing(open_page(PAGES["step"], room=taught.code, src="她喜欢茶。"))[0] == "zh-en"
+        )  # as for everybody
+        check(student.sidebar.selectbox(key=session.MODEL).set_value("zh-en").run())
+        assert address(student)["model"] in ("zh-en", ["zh-en"])
+        browser_asks("en")
+        assert student.session_state[session.URL_LINKED]["model"] == "zh-en"  # of the menu
+    finally:
+        ROOMS.end(taught)
+
+
+def test_an_address_says_the_same_to_everybody(start, browser_asks):
+    browser_asks("en")
+    assert standing(start(room="ACD347"))[0] == "zh-en"
+
+
+def test_nobody_is_switched_in_a_room(open_page):
+    test = open_page(PAGES["step"], room="ACD347")
+    type_source(test, "I like tea.")
+    assert standing(test) == ("zh-en", "I like tea.")

@@ -1,0 +1,20 @@
+"""What the components in the browser are sent."""
+
+from functools import partial
+
+import pytest
+
+from glassformer.extensions.rooms.components.present.present_view import presenter
+from glassformer.extensions.rooms.components.room.room_view import room_bar, room_counts
+from tests.glassformer.components.test_components import sends_what_its_type_names
+
+DRAWN = {
+    "PresenterPayload": lambda key: presenter(),
+    "RoomPayload": partial(room_bar, "K7MPR4", role="viewer"),
+    "RoomCountsPayload": room_counts,
+}
+
+
+@pytest.mark.parametrize(("interface", "draw"), DRAWN.items())
+def test_the_types_of_a_payload_name_what_python_sends(monkeypatch, interface, draw):
+    sends_what_its_type_names(monkeypatch, interface, draw)

@@ -1,0 +1,41 @@
+"""What a browser shows of each picture at each step of a changed run is what the server draws."""
+
+import pytest
+
+from tests.glassformer.runs.test_frames_of_runs import follows_the_step, pictures, stands_still
+from tests.glassformer.test_pictures import opened  # noqa: F401 (a fixture)
+from transformer.runs.interventions import parse
+from transformer.runs.query import Beam, Sampling
+
+RUNS = (
+    ("halves", {"interventions": parse("zero-cross.1.1")}),
+    ("rotary", {"interventions": parse("causal-off")}),
+    ("windows", {"forced": (7,), "interventions": parse("zero-decoder.2.1_noresidual-all.1.all")}),
+    ("own decoder", {"interventions": parse("zero-encoder.1.1"), "decoding": Beam(size=2), "hypothesis": 1}),
+    ("reverse", {"forced": (6, 6, 6), "interventions": parse("fill-all.m1")}),
+    ("relative", {"interventions": parse("causal-inverted"), "decoding": Sampling(seed=5)}),
+)
+
+
+@pytest.mark.parametrize("key", pictures("frames"))
+def test_frames_are_what_the_server_draws_at_each_step(opened, key):  # noqa: F811
+    follows_the_step(opened, key, len(key) % len(RUNS), RUNS)
+
+
+@pytest.mark.parametrize("key", pictures("still"))
+def test_a_picture_that_stands_still_is_the_same_at_each_step(opened, key):  # noqa: F811
+    stands_still(opened, key, len(key) % len(RUNS), RUNS)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("number", range(len(RUNS)))
+@pytest.mark.parametrize("key", pictures("frames"))
+def test_frames_of_every_run_are_what_the_server_draws(opened, key, number):  # noqa: F811
+    follows_the_step(opened, key, number, RUNS)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("number", range(len(RUNS)))
+@pytest.mark.parametrize("key", pictures("still"))
+def test_what_stands_still_does_so_in_every_run(opened, key, number):  # noqa: F811
+    stands_still(opened, key, number, RUNS)

@@ -1,0 +1,35 @@
+"""What holds of the product with all its extensions: no name is there for nothing, and nothing is left out."""
+
+import re
+
+import pytest
+
+from glassformer.components.streamlit_page import SELECTORS
+from glassformer.glossary.glossary_page import is_there
+from glassformer.glossary.term_places import PLACES
+from glassformer.runs.declared import PAGES
+from glassformer.state.view import all_fields
+from tests.extensions.classroom.test_components import DRAWN as CLASSROOM
+from tests.extensions.rooms.test_components import DRAWN as ROOMS
+from tests.extensions.snapshots.test_components import DRAWN as SNAPSHOTS
+from tests.glassformer.components.test_components import DRAWN, TYPES
+from tests.glassformer.components.test_streamlit_page import used_names
+from tests.pages.conftest import PAGES as SCRIPTS
+
+
+def test_each_name_of_a_part_of_streamlits_page_is_used():
+    assert set(SELECTORS) == used_names()
+
+
+def test_every_payload_is_compared():
+    assert set(re.findall(r"interface (\w+) extends Spoken", TYPES)) == {*DRAWN, *CLASSROOM, *ROOMS, *SNAPSHOTS}
+
+
+def test_each_place_of_the_glossary_is_there():
+    assert [name for name, place in PLACES.items() if place.page not in SCRIPTS or not is_there(place)] == []
+
+
+@pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.panel])
+def test_each_part_that_an_address_names_is_drawn(path):
+    page = PAGES[path]
+    assert sorted(all_fields()[page.panel].words) == sorted(page.parts)
