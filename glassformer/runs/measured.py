@@ -6,7 +6,7 @@ A measurement lets shorter work go first wherever it says how far it is, and is 
 from collections.abc import Callable, Generator, Hashable
 from contextlib import closing
 from functools import partial
-from typing import Any, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
@@ -14,8 +14,10 @@ from glassformer.server.jobs import SMALL, Job, Jobs, Seen
 from glassformer.server.work import BusyError, Runner
 from glassformer.shared import drawing
 from glassformer.shared.door import st
-from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say, say_n
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
 
 AT_ONCE: Final = 1.5  # seconds of work that a page waits for
 LOOK_SECONDS: Final = 0.7
@@ -62,7 +64,7 @@ def new_studies(*, most: int = MOST_UNDER_WAY, cache_bytes: int = CACHE_BYTES) -
     return Jobs(_too_many, most=most, at_once=most, room=cache_bytes, size=_size)
 
 
-def begins_by_itself(checkpoint: Checkpoint) -> bool:
+def begins_by_itself(checkpoint: "Checkpoint") -> bool:
     """Whether a model is so small that all of it is measured without being asked for."""
     return checkpoint.config.count_parameters() <= SMALL
 
