@@ -8,6 +8,7 @@ glassformer doctor FILE                           a command; `glassformer --help
 import re
 import sys
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 
 from glassformer.paths import APP
 from transformer import __version__
@@ -37,13 +38,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if word.startswith("-") and word.partition("=")[0] not in re.findall(r"--\w+(?= )", OPTIONS):
             print(f"error: {word} is no option; glassformer --help lists them.", file=sys.stderr)
             return 2
-    try:
-        from streamlit.web import cli
-    except ModuleNotFoundError as error:
-        print(f"error: {error.name} is missing; pip install glassformer brings it.", file=sys.stderr)
+    programs = entry_points(group="console_scripts", name="streamlit")
+    if not programs:
+        print("error: streamlit is missing; pip install glassformer brings it.", file=sys.stderr)
         return 2
     sys.argv = ["streamlit", "run", str(APP / "app.py"), *theirs, "--", *ours]
-    return int(cli.main(standalone_mode=False) or 0)
+    (program,) = programs
+    return int(program.load()(standalone_mode=False) or 0)
 
 
 def _parted(words: list[str]) -> tuple[list[str], list[str]]:
