@@ -45,7 +45,7 @@ def tree(tmp_path_factory):
             (root / named[1]).write_text(block.removeprefix(named[0]), encoding="utf-8")
     (root / "glassformer" / "agreement" / "__init__.py").write_text('"""The page Agreement."""\n', encoding="utf-8")
     (line,) = [block for block in blocks("page.md") if block.startswith("PageEntry")]
-    put(root / "main.py", LISTED, f"{LISTED}\n    {line}")
+    put(root / "main.py", LISTED, f"{LISTED}\n    {line.rstrip()},\n")
     put(root / "glassformer" / "extensions" / "__init__.py", '"replicas",', '"replicas",\n    "pieces",')
     return root
 
