@@ -5,6 +5,8 @@ import tomllib
 
 import pytest
 
+from glassformer.extensions.lessons.library.lesson_files import PLAN
+
 from tests.source_code import ROOT
 from tools.catalogues import collected
 
@@ -38,7 +40,7 @@ CHINESE_TICS = {
 
 def lessons():
     """Every text of the lessons: where it stands, and it in both languages."""
-    for file in sorted((ROOT / "transformer" / "lessons" / "plan").glob("*.toml")):
+    for file in sorted(PLAN.glob("*.toml")):
         waiting = [tomllib.loads(file.read_text(encoding="utf-8"))]
         while waiting:
             one = waiting.pop()

@@ -1,1 +1,1 @@
-"""The server: the queue before the model, turns of pages, rooms and their routes, and what may be uploaded."""
+"""The server: the queue before the model, turns of pages, jobs, switches, and private parts of Streamlit."""

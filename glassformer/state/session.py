@@ -3,7 +3,7 @@
 The request (checkpoint, sentence, way of decoding) is kept by its widgets, under the keys below. Of what is looked at
 the `View` of a slot is the only source: a control is set from it before it is drawn, and a change replaces it.
 
-This is the only module that touches query parameters. `begin` runs before any widget: on the first run, and when
+It reads and writes the query parameters of a link; what is beside them is in `apart`. `begin` runs before any widget: on the first run, and when
 the address changed from outside (a pasted link, the browser's Back button), the address decides and the session is
 set from it. Otherwise the session decides, and `publish` writes the address at the end of the run.
 

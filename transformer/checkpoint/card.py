@@ -41,7 +41,7 @@ class Card:
     # What each example means in English, for people who cannot read it.
     glosses: Mapping[str, str] = field(default_factory=dict)
     references: Mapping[str, str] = field(default_factory=dict)  # the reference of each example
-    # One record per scoring: file, sha256, the way of decoding, bleu, chrf and the like. If `measure` is "alignment #
+    # One record per scoring: file, sha256, the way of decoding, bleu, chrf and the like. If `measure` is "alignment
     # error rate": aer, its head, and the rates of all heads.
     scores: tuple[Mapping[str, Any], ...] = ()
     training: Mapping[str, Any] = field(default_factory=dict)  # how it was trained: command, epochs and the like

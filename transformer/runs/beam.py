@@ -28,7 +28,7 @@ class Hypothesis:
 
     ids: tuple[int, ...]  # its pieces, the end piece included if it has ended
     log_prob: float  # its log-probability under the model, in nats
-    # What hypotheses are ordered by: `log_prob`, lowered by a repetition penalty if there is one, divided by the #
+    # What hypotheses are ordered by: `log_prob`, lowered by a repetition penalty if there is one, divided by the
     # length penalty.
     score: float
     ended: bool  # whether it ends with the end piece; if not, the length limit cut it

@@ -67,7 +67,7 @@ class Score(Arrays):
     query: Query
     checkpoint: str  # name of the checkpoint
     notes: tuple[str, ...]  # what a reader should know: text that was converted, unknown pieces
-    # What the decoder reads before the first of these pieces: the start piece or the prompt, and what the model #
+    # What the decoder reads before the first of these pieces: the start piece or the prompt, and what the model
     # forces at the beginning of every output.
     before: tuple[str, ...]
     ids: tuple[int, ...]  # what is judged, the end piece included if it counts

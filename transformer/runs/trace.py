@@ -56,7 +56,7 @@ class Trace(Arrays):
     src_pieces: tuple[str, ...]
     tgt_ids: tuple[int, ...]  # the output, the end piece included if it ended
     tgt_pieces: tuple[str, ...]  # the output, the end piece included if it ended
-    # What the decoder read: the start piece or the prompt, the output without its last piece, and (in a batch) #
+    # What the decoder read: the start piece or the prompt, the output without its last piece, and (in a batch)
     # padding; empty without a decoder.
     read_ids: tuple[int, ...]
     read_pieces: tuple[str, ...]
@@ -67,11 +67,11 @@ class Trace(Arrays):
     # The model's own log-probabilities [step, tgt_vocab], in nats, float32; `scores` has them after the rules.
     log_probs: np.ndarray
     log_sums: np.ndarray  # logits minus log-probabilities [step], float32
-    # The weights of each attention [layer, head, query, key], float32; [layer, head, 0, 0] if the run kept none. A #
-    # decoder's row is as its step computed it, even if a change makes one pass over the whole output differ; a note #
+    # The weights of each attention [layer, head, query, key], float32; [layer, head, 0, 0] if the run kept none. A
+    # decoder's row is as its step computed it, even if a change makes one pass over the whole output differ; a note
     # then says so. See `maps`.
     weights: Mapping[Kind, np.ndarray]
-    # The mask of each attention, bool [query, key] as in the first layer, or [layer, query, key] if layers have #
+    # The mask of each attention, bool [query, key] as in the first layer, or [layer, query, key] if layers have
     # windows; True = may attend. See `mask`.
     masks: Mapping[Kind, np.ndarray]
     hypotheses: tuple[Ranked, ...]  # beam search's results, best first; empty for the other ways of decoding
