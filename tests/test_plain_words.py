@@ -6,8 +6,6 @@ import tomllib
 import pytest
 
 from glassformer.extensions.lessons.library.lesson_files import PLAN
-
-from tests.source_code import ROOT
 from tools.catalogues import collected
 
 TICS = {

@@ -3,9 +3,10 @@
 The request (checkpoint, sentence, way of decoding) is kept by its widgets, under the keys below. Of what is looked at
 the `View` of a slot is the only source: a control is set from it before it is drawn, and a change replaces it.
 
-It reads and writes the query parameters of a link; what is beside them is in `apart`. `begin` runs before any widget: on the first run, and when
-the address changed from outside (a pasted link, the browser's Back button), the address decides and the session is
-set from it. Otherwise the session decides, and `publish` writes the address at the end of the run.
+It reads and writes the query parameters of a link; what is beside them is in `apart`. `begin` runs before any widget:
+on the first run, and when the address changed from outside (a pasted link, the browser's Back button), the address
+decides and the session is set from it. Otherwise the session decides, and `publish` writes the address at the end of
+the run.
 
 Two traps. Every address that is written becomes a step of the browser's history, so an address that was just opened
 is left as it is: put right at once, it would catch everybody who goes back to it. And a reader may press a key before
