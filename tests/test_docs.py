@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import yaml
 
+from glassformer.extensions import NAMES
 from transformer.__main__ import main
+from transformer.extensions import Extension
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs"
@@ -169,3 +172,9 @@ def test_a_page_of_docs_fits_into_a_window():
     for page in DOCS:
         wide = [line for line in page.read_text(encoding="utf-8").splitlines() if len(line) > 120]
         assert all(line.startswith(("|", "![")) for line in wide), named(page)
+
+
+def test_the_page_of_the_design_knows_every_extension_and_what_a_record_can_hold():
+    rows = re.findall(r"^\| `?(\w+)`? \|", (FOLDER / "design.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert {*NAMES} <= {*rows}
+    assert {one.name for one in fields(Extension)} - {"name", "needs"} <= {*rows}

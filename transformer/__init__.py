@@ -12,7 +12,8 @@ To understand the model, read config, anatomy, masks, positions, attention, laye
 
 from typing import Any
 
-from transformer.extensions import extensions, imported
+from transformer.extensions import extensions as _extensions
+from transformer.extensions import imported
 from transformer.module_aliases import install, renamed
 
 __version__ = "0.2.0"
@@ -52,4 +53,4 @@ def __dir__() -> list[str]:
 
 def _all() -> dict[str, str]:
     """Where each public name is."""
-    return {name: where for one in extensions() for name, where in one.names.items()} | _NAMES
+    return {name: where for one in _extensions() for name, where in one.names.items()} | _NAMES

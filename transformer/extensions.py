@@ -67,7 +67,8 @@ class Extension:
 def extensions() -> tuple[Extension, ...]:
     """Every extension that is there, in the order of the list; one whose needs are not there is left out."""
     listed = import_module(LISTED).NAMES if find_spec("glassformer") else ()
-    here = [name for name in listed if find_spec(f"{LISTED}.{name}")]
+    specs = {name: find_spec(f"{LISTED}.{name}") for name in listed}
+    here = [name for name, spec in specs.items() if spec and spec.origin]  # what git leaves of a folder has no module
     found = [import_module(f"{LISTED}.{name}").EXTENSION for name in here]
     while left := [one for one in found if not {*one.needs} <= {other.name for other in found}]:
         found = [one for one in found if one not in left]

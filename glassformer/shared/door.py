@@ -103,7 +103,7 @@ def here(said_later: _Text, language: str = "") -> _Text:
     return said_later if language == ENGLISH else said_throughout(said_later, language)
 
 
-def frame(data: Any, *, columns: list[str] | None = None, index: list[str] | None = None) -> pd.DataFrame:
+def frame(data: Any, *, columns: Sequence[str] | None = None, index: Sequence[str] | None = None) -> pd.DataFrame:
     """A table whose cells, columns and index are in the session's language; draw it, never cache it."""
     return pd.DataFrame(here(data), columns=here(columns), index=here(index))
 

@@ -76,7 +76,7 @@ def test_public_names_of_extensions_are_offered():
 
 
 def test_without_extensions_the_librarys_own_names_are_left(monkeypatch):
-    monkeypatch.setattr(transformer, "extensions", lambda: ())
+    monkeypatch.setattr(transformer, "_extensions", lambda: ())
     assert "Checkpoint" in dir(transformer)
     assert transformer.Trace
     assert {"examine", "ZeroHead"}.isdisjoint(dir(transformer))
