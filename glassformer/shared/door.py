@@ -105,7 +105,8 @@ def here(said_later: _Text, language: str = "") -> _Text:
 
 def frame(data: Any, *, columns: Sequence[str] | None = None, index: Sequence[str] | None = None) -> pd.DataFrame:
     """A table whose cells, columns and index are in the session's language; draw it, never cache it."""
-    return pd.DataFrame(here(data), columns=columns and here(list(columns)), index=index and here(list(index)))
+    names, rows = (None if one is None else here(list(one)) for one in (columns, index))
+    return pd.DataFrame(here(data), columns=names, index=rows)
 
 
 def table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
