@@ -46,8 +46,8 @@ def results(profile, tmp_path_factory):
     shutil.copytree(TESTS, beside)
     (beside / "index.html").write_text("<!doctype html><title>Tests</title>", encoding="utf-8")
     for name, text in modules().items():
-        (folder / "glassformer/components" / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "glassformer/components" / name).write_text(text, encoding="utf-8")
+        (folder / "glassformer" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "glassformer" / name).write_text(text, encoding="utf-8")
     with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         page = profile.new_page()
