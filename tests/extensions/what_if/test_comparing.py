@@ -19,8 +19,10 @@ from glassformer.state import nested
 from glassformer.state.link import Link, read_link, write_link
 from glassformer.state.view import View
 from tests.glassformer.state.test_link import links, read
+from tests.transformer.made_up_changes import made_up_changes as made_up_changes
 from transformer.runs.query import Beam, Sampling
 
+pytestmark = pytest.mark.usefixtures("made_up_changes")
 HEAD = ZeroHead("cross", 2, 0)
 LINK = Link(model="reverse", source="abc", view=View(step=3, layer=1, head=2))
 

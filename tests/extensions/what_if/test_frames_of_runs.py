@@ -4,6 +4,7 @@ import pytest
 
 from tests.glassformer.runs.test_frames_of_runs import follows_the_step, pictures, stands_still
 from tests.glassformer.test_pictures import opened  # noqa: F401 (a fixture)
+from transformer.errors import QueryError
 from transformer.runs.interventions import parse
 from transformer.runs.query import Beam, Sampling
 
@@ -16,26 +17,40 @@ RUNS = (
     ("relative", {"interventions": parse("causal-inverted"), "decoding": Sampling(seed=5)}),
 )
 
+DRAFTS, SEES_LATER = (
+    ("search_drafts", "search_bits"),
+    (1, 5),
+)  # pictures, and runs whose change lets a piece see later
+
+
+def holds(check, opened, key, number):  # noqa: F811
+    """Whether it is so; a draft is refused where one pass over it would show more than a step saw."""
+    if key in DRAFTS and number in SEES_LATER:
+        with pytest.raises(QueryError, match="lets a piece see later ones"):
+            check(opened, key, number, RUNS)
+    else:
+        check(opened, key, number, RUNS)
+
 
 @pytest.mark.parametrize("key", pictures("frames"))
 def test_frames_are_what_the_server_draws_at_each_step(opened, key):  # noqa: F811
-    follows_the_step(opened, key, len(key) % len(RUNS), RUNS)
+    holds(follows_the_step, opened, key, len(key) % len(RUNS))
 
 
 @pytest.mark.parametrize("key", pictures("still"))
 def test_a_picture_that_stands_still_is_the_same_at_each_step(opened, key):  # noqa: F811
-    stands_still(opened, key, len(key) % len(RUNS), RUNS)
+    holds(stands_still, opened, key, len(key) % len(RUNS))
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("number", range(len(RUNS)))
 @pytest.mark.parametrize("key", pictures("frames"))
 def test_frames_of_every_run_are_what_the_server_draws(opened, key, number):  # noqa: F811
-    follows_the_step(opened, key, number, RUNS)
+    holds(follows_the_step, opened, key, number)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("number", range(len(RUNS)))
 @pytest.mark.parametrize("key", pictures("still"))
 def test_what_stands_still_does_so_in_every_run(opened, key, number):  # noqa: F811
-    stands_still(opened, key, number, RUNS)
+    holds(stands_still, opened, key, number)

@@ -153,18 +153,24 @@ def test_another_question_has_another_folder(plan, file, checkpoint, monkeypatch
 
 def test_the_code_version_is_of_all_that_decides_the_numbers(tmp_path, monkeypatch):
     before = shards.code_version()
-    shutil.copytree(Path(shards.__file__).parents[1], tmp_path / "transformer")
-    monkeypatch.setattr(shards, "__file__", str(tmp_path / "transformer" / "corpus" / "shards.py"))
+    here, root = Path(shards.__file__), Path(shards.__file__).parents[4]
+    for folder in ("transformer", "glassformer/extensions/corpus", "glassformer/extensions/what_if"):
+        shutil.copytree(root / folder, tmp_path / folder)
+    monkeypatch.setattr(shards, "__file__", str(tmp_path / here.relative_to(root)))
 
     def changed(name):
-        path = tmp_path / "transformer" / name
+        path = tmp_path / name
         path.write_text(path.read_text() + "\n")
         shards.code_version.cache_clear()
         return shards.code_version()
 
     try:
-        assert changed("corpus/queries.py") == changed("lessons/case.py") == before
-        found = [changed(name) for name in ("corpus/layer.py", "model/attention.py", "text/cells.py")]
+        ours = "glassformer/extensions/corpus/library"
+        assert changed(f"{ours}/queries.py") == changed("transformer/i18n/sentence.py") == before
+        found = [
+            changed(name)
+            for name in (f"{ours}/layer.py", "transformer/model/attention.py", "transformer/text/cells.py")
+        ]
         assert len({before, *found}) == 4
     finally:
         shards.code_version.cache_clear()

@@ -25,7 +25,7 @@ def parts(one):
         return list(one)
     if is_dataclass(one):
         return [getattr(one, field.name) for field in fields(one)]
-    return list(vars(one).values()) if type(one).__module__.startswith("ui.") else []
+    return list(vars(one).values()) if type(one).__module__.startswith("glassformer.") else []
 
 
 def held(rooms):
