@@ -14,7 +14,6 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 LISTED: Final = "glassformer.extensions"
@@ -57,10 +56,6 @@ class Extension:
     drafts: str = ""  # what proposes an output before the model checks it
     stores: str = ""  # where rooms of all servers are kept, if not in the memory of one
     server: str = ""  # HTTP routes, middlewares, and what starts and stops with the server
-
-    def package(self) -> ModuleType:
-        """The package whose folder it is."""
-        return import_module(f"{LISTED}.{self.name}")
 
 
 @cache
