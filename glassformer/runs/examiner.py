@@ -1,7 +1,5 @@
 """Who examines checkpoints: an extension's `examines` names an `Examiner`, and pages ask it."""
 
-from functools import cache
-
 from glassformer.server.jobs import Job
 from transformer.checkpoint.load import Checkpoint
 from transformer.extensions import provided
@@ -18,7 +16,6 @@ class Examiner:
         raise NotImplementedError
 
 
-@cache
 def examiner() -> Examiner | None:
     """The first there is; None without any."""
     return next(iter(provided("examines")), None)

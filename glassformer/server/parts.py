@@ -7,7 +7,6 @@ Knows nothing of Streamlit.
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import cache
 
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
@@ -41,7 +40,6 @@ class ServerPart:
         return nullcontext()
 
 
-@cache
 def parts() -> tuple[ServerPart, ...]:
     """Those of all extensions."""
     return provided("server")

@@ -5,7 +5,7 @@ of a page with all its charts, texts and tables, or `*` for all of the page belo
 names a `Hider`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Final
 
@@ -40,8 +40,8 @@ class Hider:
         """A page draws something that can be covered; a chart has a title."""
 
 
-def _hiders() -> Iterator[Hider]:
-    yield from provided("hides")
+def _hiders() -> tuple[Hider, ...]:
+    return provided("hides")
 
 
 def is_on() -> bool:

@@ -1,7 +1,7 @@
 """Places around pages where extensions draw: above, in the first row, in the sidebar, below a run.
 
-An extension's `blocks` names a `PageBlocks`, or a tuple of them. Whoever draws a place asks each of them, in the
-order of the list of extensions:
+An extension's `blocks` names a `PageBlocks`. Whoever draws a place asks each of them, in the order of the list of
+extensions:
 
     for blocks in page_blocks():
         blocks.under_source(checkpoint)
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from glassformer.state.view import MAIN, Slot
@@ -80,11 +79,9 @@ class PageBlocks:
         """Below what a page shows of a thing, such as measures of heads or a training; told apart by its class."""
 
 
-@cache
 def page_blocks() -> tuple[PageBlocks, ...]:
     """Those of all extensions."""
-    found = provided("blocks")
-    return tuple(one for blocks in found for one in (blocks if isinstance(blocks, tuple) else (blocks,)))
+    return provided("blocks")
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Files and folders of other programs that extensions read, beside weights of anybody's own code.
 
-An extension's `readers` names a `Reader`, or a tuple of them.
+An extension's `readers` names a `Reader`.
 
 Knows nothing of Streamlit.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,11 +52,9 @@ class Reader:
         return None
 
 
-@cache
 def readers() -> tuple[Reader, ...]:
     """Those of all extensions."""
-    found = provided("readers")
-    return tuple(one for some in found for one in (some if isinstance(some, tuple) else (some,)))
+    return provided("readers")
 
 
 def by_file(files: FolderFiles) -> Reader | None:
