@@ -14,9 +14,8 @@ from typing import Final
 
 import torch
 
-from glassformer.extensions.doctor.library.calibrated import FILE
 from glassformer.extensions.doctor.library.examination import examine
-from glassformer.extensions.doctor.library.findings import Finding
+from glassformer.extensions.doctor.library.findings import FILE, Finding
 from transformer.checkpoint.load import load
 
 SHIPPED: Final = Path(__file__).resolve().parents[1] / "checkpoints"

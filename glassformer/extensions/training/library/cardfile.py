@@ -8,7 +8,7 @@ from pathlib import Path
 
 from transformer.checkpoint import card
 from transformer.errors import DataError
-from transformer.files import strictjson, texts
+from transformer.files import files, strictjson
 
 MOST_CARD = card.MAX_BYTES // 4  # of --card; written with indents and with what training adds it is larger
 
@@ -17,7 +17,7 @@ def read_card(path: Path | None) -> dict[str, object]:
     """What the file given as --card says; a `DataError` where loading the checkpoint would leave some of it out."""
     if path is None:
         return {}
-    content = texts.read(path, MOST_CARD + 1)
+    content = files.read_start(path, MOST_CARD + 1)
     if len(content) > MOST_CARD:
         raise DataError("{file}: is longer than {most:,} bytes; shorten it.", file=str(path), most=MOST_CARD)
     _, problems = card.read_card(content)

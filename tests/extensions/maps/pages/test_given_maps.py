@@ -11,7 +11,7 @@ import torch
 from glassformer.attention.flow import flow_panel as flow
 from glassformer.attention.maps import maps_panel
 from glassformer.attention.one_weight import one_weight_panel as one_weight
-from glassformer.extensions.huggingface.library.families import FAMILIES
+from glassformer.extensions.huggingface.library.folder import FAMILIES
 from glassformer.extensions.importers.library.foreign import SUFFIXES
 from glassformer.extensions.maps.card import ARRAYS
 from glassformer.extensions.maps.code_to_copy import EXAMPLE
