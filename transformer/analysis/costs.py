@@ -12,20 +12,16 @@ Source: Vaswani et al. (2017), section 4 and table 1, which give the orders nÂ²Â
 Shapes: S source tokens, T target tokens, D d_model, F d_ff, V target vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from transformer.analysis.stand_ins import stand_ins
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
+from transformer.model.transformer import Transformer
 
 Part = Literal[
     "source_embedding", "target_embedding", "positions", "encoder_projections", "encoder_maps", "encoder_ffn",

@@ -3,19 +3,14 @@
 Source: as in `transformer.model.distance`, whose functions are used. Not known here: how a head uses it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from transformer.model.anatomy import StackName
 from transformer.model.distance import BIASES
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
+from transformer.model.transformer import Transformer
 
 
 @dataclass(frozen=True, eq=False)

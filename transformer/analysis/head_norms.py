@@ -5,17 +5,11 @@ Source: Kobayashi et al. (2020), "Attention is Not Only a Weight", section 2.
 Shapes: L layers, H heads, Q queries, d d_head, D d_model.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from transformer.analysis import one_weight
 from transformer.model.anatomy import Kind
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
+from transformer.model.transformer import Transformer
 
 
 def site(kind: Kind, layer: int) -> str:

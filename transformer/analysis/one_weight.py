@@ -9,11 +9,9 @@ the recorded queries, keys and values; the difference is part of the result.
 Source: Vaswani et al. (2017), section 3.2, equation 1, and section 3.2.2 for the heads and W_O.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -23,9 +21,7 @@ from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.scores import Scoring
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
+from transformer.model.transformer import Transformer
 
 RECORDED = ("queries", "keys", "scores", "weights", "values", "heads", "output", "mask")
 

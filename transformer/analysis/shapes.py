@@ -1,17 +1,12 @@
 """The shape of every value of a pass: recorded while the model runs, without keeping the values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
 from transformer.model.taps import Onlooker, tap_of
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
+from transformer.model.transformer import Transformer
 
 Shape = tuple[int, ...]
 

@@ -5,18 +5,13 @@ The smallest models of articles leave parts out: an import puts matrices there t
 that is exactly the identity, a table of embeddings that holds the unit vectors.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from transformer.i18n import Sentence, say
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
+from transformer.model.transformer import Transformer
 
 PROJECTION, MAP, TABLE = ".out_proj.weight", ".ffn.down_proj.weight", "src_table"
 SAID: dict[str, Sentence] = {

@@ -7,12 +7,9 @@ until every row has ended or the limit is reached. Beam search is in `transforme
 Shapes: B batch rows, S source tokens, T target tokens so far, V target vocabulary.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -20,12 +17,10 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.model.taps import NO_TAP, Tap
+from transformer.model.transformer import Transformer
 from transformer.runs.distribution import race, sampling_distribution
 from transformer.runs.finite import first_site, not_finite
 from transformer.runs.rules import Rules, check_open, scores_of
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,13 @@
 Shapes: N rows, n rows of one piece of work, D d_model, V target vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from transformer.model.taps import NO_TAP, Tap
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
+from transformer.model.transformer import Transformer
 
 ROWS = 256
 

@@ -14,10 +14,7 @@ Recorded values are finite, or an error names the first site that is not (see `t
 Shapes: B batch rows, S source tokens, T target tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -25,10 +22,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer.model.taps import Onlooker, Recorder, Tap
+from transformer.model.transformer import Transformer
 from transformer.runs.finite import check_recorded
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
 
 HEAD = ("mlm_head.pre_activation", "mlm_head.activation", "mlm_head.output", "logits")
 """What an encoder alone computes after its memory, if it has an MLM head: made only where somebody wants it."""

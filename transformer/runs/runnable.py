@@ -1,14 +1,10 @@
 """What losses and runs need of a checkpoint."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from transformer.model.config import ModelConfig
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
-    from transformer.text.tokenizer import AnyTokenizer
+from transformer.model.transformer import Transformer
+from transformer.text.tokenizer import AnyTokenizer
 
 
 class Scorable(Protocol):

@@ -1,17 +1,13 @@
 """What a draft is: something that guesses outputs of one model. Extensions choose one (field `drafts`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from torch import Tensor
 
 from transformer.extensions import provided
+from transformer.model.transformer import Transformer
 from transformer.runs.reading import Reading
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
 
 Ids = tuple[int, ...]
 Pause = Callable[[], None]

@@ -8,7 +8,7 @@ second model.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, dataclass_transform
+from typing import Any, ClassVar, Literal, Self, dataclass_transform
 
 from torch import Tensor
 
@@ -16,10 +16,8 @@ from transformer.errors import QueryError, shown
 from transformer.i18n import Sentence
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
+from transformer.model.taps import Visitor
 from transformer.runs.interventions.spelling import spelled
-
-if TYPE_CHECKING:
-    from transformer.model.taps import Visitor
 
 Group = Literal["heads", "rows", "pieces", "positions", "masks", "attention", "layers"]
 """Under which heading a menu offers an intervention."""

@@ -20,19 +20,16 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
 
 from glassformer.extensions.drafts.drafting import ct2, quick
+from transformer.model.transformer import Transformer
 from transformer.runs.drafting.draft import Draft
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
-    from transformer.runs.reading import Reading
-    from transformer.runs.runnable import Runnable
+from transformer.runs.reading import Reading
+from transformer.runs.runnable import Runnable
 
 ENVIRONMENT = "GLASSFORMER_DRAFT"
 CHOICES: dict[str, tuple[str, ...]] = {
