@@ -30,9 +30,8 @@ from benchmarks import same_model
 from glassformer.extensions.drafts.drafting import drafts, quick
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
-from transformer.runs.drafting.draft import Draft, Ids, Pause
-from transformer.runs.reading import Reading
-from transformer.runs.record import Output
+from transformer.runs.drafting import Draft, Ids, Pause
+from transformer.runs.reading import Output, Reading
 from transformer.runs.running import run, write
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace

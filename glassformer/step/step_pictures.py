@@ -28,7 +28,7 @@ from glassformer.runs.sides import KIND_NAMES
 from glassformer.state.click import place_of
 from glassformer.step import StepLook, Unsureness
 from glassformer.step.candidate_rows import candidate_list
-from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
+from transformer.analysis.reshaping import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.i18n import joined, say
 from transformer.runs.trace import Trace
 

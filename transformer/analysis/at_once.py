@@ -20,9 +20,8 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.model.taps import Recorder, Tap
 from transformer.runs.changing import tap_for
-from transformer.runs.finite import check_recorded
 from transformer.runs.query import Query
-from transformer.runs.recording import alone
+from transformer.runs.recording import alone, check_recorded
 from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import read_source

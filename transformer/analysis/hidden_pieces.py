@@ -19,7 +19,7 @@ from transformer.errors import QueryError
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.distribution import ranks_of
-from transformer.runs.finite import check_recorded
+from transformer.runs.recording import check_recorded
 from transformer.runs.results import Arrays
 from transformer.text.tokenizer import AnyTokenizer
 

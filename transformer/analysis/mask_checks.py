@@ -9,9 +9,11 @@ Ids are nested tuples, as traces hold them; results are plain arrays. Axes: B ba
 S source tokens, T target tokens, V target vocabulary. Source: Vaswani et al. (2017), section 3.2.3.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import torch
@@ -22,11 +24,13 @@ from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, padding_mask, within
 from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
-from transformer.model.transformer import Transformer
 from transformer.runs import recording
-from transformer.runs.finite import check_recorded
+from transformer.runs.recording import check_recorded
 from transformer.runs.results import Arrays
 from transformer.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 Ids = tuple[tuple[int, ...], ...]
 MaskName = Literal["source", "target", "causal", "decoder", "cross"]

@@ -9,9 +9,11 @@ the recorded queries, keys and values; the difference is part of the result.
 Source: Vaswani et al. (2017), section 3.2, equation 1, and section 3.2.2 for the heads and W_O.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -21,7 +23,9 @@ from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.model.attention import MultiHeadAttention
 from transformer.model.config import ModelConfig
 from transformer.model.scores import Scoring
-from transformer.model.transformer import Transformer
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 RECORDED = ("queries", "keys", "scores", "weights", "values", "heads", "output", "mask")
 

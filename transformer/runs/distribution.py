@@ -1,14 +1,25 @@
-"""Numbers computed from distributions over the vocabulary, and those from which sampling draws.
+"""Logits and losses of pieces, numbers computed from distributions, and those from which sampling draws.
 
-Shapes: n rows, V target vocabulary.
+Logits are V wide, so they are computed a few rows at a time.
+
+Shapes: N rows, n rows of one piece of work, D d_model, V target vocabulary.
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from transformer.model.taps import NO_TAP, Tap
 from transformer.runs.query import Decoding, Sampling
 from transformer.runs.step import RuleChange
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 
 def best(log_probs: np.ndarray, k: int) -> list[int]:
@@ -81,3 +92,19 @@ def ranks_of(log_probs: Tensor, ids: Tensor) -> Tensor:
     own = log_probs.gather(1, ids[:, None])  # [n, 1]
     before = torch.arange(log_probs.size(1), device=ids.device) < ids[:, None]
     return (log_probs > own).sum(dim=1) + ((log_probs == own) & before).sum(dim=1) + 1
+
+
+ROWS = 256
+
+
+def logits_of(model: Transformer, hidden: Tensor, *, tap: Tap = NO_TAP) -> Iterator[Tensor]:
+    """The logits of a few rows at a time [n, V], float32 at least, from the vectors before the output [N, D]."""
+    precise = torch.promote_types(hidden.dtype, torch.float32)
+    for rows in hidden.split(ROWS):
+        yield model.project(rows[None], tap=tap)[0].to(precise)
+
+
+def losses_of(model: Transformer, hidden: Tensor, wanted: Tensor) -> Tensor:
+    """Loss of each piece [N] in nats, on the processor, from the vectors before the output [N, D] and the ids [N]."""
+    parts = zip(logits_of(model, hidden), wanted.to(model.device).split(ROWS), strict=True)
+    return torch.cat([-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0] for logits, ids in parts]).cpu()

@@ -1,8 +1,8 @@
-"""What records of arrays have in common: many sessions share one, and a cache asks for its size."""
+"""Results of studies: records of arrays that many sessions share, and how far a study in parts is."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from typing import Any
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,3 +28,23 @@ def _arrays(record: Any) -> Iterator[np.ndarray]:
                 yield part
             elif isinstance(part, Arrays):
                 yield from _arrays(part)
+
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a measurement."""
+
+    done: int  # parts that are done
+    whole: int  # of how many
+
+
+def whole(measuring: Generator[Progress, None, _Result]) -> _Result:
+    """Run all parts of a measurement, and return its result."""
+    while True:
+        try:
+            next(measuring)
+        except StopIteration as end:
+            return end.value

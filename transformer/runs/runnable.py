@@ -1,10 +1,14 @@
 """What losses and runs need of a checkpoint."""
 
-from typing import Protocol
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
 
 from transformer.model.config import ModelConfig
-from transformer.model.transformer import Transformer
-from transformer.text.tokenizer import AnyTokenizer
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
+    from transformer.text.tokenizer import AnyTokenizer
 
 
 class Scorable(Protocol):

@@ -161,7 +161,7 @@ class Trace(Arrays):
 
     @property
     def keeps_maps(self) -> bool:
-        """Whether it keeps its maps; if not, `transformer.runs.by_layer` computes them again, one layer at a time."""
+        """Whether it keeps its maps; if not, `transformer.runs.replay` computes them again, one layer at a time."""
         return all(maps.shape[2:] == self.masks[kind].shape[-2:] for kind, maps in self.weights.items())
 
     def maps(self, kind: Kind) -> np.ndarray:

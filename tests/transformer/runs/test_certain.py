@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer import Greedy, Query, Sampling
-from transformer.runs.certain import CLOSE, choices
 from transformer.runs.distribution import race, sampling_distribution
+from transformer.runs.drafting import CLOSE, choices
 
 PAD, STEPS, VOCABULARY = 0, 6, 40
 ROUNDING = CLOSE / 8  # four times what was measured

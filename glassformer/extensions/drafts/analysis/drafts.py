@@ -37,17 +37,16 @@ from torch import Tensor, nn
 
 from glassformer.extensions.drafts.drafting.quick import Int8
 from glassformer.extensions.what_if.interventions import RoundWeights
-from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.certain import choices
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix, collect, greedy
-from transformer.runs.drafting.draft import Ids
+from transformer.runs.drafting import Ids, choices
 from transformer.runs.query import Greedy, Query
 from transformer.runs.reading import Pause, Reading, go_on, read
+from transformer.runs.results import Progress
 from transformer.runs.rules import check_open
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import rules_for

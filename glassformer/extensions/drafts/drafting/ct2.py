@@ -26,7 +26,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.layers import DecoderLayer, EncoderLayer
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Decoder, Encoder, Transformer
-from transformer.runs.drafting.draft import Ids, Pause
+from transformer.runs.drafting import Ids, Pause
 from transformer.runs.query import Greedy
 from transformer.runs.reading import Reading
 from transformer.runs.runnable import Runnable

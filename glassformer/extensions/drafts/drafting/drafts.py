@@ -1,6 +1,6 @@
 """Which draft a run has: a guess of its output, made sooner than the model itself could write it.
 
-A draft may be wrong anywhere: `transformer.runs.drafting.checking` reads it once with the model and keeps only what
+A draft may be wrong anywhere: `transformer.runs.drafting` reads it once with the model and keeps only what
 the model would have written. So which draft is used changes how long a run takes, and nothing else.
 
     GLASSFORMER_DRAFT=auto          the fastest there is, from the second run of a checkpoint on: making it takes time
@@ -27,7 +27,7 @@ from torch import Tensor
 
 from glassformer.extensions.drafts.drafting import ct2, quick
 from transformer.model.transformer import Transformer
-from transformer.runs.drafting.draft import Draft
+from transformer.runs.drafting import Draft
 from transformer.runs.reading import Reading
 from transformer.runs.runnable import Runnable
 

@@ -5,7 +5,7 @@ product for it also rounds the vector, at each call. Small matrices stay as they
 long as they do. Half of what is left of a step is Python, so whatever can be looked up is looked up once.
 
 Nothing here can be seen or changed, and no tap reaches it: what is shown comes from the model itself, which reads the
-draft once (`transformer.runs.drafting.checking`). To learn how a Transformer works, read `transformer.model` instead.
+draft once (`transformer.runs.drafting`). To learn how a Transformer works, read `transformer.model` instead.
 
 Source: Dettmers et al., "LLM.int8()" (2022), section 2, for a scale for each row of a matrix and for each vector.
 
@@ -32,10 +32,10 @@ from transformer.model.rotary import rotate
 from transformer.model.scores import capped
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
-from transformer.runs.drafting.draft import Ids, Pause
+from transformer.runs.decoding import Row, write_rows
+from transformer.runs.drafting import Ids, Pause
 from transformer.runs.query import Greedy, Sampling
 from transformer.runs.reading import Reading
-from transformer.runs.rows import Row, write_rows
 
 SMALLEST = 2**17  # numbers of a matrix that is worth rounding
 Product = Callable[[Tensor], Tensor]  # [..., I] -> [..., O]

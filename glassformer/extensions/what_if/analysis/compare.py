@@ -17,8 +17,7 @@ import torch
 
 from transformer.errors import QueryError
 from transformer.runs.query import Greedy, Query
-from transformer.runs.reading import read
-from transformer.runs.record import Output
+from transformer.runs.reading import Output, read
 from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace

@@ -20,11 +20,10 @@ from types import MappingProxyType
 import numpy as np
 
 from glassformer.extensions.what_if.analysis.head_passes import Head, Reading, Rows
-from transformer.analysis.progress import Progress, whole
 from transformer.model.anatomy import Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.taps import NO_TAP, Tap
-from transformer.runs.results import Arrays
+from transformer.runs.results import Arrays, Progress, whole
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
 

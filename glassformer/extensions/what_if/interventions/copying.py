@@ -24,8 +24,16 @@ from transformer.model.sites import sites
 from transformer.model.taps import Visitor
 from transformer.runs.interventions.base import ChangeError, Ground, Intervention, Other
 from transformer.runs.interventions.spelling import choice, place, text
-from transformer.runs.interventions.visiting import AtPlace, UnderMask, seen_keys
-from transformer.runs.interventions.where import STACKS, HeadChange, PartChange, check_read, check_readable
+from transformer.runs.interventions.where import (
+    STACKS,
+    AtPlace,
+    HeadChange,
+    PartChange,
+    UnderMask,
+    check_read,
+    check_readable,
+    seen_keys,
+)
 
 Values = Callable[[], dict[str, Tensor]]
 

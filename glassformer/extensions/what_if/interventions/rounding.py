@@ -20,7 +20,7 @@ from transformer.model.linear import widened
 from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import Ground, Intervention
 from transformer.runs.interventions.spelling import choice, number, whole
-from transformer.runs.interventions.visiting import AtPlace
+from transformer.runs.interventions.where import AtPlace
 
 WIDTHS: Final = (8, 7, 6, 5, 4, 3, 2)
 """Bits of a weight."""

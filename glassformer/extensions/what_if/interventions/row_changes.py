@@ -22,8 +22,7 @@ from transformer.model.config import MAX_LENGTH, ModelConfig
 from transformer.model.taps import Visitor
 from transformer.runs.interventions.base import ChangeError, Ground
 from transformer.runs.interventions.spelling import numbers, place, yes
-from transformer.runs.interventions.visiting import UnderMask, open_cells
-from transformer.runs.interventions.where import HeadChange, check_read, check_readable
+from transformer.runs.interventions.where import HeadChange, UnderMask, check_read, check_readable, open_cells
 
 MOST_WEIGHT: Final = 1000.0
 

@@ -35,8 +35,7 @@ from transformer.model.sites import sites
 from transformer.model.taps import Replacer, Rewirer, Visitor
 from transformer.runs.interventions.base import ChangeError, Ground
 from transformer.runs.interventions.spelling import choice, number, place, whole
-from transformer.runs.interventions.visiting import AtPlace
-from transformer.runs.interventions.where import SELF, AttentionChange, part_name, where
+from transformer.runs.interventions.where import SELF, AtPlace, AttentionChange, part_name, where
 
 SIMILARITIES: Final[dict[str, str]] = {
     "dot": say("Dot product, not scaled"),

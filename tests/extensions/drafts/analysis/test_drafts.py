@@ -11,9 +11,9 @@ from tests.transformer.featured import featured
 from tests.transformer.one_stack import alone
 from tests.transformer.runs.test_wrapping import changed
 from transformer import Beam, Sampling, ZeroHead, load, run
-from transformer.analysis.progress import whole
 from transformer.errors import QueryError
 from transformer.runs.interventions import parse
+from transformer.runs.results import whole
 
 TEXTS = ("ba lo mi ta", "mi mi", "ta ba lo")
 HOWS = [

@@ -15,9 +15,9 @@ from tests.transformer.featured import FEATURED, featured
 from tests.transformer.one_stack import alone
 from transformer import Sampling, ZeroHead, load, run, run_batch
 from transformer.errors import QueryError
+from transformer.runs import drafting
 from transformer.runs import reading as parts
-from transformer.runs.drafting import checking
-from transformer.runs.drafting.checking import settled, verify_and_trace
+from transformer.runs.drafting import settled, verify_and_trace
 from transformer.runs.query import Beam
 from transformer.runs.reading import go_on, read
 from transformer.runs.running import write
@@ -141,7 +141,7 @@ def test_a_draft_that_is_never_right_ends(checkpoint, stepped):
     reading = read(checkpoint, [query(checkpoint, max_new=20)])
     draft = Proposed()
     assert verify_and_trace(reading, draft, go_on) == (expected,)
-    assert len(draft.begun) <= checking.ROUNDS + 1
+    assert len(draft.begun) <= drafting.ROUNDS + 1
 
 
 @pytest.mark.parametrize("name", FEATURED)
@@ -352,7 +352,7 @@ def test_no_draft_is_made_that_suits_nothing(checkpoint_folder, monkeypatch):
 
 
 def test_the_last_draft_counts(checkpoint, monkeypatch):
-    monkeypatch.setattr(checking, "ROUNDS", 2)
+    monkeypatch.setattr(drafting, "ROUNDS", 2)
     right = run(checkpoint, query(checkpoint)).tgt_ids
     wrong = (*right[:2], (right[2] + 1) % 40, *right[3:])
     assert settled(read(checkpoint, [query(checkpoint)]), Proposed([wrong], [right]), go_on) == [right]

@@ -13,7 +13,7 @@ from tests.transformer.runs.test_together import WORDS, made_up
 from tests.transformer.tiny import DECODER, ENCODER
 from transformer import Beam, Sampling, ZeroHead, load
 from transformer.model.features import Rotary
-from transformer.runs.drafting.checking import verify_and_trace
+from transformer.runs.drafting import verify_and_trace
 from transformer.runs.query import Query
 from transformer.runs.reading import go_on, read
 from transformer.tap import Recorder, tap_of

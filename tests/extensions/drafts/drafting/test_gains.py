@@ -5,7 +5,7 @@ import torch
 
 from tests.transformer.tiny import DECODER, tiny_config
 from tests.transformer.trying.test_gains import LARGE
-from transformer.analysis.progress import whole
+from transformer.runs.results import whole
 from transformer.trying import steps
 from transformer.trying.gains import measuring
 

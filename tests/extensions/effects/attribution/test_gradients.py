@@ -22,9 +22,9 @@ from glassformer.runs.loading import SHIPPED
 from tests.extensions.effects.attribution.asking import asked
 from tests.transformer.tiny import DECODER
 from transformer import Query, ZeroHead, load, run
-from transformer.analysis.progress import whole
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
+from transformer.runs.results import whole
 
 SMOOTH = {"activation": "gelu"}
 SHAPES = [SMOOTH, {"norm": "post", "activation": "silu"}, {**DECODER, **SMOOTH, "norm": "both", "logit_cap": 5.0}]

@@ -29,11 +29,11 @@ from tests.transformer.featured import featured
 from tests.transformer.one_stack import alone
 from transformer import run
 from transformer.analysis.hidden_pieces import mask_id
-from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
 from transformer.model.taps import NO_TAP, Replacer, tap_of
 from transformer.runs.changing import tap_for
 from transformer.runs.replay import replay
+from transformer.runs.results import Progress
 
 MODELS = {
     "fairseq": {},  # encoder and decoder
