@@ -15,15 +15,19 @@ passes of the model they save.
 A pass over several tokens sums in another order than steps of one. Where two pieces are nearly equal, a step decides,
 as in `run`.
 
+Rounding a model's weights to fewer bits moves all logits a little, so of its own output (`with_few_bits`) a piece
+changes first where the two best were nearly equal.
+
 Source: Leviathan et al., "Fast Inference from Transformers via Speculative Decoding" (2023), algorithm 1, of which
 greedy decoding is the simplest case; Elhoushi et al., "LayerSkip" (2024), section 4.3, for fewer layers; Saxena,
 "Prompt Lookup Decoding" (2023), for the source; Santilli et al., "Accelerating Transformer Inference for Translation
-via Parallel Decoding" (2023), algorithm 1, for Jacobi.
+via Parallel Decoding" (2023), algorithm 1, for Jacobi; Nagel et al., "A White Paper on Neural Network Quantization"
+(2021), section 2.2, for fewer bits.
 
 Shapes: n tokens, V target vocabulary.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -32,11 +36,14 @@ from statistics import median
 from time import perf_counter
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from glassformer.extensions.drafts.drafting.quick import Int8
+from glassformer.extensions.what_if.analysis.compare import aligned
 from glassformer.extensions.what_if.interventions import RoundWeights
+from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.model.taps import NO_TAP, Tap
@@ -49,7 +56,9 @@ from transformer.runs.reading import Pause, Reading, go_on, read
 from transformer.runs.results import Progress
 from transformer.runs.rules import check_open
 from transformer.runs.runnable import Runnable
+from transformer.runs.running import run_batch
 from transformer.runs.source import rules_for
+from transformer.runs.trace import Trace
 
 Kind = Literal["bits", "layers", "source", "jacobi"]
 LONGEST_MATCH = 3  # pieces of the output's end that are looked for in the source
@@ -395,3 +404,60 @@ def _one_turn(task: _Task, propose: Propose) -> tuple[float, float, float]:
     collect(greedy(task.prefix(), max_new=task.most, forced=[task.source.forced]))
     alone = perf_counter() - began
     return sum(one.seconds[0] for one in rounds), sum(one.seconds[1] for one in rounds), alone
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """What a model writes greedily."""
+
+    bits: int | None  # of each weight; None for the weights as they are
+    ids: tuple[int, ...]  # its output
+    text: str  # the same as text
+    probs: tuple[float, ...]  # of each of its pieces
+    same: tuple[bool, ...]  # whether a piece is one of the output without rounding, if both are aligned
+    changed: int  # the fewest pieces that are replaced, inserted or deleted from that output to this one
+    margin: float | None  # the smallest difference between the two best pieces of a step, in nats; None without any
+    margin_at: int  # the step of it, from 0
+
+
+@torch.inference_mode()
+def with_few_bits(
+    checkpoint: Runnable, query: Query, *, bits: Sequence[int] = WIDTHS, pause: Pause = go_on
+) -> tuple[Rounded, ...]:
+    """The output of a query's source without rounding, then with each number of bits, all decoded greedily.
+
+    The query's own changes apply, too. Errors as of `run`.
+    """
+    own: tuple[int, ...] | None = None
+    found: list[Rounded] = []
+    for n in (None, *bits):
+        changes = query.interventions if n is None else (*query.interventions, RoundWeights(bits=str(n)))
+        asked = replace(query, interventions=changes, decoding=Greedy(), hypothesis=0)
+        (trace,) = run_batch(checkpoint, [asked], maps=False, pause=pause)
+        own = trace.tgt_ids if own is None else own
+        found.append(_rounded(trace, n, own))
+        pause()
+    return tuple(found)
+
+
+def _rounded(trace: Trace, bits: int | None, own: Sequence[int]) -> Rounded:
+    rows = aligned(own, trace.tgt_ids)
+    same = {row.right for row in rows if row.same}
+    margins = [_margin(trace, step) for step in range(trace.n_forced, trace.n_steps)]
+    least = int(np.argmin(margins)) if margins else 0
+    return Rounded(
+        bits,
+        trace.tgt_ids,
+        trace.output_text,
+        tuple(float(np.exp(trace.log_probs[step, i])) for step, i in enumerate(trace.tgt_ids)),
+        tuple(step in same for step in range(trace.n_steps)),
+        sum(not row.same for row in rows),
+        margins[least] if margins and np.isfinite(margins[least]) else None,
+        least + trace.n_forced,
+    )
+
+
+def _margin(trace: Trace, step: int) -> float:
+    """Between the two best pieces of a step, in nats; infinite if the rules leave but one."""
+    second, first = np.partition(trace.scores_at(step), -2)[-2:]
+    return float(first - second)

@@ -12,7 +12,7 @@ MATTERS = Page(
     panel="matters_panel",
     entries=(
         PartEntry("heads", say("Heads"), "glassformer.extensions.effects.matters.heads.heads_panel:draw"),
-        PartEntry("pieces", say("Pieces"), "glassformer.extensions.effects.matters.credit.pieces_panel:draw"),
-        PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters.credit.logit_panel:draw"),
+        PartEntry("pieces", say("Pieces"), "glassformer.extensions.effects.matters.credit.credit_panels:draw"),
+        PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters.credit.credit_panels:draw_logit"),
     ),
 )

@@ -9,16 +9,8 @@ from functools import partial
 from typing import Final
 
 from glassformer.extensions.what_if import comparing
-from glassformer.extensions.what_if.change_chips import told
-from glassformer.extensions.what_if.compare import (
-    candidates,
-    map_difference,
-    opening,
-    outputs,
-    pair_pictures,
-    reading,
-    second_run,
-)
+from glassformer.extensions.what_if.blocks import told
+from glassformer.extensions.what_if.compare import map_difference, outputs, pair_pictures, second_run
 from glassformer.extensions.what_if.compare.pair import Pair
 from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.frame.sentence_stepper import sentence
@@ -65,15 +57,15 @@ def draw(checkpoint: Checkpoint) -> None:
     second_run.row(compared)
     main = open_run(checkpoint)
     if main is None:
-        if opening.stands_right(compared):
+        if second_run.stands_right(compared):
             _control_alone(checkpoint)
         return
     head = st.container()
     left, right = st.columns(2, gap="large")
-    main_place, other_place = (right, left) if (changed := opening.stands_right(compared)) else (left, right)
+    main_place, other_place = (right, left) if (changed := second_run.stands_right(compared)) else (left, right)
     with other_place:
         st.markdown(CONTROL if changed else _right(compared))
-        pair = opening.beside(main, compared) if not main.earlier else None
+        pair = second_run.beside(main, compared) if not main.earlier else None
     with main_place:
         one_change = len(main.trace.query.interventions) == 1
         st.markdown(_left(main, compared) if not changed else CHANGED if one_change else CHANGES)
@@ -82,8 +74,8 @@ def draw(checkpoint: Checkpoint) -> None:
     if pair is not None:
         _both(pair, head, left, right)
     elif main.trace.n_steps:
-        candidates.alone(main, branches=compared == "branches")
-    opening.publish(main, pair)
+        outputs.draw_alone(main, branches=compared == "branches")
+    second_run.publish(main, pair)
 
 
 def _control_alone(checkpoint: Checkpoint) -> None:
@@ -91,7 +83,7 @@ def _control_alone(checkpoint: Checkpoint) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown(CONTROL)
-        control = opening.control(checkpoint)
+        control = second_run.control(checkpoint)
         if control is not None:
             sentence(control, compact=True)
     with right:
@@ -115,9 +107,9 @@ def _both(pair: Pair[OpenRun], head: Place, left: Place, right: Place) -> None:
         with _fold("outputs", say("Both outputs, piece by piece")):
             outputs.draw(pair, both)
         with _fold("candidates", say("Candidates of this step"), is_open=pair.compared == "branches"):
-            attempt(lambda: candidates.draw(pair))
+            attempt(lambda: outputs.draw_candidates(pair))
     else:
-        reading.draw(pair)
+        outputs.draw_vectors(pair)
     with _fold("maps", say("The same map in both runs")):
         _maps(pair)
 
@@ -181,7 +173,7 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
         led=run is not pair.leads,
         moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1),
         beside=other.slot,
-        shown=opening.shown(pair),
+        shown=second_run.shown(pair),
     )
     if 0 < run.trace.n_steps < other.trace.n_steps:
         st.caption(

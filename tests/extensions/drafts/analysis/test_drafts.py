@@ -4,8 +4,14 @@ import pytest
 import torch
 
 from glassformer.extensions.drafts.analysis import drafts
-from glassformer.extensions.drafts.analysis.drafts import How, draft_and_check, first_layers, layers_there, timing
-from glassformer.extensions.drafts.analysis.few_bits import with_few_bits
+from glassformer.extensions.drafts.analysis.drafts import (
+    How,
+    draft_and_check,
+    first_layers,
+    layers_there,
+    timing,
+    with_few_bits,
+)
 from glassformer.extensions.what_if.interventions import RoundWeights
 from tests.transformer.featured import featured
 from tests.transformer.one_stack import alone

@@ -9,9 +9,7 @@ import pytest
 import torch
 
 from glassformer.extensions.what_if.analysis import head_effects as effects_module
-from glassformer.extensions.what_if.analysis import head_passes
-from glassformer.extensions.what_if.analysis.head_effects import head_effects, measuring, together
-from glassformer.extensions.what_if.analysis.head_passes import Head, Reading
+from glassformer.extensions.what_if.analysis.head_effects import Head, Reading, head_effects, measuring, together
 from glassformer.extensions.what_if.interventions import (
     Blank,
     MeanHead,
@@ -228,7 +226,7 @@ def test_how_much_is_done_at_once_changes_nothing(both_stacks, monkeypatch, valu
     expected = head_effects(precise, trace)
     monkeypatch.setattr(effects_module, "MOST_VALUES", values)
     monkeypatch.setattr(effects_module, "TOKENS", tokens)
-    monkeypatch.setattr(head_passes, "MOST_LOGITS", logits)
+    monkeypatch.setattr(effects_module, "MOST_LOGITS", logits)
     found = head_effects(precise, trace)
     for kind, effect in expected.of.items():
         np.testing.assert_allclose(found.of[kind].log_prob, effect.log_prob, rtol=0, atol=1e-12)
@@ -242,7 +240,7 @@ def test_a_tap_sees_all_logits_of_a_row_and_a_piece_may_be_impossible(both_stack
     biased = copy.deepcopy(precise.model)
     biased.output_bias = torch.nn.Parameter(torch.zeros(len(biased.output_weight)).double(), requires_grad=False)
     biased.output_bias[piece] = -torch.inf
-    monkeypatch.setattr(head_passes, "MOST_LOGITS", 40)
+    monkeypatch.setattr(effects_module, "MOST_LOGITS", 40)
     seen, known = (
         head_effects(one, trace, tap=tap)
         for one, tap in ((precise, banned), (SimpleNamespace(**vars(precise) | {"model": biased}), NO_TAP))

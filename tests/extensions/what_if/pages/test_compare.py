@@ -8,9 +8,8 @@ import pytest
 
 from glassformer.extensions.what_if import measuring
 from glassformer.extensions.what_if.analysis.compare import kl_divergences, own_log_probs, read_output
-from glassformer.extensions.what_if.compare import map_difference, outputs, pair_pictures, reading, second_run
-from glassformer.extensions.what_if.compare.opening import step_beside
-from glassformer.extensions.what_if.compare.second_run import BRANCH, CHECKPOINT
+from glassformer.extensions.what_if.compare import map_difference, outputs, pair_pictures, second_run
+from glassformer.extensions.what_if.compare.second_run import BRANCH, CHECKPOINT, step_beside
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import MAIN, SECOND
@@ -327,7 +326,7 @@ def test_an_encoder_alone_has_maps_and_no_output(open_one_stack):
     assert f"{SECOND}{map_difference.DIFFERENCE}" in keys
     assert pair_pictures.outputs.key not in keys
     assert "One of these models does not generate output" in sentences(test)
-    cosines = numbers(figure(test, reading.VECTORS)["data"][0]["z"])
+    cosines = numbers(figure(test, outputs.VECTORS)["data"][0]["z"])
     np.testing.assert_allclose(cosines[0], 1, atol=1e-6)  # the change comes after the embedding
     assert cosines[-1].min() < 0.999
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glassformer.extensions.what_if.change_chips import CHANGES
+from glassformer.extensions.what_if.blocks import CHANGES
 from glassformer.extensions.what_if.interventions import KINDS
 from glassformer.runs import loading
 from tests.extensions.scripts import COMPARE, MATTERS

@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.extensions.what_if import measuring
 from glassformer.extensions.what_if.analysis.head_effects import head_effects
-from glassformer.extensions.what_if.change_chips import CHANGES
+from glassformer.extensions.what_if.blocks import CHANGES
 from glassformer.extensions.what_if.interventions import KINDS
 from glassformer.extensions.what_if.whatif import FIELD, GROUPS
 from glassformer.runs import loading

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.extensions.effects.attribution.parts import Contributions, Part
+from glassformer.extensions.effects.attribution.logit import Contributions, Part
 from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.runs.seen import Seen
 from transformer.i18n import Sentence, joined, paragraph, say

@@ -13,14 +13,15 @@ import pandas as pd
 
 from glassformer.extensions.effects.effects_look import EffectAt, EffectsLook
 from glassformer.extensions.effects.matters.heads import head_effect_pictures as pictures
-from glassformer.extensions.effects.matters.heads.head_effect_pictures import Measured, name_of
-from glassformer.extensions.effects.matters.heads.measures import (
+from glassformer.extensions.effects.matters.heads.head_effect_pictures import (
     EFFECTS,
     LEAST,
     WORDS,
+    Measured,
     Shown,
     concentration,
     in_numbers,
+    name_of,
     said,
     shown,
     step_of,
