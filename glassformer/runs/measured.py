@@ -15,6 +15,7 @@ from glassformer.server.work import BusyError, Runner
 from glassformer.shared import drawing
 from glassformer.shared.door import st
 from transformer.i18n import Sentence, say, say_n
+from transformer.runs.results import whole
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
@@ -123,7 +124,7 @@ def measured(
     """
     if seconds <= AT_ONCE:
         runner = loading.runner()
-        return attempt(lambda: runner.compute(key, lambda: _at_once(measuring()), nbytes=lambda one: one.nbytes))
+        return attempt(lambda: runner.compute(key, lambda: whole(measuring()), nbytes=lambda one: one.nbytes))
     visitor = loading.visitor()
     seen = studies().look(key, visitor)
     if seen is None and wish in st.session_state.get(WANTED, ()):
@@ -139,14 +140,6 @@ def measured(
         st.error(drawing.with_code(seen.problem))
     _offer(wish, widget, label, seconds)
     return None
-
-
-def _at_once(parts: Generator[Step, None, _Result]) -> _Result:
-    while True:
-        try:
-            next(parts)
-        except StopIteration as end:
-            return cast("_Result", end.value)
 
 
 def _offer(wish: Hashable, widget: str, label: str, seconds: float) -> None:

@@ -12,7 +12,7 @@ residual connections.
 Shapes: H heads, Q queries, K keys, T rows that predict a piece (or tokens), D d_model, V target vocabulary.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +38,7 @@ class AtOnce(Arrays):
     first_row: int  # the decoder's row that predicts the first piece
     src_ids: tuple[int, ...]  # what was read, special pieces included
     # Each site that was asked for, without the batch axis; rows before `first_row` included.
-    values: dict[str, np.ndarray]
+    values: Mapping[str, np.ndarray]
 
     @property
     def mean_loss(self) -> float:

@@ -163,7 +163,7 @@ def measure(
     never read. Cross: "first" and "end" are the source's; there is no self, previous or next; distance and diagonal
     use relative places.
 
-    `shares` is the result of `head_norms.norm_share` for this kind and run. `n_rows` is the number of the decoder's
+    `shares` is the result of `norm_share` for this kind and run. `n_rows` is the number of the decoder's
     first rows that may be shown; the source is always shown.
     """
     attention = EVERY_PART.attention(kind)
@@ -258,11 +258,7 @@ def _joined(name: Name, layers: list[dict[Name, Measure]], n_heads: int) -> Meas
 
 
 def outputs_site(kind: Kind, layer: int) -> str:
-    """The site of a layer's head outputs, as `transformer.tap.SITES` names it.
-
-    Args:
-        layer: From 0.
-    """
+    """The site of the head outputs of a layer, from 0, as `transformer.tap.SITES` names it."""
     return f"{one_weight.place(kind, layer)}.heads"
 
 

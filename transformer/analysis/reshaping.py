@@ -49,8 +49,7 @@ def reshaped(log_probs: np.ndarray, scores: np.ndarray, how: Sampling) -> Reshap
     """
 
     def made(settings: Sampling) -> np.ndarray:
-        by, k, p = settings.temperature, settings.top_k, settings.top_p
-        return sampling_distribution(torch.tensor(scores), temperature=by, top_k=k, top_p=p).numpy()
+        return sampling_distribution(torch.tensor(scores), settings).numpy()
 
     return Reshaped(
         raw=np.exp(log_probs),

@@ -136,22 +136,21 @@ def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | No
 
 def sample(
     prefix: Prefix,
+    how: Sampling,
     *,
     max_new: int,
-    temperature: float,
-    top_k: int,
-    top_p: float,
     seeds: Sequence[int],
     forced: Sequence[Sequence[int]] | None = None,
 ) -> Iterator[DecodeStep]:
     """Draw each piece from the model's distribution, reshaped by `sampling_distribution`; otherwise as `greedy`.
 
-    Each row has its own seed and generator, so what a row draws does not depend on the rest of the batch.
+    Each row has its own seed (not that of `how`) and generator, so what a row draws does not depend on the rest of
+    the batch.
     """
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
 
     def draw(log_probs: Tensor) -> Tensor:
-        probs = sampling_distribution(log_probs, temperature=temperature, top_k=top_k, top_p=top_p).cpu()
+        probs = sampling_distribution(log_probs, how).cpu()
         rows = zip(probs, generators, strict=True)
         return torch.stack([race(row, generator).argmax() for row, generator in rows]).to(log_probs.device)
 
@@ -238,7 +237,7 @@ class Row:
         """Choose a piece, given what a choice goes by [V] and the best piece."""
         how = self._how
         if isinstance(how, Sampling):
-            probs = sampling_distribution(scores, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
+            probs = sampling_distribution(scores, how)
             best = int(race(probs, self._generator).argmax())  # drawn at a forced step as well
         self.ids.append(self._forced[len(self.ids)] if len(self.ids) < len(self._forced) else best)
         return self.ids[-1]

@@ -41,9 +41,7 @@ def drawn_from(scores: np.ndarray, how: Decoding) -> np.ndarray | None:
     """The distribution [V] that sampling draws from, computed from the step's scores; None if nothing is drawn."""
     if not isinstance(how, Sampling):
         return None
-    return sampling_distribution(
-        torch.tensor(scores), temperature=how.temperature, top_k=how.top_k, top_p=how.top_p
-    ).numpy()
+    return sampling_distribution(torch.tensor(scores), how).numpy()
 
 
 def change(log_prob: float, score: float) -> RuleChange | None:
@@ -55,7 +53,7 @@ def change(log_prob: float, score: float) -> RuleChange | None:
     return "lowered" if score < log_prob else "raised"
 
 
-def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
+def sampling_distribution(log_probs: Tensor, how: Sampling) -> Tensor:
     """The distribution that sampling draws from, computed from log-probabilities [..., V].
 
     A temperature below 1 sharpens, above 1 flattens. Top-k then keeps only the k most probable pieces (0: all). Of
@@ -63,16 +61,16 @@ def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, 
 
     Source: Holtzman et al., "The Curious Case of Neural Text Degeneration" (2020) for top-p.
     """
-    probs = (log_probs / temperature).softmax(dim=-1)
-    if not top_k and top_p >= 1.0:
+    probs = (log_probs / how.temperature).softmax(dim=-1)
+    if not how.top_k and how.top_p >= 1.0:
         return probs / probs.sum(dim=-1, keepdim=True)  # what follows would change nothing, and sort 5,000 pieces
     ordered, order = probs.sort(dim=-1, descending=True, stable=True)
-    if top_k:
-        ordered[..., top_k:] = 0.0
+    if how.top_k:
+        ordered[..., how.top_k :] = 0.0
         ordered = ordered / ordered.sum(dim=-1, keepdim=True)
-    if top_p < 1.0:  # at 1 rounding must not cost the last pieces their place
+    if how.top_p < 1.0:  # at 1 rounding must not cost the last pieces their place
         before = ordered.cumsum(dim=-1) - ordered  # what the more probable pieces have together
-        ordered = ordered.masked_fill((before >= top_p) & (before > 0), 0.0)
+        ordered = ordered.masked_fill((before >= how.top_p) & (before > 0), 0.0)
     kept = torch.zeros_like(probs).scatter(-1, order, ordered)
     return kept / kept.sum(dim=-1, keepdim=True)
 

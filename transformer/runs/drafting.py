@@ -125,7 +125,7 @@ def _best(scores: Tensor, limit: float) -> list[int | None]:
 
 
 def _drawn(log_probs: Tensor, n_steps: int, how: Sampling, limit: float) -> list[int | None]:
-    probs = sampling_distribution(log_probs, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
+    probs = sampling_distribution(log_probs, how)
     limit = limit * max(1.0, 1 / how.temperature)  # the temperature divides differences, too
     generator = torch.Generator().manual_seed(how.seed)
     races = torch.stack([race(row, generator) for row in probs[:n_steps]])  # drawn at a forced step as well

@@ -286,15 +286,8 @@ def _decode_alike(
             yield _chosen(query, hypotheses)
         return
     if isinstance(decoding, Sampling):
-        steps = sample(
-            prefix,
-            max_new=max_new,
-            temperature=decoding.temperature,
-            top_k=decoding.top_k,
-            top_p=decoding.top_p,
-            seeds=[query.decoding.seed for query in queries if isinstance(query.decoding, Sampling)],
-            forced=forced,
-        )
+        seeds = [query.decoding.seed for query in queries if isinstance(query.decoding, Sampling)]
+        steps = sample(prefix, decoding, max_new=max_new, seeds=seeds, forced=forced)
     else:
         steps = greedy(prefix, max_new=max_new, forced=forced)
     yield from (Output(tuple(ids)) for ids in collect(_pausing(steps, pause)))

@@ -2,15 +2,19 @@
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 
 class Arrays:
-    """A frozen record with read-only arrays, in its fields or in mappings in its fields."""
+    """A frozen record with read-only arrays, in its fields or in mappings in its fields, which are read-only, too."""
 
     def __post_init__(self) -> None:
+        for field in fields(cast("Any", self)):
+            if isinstance(value := getattr(self, field.name), Mapping):
+                object.__setattr__(self, field.name, MappingProxyType(dict(value)))
         for array in _arrays(self):
             array.flags.writeable = False
 
@@ -41,7 +45,7 @@ class Progress:
     whole: int  # of how many
 
 
-def whole(measuring: Generator[Progress, None, _Result]) -> _Result:
+def whole(measuring: Generator[object, None, _Result]) -> _Result:
     """Run all parts of a measurement, and return its result."""
     while True:
         try:

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -79,11 +78,6 @@ class Trace(Arrays):
     pad_id: int | None  # the padding piece; None if the model has none
     rules: Rules  # the rules of decoding in the model's config
     seconds: float  # how long the run took; not part of equality
-
-    def __post_init__(self) -> None:
-        for name in ("weights", "masks"):
-            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
-        super().__post_init__()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Trace):

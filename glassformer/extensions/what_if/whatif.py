@@ -1,4 +1,4 @@
-"""Change something inside the model: the button above every run, and one click from a view of a head.
+"""Change something inside the model: the dialog, one click from a view of a head, chips above runs, "Compare this".
 
 The fields stand in a panel at the right edge, beside what they change, with what the change would do.
 
@@ -6,6 +6,7 @@ What can be changed, and how, is said by `transformer.runs.interventions.kinds`;
 the head that writes nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, get_args
@@ -14,8 +15,9 @@ import numpy as np
 
 from glassformer.components.streamlit_page import styled
 from glassformer.extensions.what_if import measuring
-from glassformer.extensions.what_if.analysis.compare import first_difference, own_log_probs
+from glassformer.extensions.what_if.comparing import of_what_is_looked_at
 from glassformer.extensions.what_if.interventions import ZeroHead
+from glassformer.extensions.what_if.two_runs import first_difference, own_log_probs
 from glassformer.extensions.what_if.whatif_fields import Around, control
 from glassformer.runs import loading
 from glassformer.runs.open_run import OpenRun
@@ -23,15 +25,18 @@ from glassformer.server.work import BusyError
 from glassformer.shared import cover, drawing, menu
 from glassformer.shared.clicks import pressed
 from glassformer.shared.door import st
+from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import session
+from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot, View
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError, QueryError
-from transformer.i18n import Sentence, joined, say
+from transformer.i18n import Sentence, joined, say, say_n
+from transformer.model.anatomy import Kind
 from transformer.runs.interventions import Intervention, kinds
 from transformer.runs.interventions.base import Group
 from transformer.runs.interventions.spelling import spelled
-from transformer.runs.trace import Kind, Trace
+from transformer.runs.trace import Trace
 
 OPEN: Final = "what_if"
 FIELD: Final = "what_if_"  # begins the keys of what stands in the dialog
@@ -216,3 +221,79 @@ def _trace(checkpoint: Checkpoint, slot: Slot, changes: tuple[Intervention, ...]
         return loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
     except (GlassformerError, BusyError):
         return None
+
+
+CHANGES: Final = "changes"
+UNTOUCHED: Final = "untouched"
+MOST_CHIPS: Final = 8  # more would fill the page
+MOST_TOLD: Final = 3
+HERE: Final = say("**Changed in this run:**")
+ELSEWHERE: Final = say("**Changed on pages that show a run:**")
+
+
+def chips(changes: Sequence[Intervention], slot: Slot, *, of_runs: str = HERE) -> None:
+    """Draw what is changed, if anything is, after a text that says where; a click on a change takes it back."""
+    if not changes:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{slot}{CHANGES}"):
+        st.markdown(of_runs, width="content")
+        for place, one in enumerate(changes[:MOST_CHIPS]):
+            st.button(
+                drawing.plain(one.told()),
+                key=f"{slot}{CHANGES}_{place}",
+                icon=":material/close:",
+                help=say("Undo this change."),
+                on_click=partial(session.change, slot, tuple(other for other in changes if other != one)),
+            )
+        more = len(changes) - MOST_CHIPS
+        if more > 0:
+            st.markdown(say_n("and {n} more", "and {n} more", more), width="content")
+        st.button(
+            say("Show the unchanged run"),
+            key=f"{slot}{UNTOUCHED}",
+            type="tertiary",
+            on_click=partial(session.change, slot, ()),
+        )
+
+
+def told(changes: Sequence[Intervention]) -> str:
+    """What was changed, in words."""
+    parts = [say("The model was changed for this run.")]
+    parts += [say("{change}.", change=one.told()) for one in changes[:MOST_TOLD]]
+    more = len(changes) - MOST_TOLD
+    if more > 0:
+        parts.append(say_n("And {n} more change.", "And {n} more changes.", more))
+    return joined(" ", parts)
+
+
+COMPARE = "compare"  # the path of the page
+
+
+class WhatIfBlocks(PageBlocks):
+    """See the module."""
+
+    def under_entry(self, path: str, run: Link | None) -> tuple[Sentence, Link | None] | None:
+        """The way to a comparison with what is looked at."""
+        if path != COMPARE:
+            return None
+        leads_to = None if run is None or menu.current() == COMPARE else of_what_is_looked_at(run, menu.current())
+        return say("Compare this"), leads_to
+
+    def under_title(self) -> None:
+        """What is changed, of a page without a run."""
+        chips(session.standing(MAIN).interventions, MAIN, of_runs=ELSEWHERE)
+
+    def in_source_row(self, checkpoint: Checkpoint) -> None:
+        """The button that opens the dialog."""
+        button(checkpoint)
+
+    def above_run(self, link: Link, slot: Slot) -> None:
+        """What is changed."""
+        chips(link.interventions, slot)
+
+    def for_head(self, run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> None:
+        """Take the head away, or change it otherwise."""
+        for_head(run, kind, layer, head)
+
+
+BLOCKS = WhatIfBlocks()

@@ -30,8 +30,7 @@ def choose(log_probs, decoding):
     if isinstance(decoding, Greedy):
         return log_probs.argmax(dim=-1).tolist()
     generator = torch.Generator().manual_seed(decoding.seed)
-    how = {"temperature": decoding.temperature, "top_k": decoding.top_k, "top_p": decoding.top_p}
-    return [int(race(sampling_distribution(row, **how), generator).argmax()) for row in log_probs]
+    return [int(race(sampling_distribution(row, decoding), generator).argmax()) for row in log_probs]
 
 
 def random_log_probs(seed, *, grain, steps=STEPS):

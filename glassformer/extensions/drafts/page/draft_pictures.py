@@ -10,7 +10,8 @@ from typing import Final
 from glassformer.charts.hover import bold, on_lines
 from glassformer.charts.piece_rows import MOST, Fate, PieceCell, piece_rows_spec
 from glassformer.charts.theme import literal, shortened
-from glassformer.extensions.drafts.analysis.drafts import (
+from glassformer.extensions.drafts.drafts_look import DraftsLook
+from glassformer.extensions.drafts.rounds import (
     Drafted,
     How,
     Place,
@@ -20,7 +21,6 @@ from glassformer.extensions.drafts.analysis.drafts import (
     layers_there,
     with_few_bits,
 )
-from glassformer.extensions.drafts.drafts_look import DraftsLook
 from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
 from glassformer.runs.picture import Plot, Rows, Said
 from glassformer.runs.seen import OfRun, Seen

@@ -18,6 +18,7 @@ from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.mistakes import HOW_TO_READ_BARS, HOW_TO_READ_LAYERS, two_bars_spec, two_lines_spec
 from glassformer.charts.theme import Spec
 from glassformer.extensions.effects.effects_look import Mistake
+from glassformer.extensions.what_if.two_runs import first_difference
 from transformer.analysis import at_once
 from transformer.analysis.at_once import AtOnce
 from transformer.analysis.stream import rms
@@ -80,12 +81,7 @@ class Found:
     @property
     def first(self) -> int | None:
         """The first piece in which the outputs differ, from 0; None if they do not, or there is one output."""
-        if self.wrong is None:
-            return None
-        pairs = zip(self.right.tgt_ids, self.wrong.tgt_ids, strict=False)
-        n = min(self.right.n_steps, self.wrong.n_steps)
-        same = next((place for place, (one, other) in enumerate(pairs) if one != other), n)
-        return None if self.outcome == "same" else same
+        return None if self.wrong is None else first_difference(self.right.tgt_ids, self.wrong.tgt_ids)
 
 
 @dataclass(frozen=True)

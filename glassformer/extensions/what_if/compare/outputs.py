@@ -64,13 +64,9 @@ def head(pair: Pair[OpenRun], place: AbstractContextManager[object]) -> Both:
         st.caption(OTHER_PIECES)
     if not cover.covered(pair_pictures.outputs.key):
         with place:
-            _consequence(pair, both)
+            said = [verdict(pair), *([] if both is None else [effect(pair, both[0])])]
+            st.markdown(drawing.strong(joined(" ", said)))
     return both
-
-
-def _consequence(pair: Pair[OpenRun], both: Both) -> None:
-    said = [verdict(pair)] if both is None else [verdict(pair), effect(pair, both[0])]
-    st.markdown(drawing.strong(joined(" ", said)))
 
 
 def _marked(pair: Pair[OpenRun], both: Both) -> None:
@@ -115,9 +111,7 @@ def _totals(pair: Pair[OpenRun], both: Both) -> None:
         numbers = [_total(names[0], both[0].own, both[0].other), _total(names[1], both[1].other, both[1].own)]
     number = {name: st.column_config.NumberColumn(said, format="%.3f") for name, said in headings.items()}
     columns = {"output": st.column_config.TextColumn(say("Log-probability, in nats")), **number}
-    st.container(key=TOTALS).dataframe(
-        frame(numbers, columns=list(columns)), hide_index=True, column_config=columns, width="content"
-    )
+    _table(TOTALS, columns, numbers)
 
 
 def _total(name: str, left: np.ndarray, right: np.ndarray) -> list[Any]:
@@ -230,7 +224,10 @@ def _hidden_pieces(pair: Pair[OpenRun], left_gap: int, right_gap: int) -> None:
         "rank_left": number(say("Rank left")),
         "rank_right": number(say("Rank right")),
     }
-    rows = losses(left, right, pair.left.trace.src_pieces)
-    st.container(key=HIDDEN).dataframe(
+    _table(HIDDEN, columns, losses(left, right, pair.left.trace.src_pieces))
+
+
+def _table(key: str, columns: dict[str, Any], rows: list[list[Any]]) -> None:
+    st.container(key=key).dataframe(
         frame(rows, columns=list(columns)), hide_index=True, column_config=columns, width="content"
     )

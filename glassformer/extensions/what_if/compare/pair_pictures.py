@@ -16,8 +16,8 @@ from glassformer.charts.aligned import HOW_TO_READ as HOW_TO_READ_ALIGNED
 from glassformer.charts.aligned import HOW_TO_READ_CROSSED, Row, aligned_outputs_spec
 from glassformer.charts.candidates import HOW_TO_READ, candidates_spec
 from glassformer.charts.theme import shortened
-from glassformer.extensions.what_if.analysis.compare import Aligned, Crossed, aligned, first_difference, own_log_probs
 from glassformer.extensions.what_if.compare.pair import Pair, cross, pair_of, read_by
+from glassformer.extensions.what_if.two_runs import Aligned, Crossed, aligned, first_difference, own_log_probs
 from glassformer.runs.picture import Page, Plot, Rows, Said
 from glassformer.runs.seen import Seen
 from glassformer.runs.step_rows import N_CANDIDATES, branch_at

@@ -12,7 +12,7 @@ import sacrebleu
 
 from glassformer.extensions.corpus.library.measuring import measure
 from glassformer.extensions.corpus.library.tables import HEADS, SENTENCES, VECTORS, Line, Options
-from glassformer.extensions.what_if.analysis.head_effects import head_effects
+from glassformer.extensions.what_if.head_effects import head_effects
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.one_stack import alone
 from tests.transformer.spoiling import weights_with

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
@@ -29,9 +29,8 @@ from glassformer.extensions.effects.matters.credit.parts_of_logit import (
     Grid,
     grid_of,
     head_of,
-    part_name,
+    part_names,
     rival_of,
-    short_name,
     whose_logit,
 )
 from glassformer.extensions.effects.matters.matters_page import MATTERS
@@ -41,6 +40,7 @@ from glassformer.state.click import Click, cell_of, place_of
 from transformer.i18n import joined, paragraph, say, say_n
 from transformer.i18n.numbers import hundredths
 from transformer.model.anatomy import Kind, anatomy
+from transformer.runs.results import Arrays
 
 NAMES: Final = {
     "attention": say("Attention"),
@@ -254,9 +254,6 @@ def in_all_steps(steps: Sequence[StepView]) -> Iterator[str]:
         )
 
 
-MOST_BARS: Final = 12
-
-
 def pieces_of(run: Seen) -> list[str]:
     """The pieces that get credit: those of the source, or all that a decoder which is alone had read by this step."""
     trace = run.trace
@@ -271,12 +268,7 @@ def key_of(run: Seen, name: str, *more: Hashable) -> Hashable:
     return ("credit", name, trace.query, trace.src_ids, trace.read_ids, *more)
 
 
-class _Sized(Protocol):
-    @property
-    def nbytes(self) -> int: ...
-
-
-_Found = TypeVar("_Found", bound=_Sized)
+_Found = TypeVar("_Found", bound=np.ndarray | Arrays)
 
 
 def _made(run: Seen, name: str, work: Callable[[Asked], _Found], *more: Hashable) -> _Found:
@@ -363,6 +355,9 @@ def _columns(scene: Owed) -> list[Column]:
 # ------------------------------------------------------------------------------------------------ logit
 
 
+MOST_BARS: Final = 12
+
+
 @dataclass(frozen=True)
 class Logit(OfRun):
     """The parts of a logit, or of a difference of two."""
@@ -429,8 +424,7 @@ def bars(scene: Logit) -> Plot:
     heads = {place: head for place, part in enumerate(found.parts) if (head := head_of(part)) is not None}
     bars = [
         Bar(
-            part_name(found.parts[place]),
-            short_name(found.parts[place]),
+            *part_names(found.parts[place]),
             float(values[place]),
             place if place in heads else None,
             chosen=heads.get(place) == (view.kind, view.layer, view.head),

@@ -21,78 +21,49 @@ SMALL: Final = 1e-4
 ROUNDING: Final = 1e-6
 """So is one below this share of all parts together: a run without norms has logits of many thousands."""
 
-_OUTSIDE: Final[dict[str, Sentence]] = {
-    "tokens": say("Embedding of the piece read last"),
-    "positions": say("Its position"),
-    "embedding_norm": say("β of the embedding's norm"),
-    "final_norm": say("β of the final norm"),
-    "output_bias": say("Bias of the output layer"),
-    "changed": say("Added to the stream by a change to the model"),
+_OUTSIDE: Final[dict[str, tuple[Sentence, Sentence]]] = {
+    "tokens": (say("Embedding of the piece read last"), say("Embedding")),
+    "positions": (say("Its position"), say("Position")),
+    "embedding_norm": (say("β of the embedding's norm"), say("Embedding β")),
+    "final_norm": (say("β of the final norm"), say("Final norm β")),
+    "output_bias": (say("Bias of the output layer"), say("Output bias")),
+    "changed": (say("Added to the stream by a change to the model"), say("Change")),
 }
 
 
-_SHORT: Final[dict[str, Sentence]] = {
-    "tokens": say("Embedding"),
-    "positions": say("Position"),
-    "embedding_norm": say("Embedding β"),
-    "final_norm": say("Final norm β"),
-    "output_bias": say("Output bias"),
-    "changed": say("Change"),
-}
-
-
-def part_name(part: Part) -> str:
-    """A part, on an axis and on hover."""
+def part_names(part: Part) -> tuple[str, str]:
+    """A part in words, and short on an axis, where heads go by layer and head."""
     if part.layer is None:
         return _OUTSIDE[part.kind]
-    layer = part.layer + 1
-    if part.kind == "head" and part.head is not None:
-        head = part.head + 1
-        if part.sublayer == "cross_attn":
-            return say("Layer {layer}, cross-attention, head {head}", layer=layer, head=head)
-        return say("Layer {layer}, self-attention, head {head}", layer=layer, head=head)
+    layer, head, bias = part.layer + 1, (part.head or 0) + 1, say("Bias {layer}", layer=part.layer + 1)
+    norm, changed = say("Norm {layer}", layer=layer), say("Changed {layer}", layer=layer)
     match part.kind, part.sublayer:
+        case "head", "cross_attn":
+            name = say("Layer {layer}, cross-attention, head {head}", layer=layer, head=head)
+            return name, say("Cross {layer}.{head}", layer=layer, head=head)
+        case "head", _:
+            name = say("Layer {layer}, self-attention, head {head}", layer=layer, head=head)
+            return name, say("Self {layer}.{head}", layer=layer, head=head)
         case "ffn", _:
-            return say("Layer {layer}, feed-forward", layer=layer)
+            return say("Layer {layer}, feed-forward", layer=layer), say("FFN {layer}", layer=layer)
         case "ffn_bias", _:
-            return say("Layer {layer}, feed-forward bias", layer=layer)
+            return say("Layer {layer}, feed-forward bias", layer=layer), bias
         case "attention", "cross_attn":
-            return say("Layer {layer}, cross-attention (changed)", layer=layer)
+            return say("Layer {layer}, cross-attention (changed)", layer=layer), changed
         case "attention", _:
-            return say("Layer {layer}, self-attention (changed)", layer=layer)
+            return say("Layer {layer}, self-attention (changed)", layer=layer), changed
         case "attention_bias", "cross_attn":
-            return say("Layer {layer}, cross-attention bias", layer=layer)
+            return say("Layer {layer}, cross-attention bias", layer=layer), bias
         case "attention_bias", _:
-            return say("Layer {layer}, self-attention bias", layer=layer)
+            return say("Layer {layer}, self-attention bias", layer=layer), bias
         case "norm", "cross_attn":
-            return say("Layer {layer}, β of the cross-attention norm", layer=layer)
+            return say("Layer {layer}, β of the cross-attention norm", layer=layer), norm
         case "norm", "self_attn":
-            return say("Layer {layer}, β of the self-attention norm", layer=layer)
+            return say("Layer {layer}, β of the self-attention norm", layer=layer), norm
         case "norm", _:
-            return say("Layer {layer}, β of the feed-forward norm", layer=layer)
+            return say("Layer {layer}, β of the feed-forward norm", layer=layer), norm
         case _:
-            return say("Layer {layer}, added by a change to the model", layer=layer)
-
-
-def short_name(part: Part) -> str:
-    """The same on an axis; heads by layer and head."""
-    if part.layer is None:
-        return _SHORT[part.kind]
-    layer = part.layer + 1
-    if part.kind == "head" and part.head is not None:
-        head = part.head + 1
-        if part.sublayer == "cross_attn":
-            return say("Cross {layer}.{head}", layer=layer, head=head)
-        return say("Self {layer}.{head}", layer=layer, head=head)
-    match part.kind:
-        case "ffn":
-            return say("FFN {layer}", layer=layer)
-        case "attention_bias" | "ffn_bias":
-            return say("Bias {layer}", layer=layer)
-        case "norm":
-            return say("Norm {layer}", layer=layer)
-        case _:
-            return say("Changed {layer}", layer=layer)
+            return say("Layer {layer}, added by a change to the model", layer=layer), changed
 
 
 # ------------------------------------------------------------------------------------------------ where they stand
@@ -133,7 +104,7 @@ def grid_of(config: ModelConfig, parts: Sequence[Part], values: np.ndarray) -> G
     for part, value in zip(parts, values, strict=True):
         cell = _row(part, n_layers), keys.index(_column(part))
         shown[cell] = np.nan_to_num(shown[cell]) + value
-        names[cell[0]][cell[1]].append(part_name(part))
+        names[cell[0]][cell[1]].append(part_names(part)[0])
         if (head := head_of(part)) is not None:
             heads[cell] = head
     return Grid(rows, list(columns.values()), shown, [[joined(", ", cell) for cell in row] for row in names], heads)

@@ -19,7 +19,7 @@ from glassformer.charts.statistics import row_measure_spec
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects.effects_look import Effect, EffectsLook
 from glassformer.extensions.effects.matters.matters_page import MATTERS
-from glassformer.extensions.what_if.analysis.head_effects import HeadEffects, head_effects
+from glassformer.extensions.what_if.head_effects import HeadEffects, head_effects
 from glassformer.maps.grid import grid
 from glassformer.maps.seen_map import seen_map
 from glassformer.runs.groups import mask_reason, size_of

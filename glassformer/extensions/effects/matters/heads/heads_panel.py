@@ -30,7 +30,7 @@ from glassformer.extensions.effects.matters.heads.head_effect_pictures import (
     written,
 )
 from glassformer.extensions.what_if import measuring
-from glassformer.extensions.what_if.analysis.head_effects import HeadEffects
+from glassformer.extensions.what_if.head_effects import HeadEffects
 from glassformer.extensions.what_if.whatif import for_head
 from glassformer.maps.grid import columns, is_long
 from glassformer.runs import loading

@@ -11,7 +11,7 @@ from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, O
 from glassformer.extensions.lessons.library.margins import between, clear, counted, largest
 from glassformer.extensions.lessons.library.run_differences import first_difference, largest_difference, outputs
 from glassformer.extensions.lessons.library.subjects.steps import written
-from glassformer.extensions.what_if.analysis.head_effects import Head, Reading
+from glassformer.extensions.what_if.head_effects import Head, Reading
 from glassformer.extensions.what_if.interventions import KeyBias, ZeroHead
 from transformer.analysis import head_statistics
 from transformer.analysis.head_statistics import distance, entropy

@@ -295,7 +295,7 @@ def product(weight: Tensor, bias: Tensor | None) -> Product:
     zeros = torch.zeros(len(weight), dtype=torch.long)
     with warnings.catch_warnings():
         # Tensors of this type will leave torch one day. Until then nothing else in it is as fast for one vector;
-        # after it, there will be no such draft: see `extensions.drafts.drafting.drafts`.
+        # after it, there will be no such draft: see `extensions.drafts.drafter`.
         warnings.simplefilter("ignore", UserWarning)
         rows = torch.quantize_per_channel(weight, most.clamp(min=1e-12) / 127, zeros, 0, torch.qint8)
     packed = torch.ops.quantized.linear_prepack(rows, bias)

@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
-from glassformer.extensions.drafts.drafting import ct2, quick
+from glassformer.extensions.drafts import ct2, quick
 from transformer.model.transformer import Transformer
 from transformer.runs.drafting import Draft
 from transformer.runs.reading import Reading

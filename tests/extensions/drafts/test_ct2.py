@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from glassformer.extensions.drafts.drafting import ct2
+from glassformer.extensions.drafts.ct2 import made, os, why_not
 from tests.test_checkpoints import FOLDER
 from tests.transformer.runs.test_together import WORDS, made_up
 from tests.transformer.tiny import DECODER, ENCODER
@@ -75,7 +75,7 @@ def read_words(checkpoint, **settings):
 
 def draft(checkpoint, reading, begun=None):
     rows = range(len(reading.queries))
-    return ct2.made(checkpoint, compute="float32").write(reading, rows, begun or [()] * len(rows), go_on)
+    return made(checkpoint, compute="float32").write(reading, rows, begun or [()] * len(rows), go_on)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -88,34 +88,34 @@ def test_in_32_bits_a_draft_is_the_output(name):
         assert draft(checkpoint, reading) == outputs
         begun = [ids[: length % (len(ids) + 1)] for length, ids in enumerate(outputs, start=seed)]
         assert draft(checkpoint, reading, begun) == outputs
-        ct2.made(checkpoint)  # rounds its own copies
+        made(checkpoint)  # rounds its own copies
         assert all(torch.equal(value, before[key]) for key, value in checkpoint.model.state_dict().items())
 
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_ctranslate2_lacks_is_said(what):
     checkpoint = made_up(0, **REFUSED[what])
-    assert ct2.made(checkpoint) is None
-    assert ct2.why_not(checkpoint) == what
+    assert made(checkpoint) is None
+    assert why_not(checkpoint) == what
 
 
 def test_without_the_package_there_is_no_draft(monkeypatch):
     checkpoint = made_up(0)
-    assert ct2.why_not(checkpoint) is None
+    assert why_not(checkpoint) is None
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    assert ct2.made(checkpoint) is None
-    assert "ctranslate2" in ct2.why_not(checkpoint)
+    assert made(checkpoint) is None
+    assert "ctranslate2" in why_not(checkpoint)
 
 
 def test_only_making_a_draft_imports_the_package():
-    code = "import sys, glassformer.extensions.drafts.drafting.ct2; assert 'ctranslate2' not in sys.modules"
+    code = "import sys, glassformer.extensions.drafts.ct2; assert 'ctranslate2' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_draft_writes_on_from_any_beginning_and_within_the_limit():
     checkpoint = made_up(1)
     reading = read_words(checkpoint, max_new=6)
-    one = ct2.made(checkpoint, compute="float32")
+    one = made(checkpoint, compute="float32")
     assert one.write(reading, [2], [(9, 7)], go_on)[0][:2] == (9, 7)
     assert one.write(reading, [1, 0], [(9, 3), (5,) * 6], go_on) == [(9, 3), (5,) * 6]  # nothing is left to write
     forced = read_words(checkpoint, max_new=6, forced=(8, 9))
@@ -132,7 +132,7 @@ def test_queries_with_different_limits_are_drafted_together():
 
 def test_it_suits_plain_greedy_decoding():
     checkpoint = made_up(3)
-    one = ct2.made(checkpoint)
+    one = made(checkpoint)
     assert one.suits(read_words(checkpoint))
     for settings in (
         {"decoding": Beam(size=2)},
@@ -147,7 +147,7 @@ def test_it_suits_plain_greedy_decoding():
 def test_threads_share_a_draft_and_8_bits_write_nearly_always_the_same():
     checkpoint = load(FOLDER / "zh-en")
     readings = [read(checkpoint, [checkpoint.query(text)]) for text in checkpoint.card.examples if text.strip()]
-    one = ct2.made(checkpoint)
+    one = made(checkpoint)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda reading: one.write(reading, [0], [()], go_on)[0], readings))
     outputs = [reading.decode()[0].ids for reading in readings]
@@ -159,7 +159,7 @@ def test_threads_share_a_draft_and_8_bits_write_nearly_always_the_same():
 
 def test_a_forked_process_has_no_draft_of_its_parent(monkeypatch):
     checkpoint = made_up(3)
-    one, reading = ct2.made(checkpoint), read_words(checkpoint)
+    one, reading = made(checkpoint), read_words(checkpoint)
     assert one.suits(reading)
-    monkeypatch.setattr(ct2.os, "getpid", lambda: -1)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
     assert not one.suits(reading)

@@ -40,10 +40,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glassformer.extensions.drafts.drafting.quick import Int8
-from glassformer.extensions.what_if.analysis.compare import aligned
+from glassformer.extensions.drafts.quick import Int8
 from glassformer.extensions.what_if.interventions import RoundWeights
 from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
+from glassformer.extensions.what_if.two_runs import aligned
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.model.taps import NO_TAP, Tap
@@ -361,7 +361,7 @@ class Times:
     check: float  # all checks
     alone: float  # the same output, one piece at a time
     turns: int
-    quick: bool  # whether the draft was made by products of 8 bits (`extensions.drafts.drafting.quick`)
+    quick: bool  # whether the draft was made by products of 8 bits (`extensions.drafts.quick`)
     nbytes: int = 100
 
 

@@ -20,7 +20,6 @@ from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -221,10 +220,6 @@ class HeadEffects(Arrays):
     ids: np.ndarray  # the pieces whose probabilities are measured, one a step [T]
     log_prob: np.ndarray  # their log-probabilities with every head in place, in nats [T]
     best: np.ndarray  # the most probable ids then [T]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "of", MappingProxyType(dict(self.of)))
-        super().__post_init__()
 
     def changed(self, kind: Kind) -> np.ndarray:
         """Whether another piece then becomes the most probable, bool [L, H, T]."""

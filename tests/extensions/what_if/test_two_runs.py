@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.what_if.analysis.compare import (
+from glassformer.extensions.what_if.interventions import ZeroHead
+from glassformer.extensions.what_if.two_runs import (
     aligned,
     crossed,
     first_difference,
@@ -16,7 +17,6 @@ from glassformer.extensions.what_if.analysis.compare import (
     read_output,
     share_vocabulary,
 )
-from glassformer.extensions.what_if.interventions import ZeroHead
 from tests.transformer.one_stack import alone
 from transformer.checkpoint.load import load
 from transformer.errors import QueryError

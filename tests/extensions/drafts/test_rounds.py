@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from glassformer.extensions.drafts.analysis import drafts
-from glassformer.extensions.drafts.analysis.drafts import (
+from glassformer.extensions.drafts import rounds
+from glassformer.extensions.drafts.rounds import (
     How,
     draft_and_check,
     first_layers,
@@ -92,15 +92,15 @@ def test_the_output_itself_as_a_draft_takes_one_pass_and_a_wrong_one_as_many_as_
     """Counted in the model, not in what is reported."""
     query = model.query(TEXTS[0], max_new=9)
     own, passes = run(model, query).tgt_ids, []
-    read = drafts._Reader.read
-    monkeypatch.setattr(drafts._Reader, "read", lambda *args: passes.append(1) or read(*args))
-    monkeypatch.setattr(drafts, "_drafter", lambda task, how: lambda ids, last: (own[len(ids) :], 0))
+    read = rounds._Reader.read
+    monkeypatch.setattr(rounds._Reader, "read", lambda *args: passes.append(1) or read(*args))
+    monkeypatch.setattr(rounds, "_drafter", lambda task, how: lambda ids, last: (own[len(ids) :], 0))
     found = draft_and_check(model, query, How())
     assert (found.passes, len(passes)) == (1, 1)
     assert found.rounds[0].accepted == len(own)
     wrong = {i: 5 if i != 5 else 6 for i in own}
     monkeypatch.setattr(
-        drafts, "_drafter", lambda task, how: lambda ids, last: (tuple(wrong[i] for i in own[len(ids) :]), 0)
+        rounds, "_drafter", lambda task, how: lambda ids, last: (tuple(wrong[i] for i in own[len(ids) :]), 0)
     )
     found = draft_and_check(model, query, How())
     assert found.ids == own
@@ -111,9 +111,9 @@ def test_the_output_itself_as_a_draft_takes_one_pass_and_a_wrong_one_as_many_as_
 def test_pieces_nearly_equal_are_decided_by_a_step(model, monkeypatch):
     query = model.query(TEXTS[0], max_new=9)
     calls = []
-    step = drafts._Task.stepwise
-    monkeypatch.setattr(drafts, "choices", lambda *args, **more: [None])
-    monkeypatch.setattr(drafts._Task, "stepwise", lambda task, ids: calls.append(ids) or step(task, ids))
+    step = rounds._Task.stepwise
+    monkeypatch.setattr(rounds, "choices", lambda *args, **more: [None])
+    monkeypatch.setattr(rounds._Task, "stepwise", lambda task, ids: calls.append(ids) or step(task, ids))
     found = draft_and_check(model, query, How("bits", 8))
     assert found.ids == run(model, query).tgt_ids
     assert [len(ids) for ids in calls] == list(range(len(found.ids)))

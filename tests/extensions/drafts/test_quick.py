@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from glassformer.extensions.drafts.drafting import quick
+from glassformer.extensions.drafts import quick
 from tests.transformer.featured import FEATURED
 from tests.transformer.tiny import DECODER, ONE_STACK, laid_out, random_ids, tiny_model
 from transformer.model.cache import KVCache

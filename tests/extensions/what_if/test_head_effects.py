@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.what_if.analysis import head_effects as effects_module
-from glassformer.extensions.what_if.analysis.head_effects import Head, Reading, head_effects, measuring, together
+from glassformer.extensions.what_if import head_effects as effects_module
+from glassformer.extensions.what_if.head_effects import Head, Reading, head_effects, measuring, together
 from glassformer.extensions.what_if.interventions import (
     Blank,
     MeanHead,

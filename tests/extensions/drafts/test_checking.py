@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.drafts.drafting import drafts, quick
+from glassformer.extensions.drafts import drafter, quick
 from tests.test_checkpoints import FOLDER, SHIPPED
 from tests.transformer.featured import FEATURED, featured
 from tests.transformer.one_stack import alone
@@ -27,7 +27,7 @@ SOURCES = ["ba lo mi ta", "mi", "lo ke su ba lo su mi", "ta ta"]
 
 @pytest.fixture(autouse=True)
 def step_by_step(monkeypatch):
-    monkeypatch.setenv(drafts.ENVIRONMENT, "none")
+    monkeypatch.setenv(drafter.ENVIRONMENT, "none")
 
 
 @pytest.fixture(params=["checkpoint_folder", "shared_checkpoint_folder", "decoder"])
@@ -154,7 +154,7 @@ def test_with_the_draft_of_8_bits_every_kind_of_model_runs_the_same(name, tmp_pa
         queries += [query(checkpoint, forced=(7, 5)), query(checkpoint, decoding=Beam(size=2), max_new=5)]
         queries += [query(checkpoint, interventions=(ZeroHead("decoder", 0, 0),))]
     expected = [run(checkpoint, one) for one in queries]
-    monkeypatch.setenv(drafts.ENVIRONMENT, "int8")
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
     assert [run(checkpoint, one) for one in queries] == expected
     assert [write(checkpoint, [one])[0] for one in queries] == [one.tgt_ids for one in expected]
 
@@ -174,7 +174,7 @@ def test_rules_of_decoding_hold_in_drafts(rules, tmp_path, monkeypatch):
     checkpoint = alone("decoder", tmp_path, **rules)
     queries = [query(checkpoint, source) for source in SOURCES]
     expected = [run(checkpoint, one) for one in queries]
-    monkeypatch.setenv(drafts.ENVIRONMENT, "int8")
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
     assert [run(checkpoint, one) for one in queries] == expected
 
 
@@ -186,7 +186,7 @@ def test_the_shipped_models_are_faithful_to_their_drafts(name, monkeypatch, step
         return
     examples = [example for example in checkpoint.card.examples if example.strip()]
     expected = [run(checkpoint, checkpoint.query(example)) for example in examples]
-    monkeypatch.setenv(drafts.ENVIRONMENT, "int8")
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
     stepped.clear()
     assert [run(checkpoint, checkpoint.query(example)) for example in examples] == expected
     assert len(stepped) <= len(examples) / 4  # most drafts are right, or nothing is won
@@ -198,7 +198,7 @@ def test_a_damaged_model_says_the_same_error(checkpoint_folder, monkeypatch):
         checkpoint.model.get_submodule("decoder.layers.1.ffn.up_proj").weight[0, 0] = torch.nan
     said = []
     for asked in ("none", "int8"):
-        monkeypatch.setenv(drafts.ENVIRONMENT, asked)
+        monkeypatch.setenv(drafter.ENVIRONMENT, asked)
         with pytest.raises(QueryError) as error:
             run(checkpoint, query(checkpoint))
         said.append(str(error.value))
@@ -209,34 +209,34 @@ def test_which_draft_is_used_is_a_setting(checkpoint_folder, monkeypatch, caplog
     caplog.set_level("INFO", "glassformer.drafts")
     checkpoint = load(checkpoint_folder)
     reading = read(checkpoint, [query(checkpoint)])
-    assert drafts.draft_for(reading) is None
-    monkeypatch.setenv(drafts.ENVIRONMENT, "int8")
-    assert drafts.draft_for(reading).name == "int8"
+    assert drafter.draft_for(reading) is None
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
+    assert drafter.draft_for(reading).name == "int8"
     assert "drafts by int8" in caplog.text
     beams = read(checkpoint, [query(checkpoint, decoding=Beam(size=2))])
-    assert drafts.draft_for(beams) is None
+    assert drafter.draft_for(beams) is None
     other = load(checkpoint_folder)
-    monkeypatch.setenv(drafts.ENVIRONMENT, "auto")
-    assert drafts.draft_for(read(other, [query(other)])) is None  # a single run does not pay for making one
-    assert drafts.draft_for(read(other, [query(other)])).name == "ctranslate2"
+    monkeypatch.setenv(drafter.ENVIRONMENT, "auto")
+    assert drafter.draft_for(read(other, [query(other)])) is None  # a single run does not pay for making one
+    assert drafter.draft_for(read(other, [query(other)])).name == "ctranslate2"
     drawn = read(other, [query(other, decoding=Sampling())])
-    assert drafts.draft_for(drawn).name == "int8"  # CTranslate2 cannot draw with our seeds
+    assert drafter.draft_for(drawn).name == "int8"  # CTranslate2 cannot draw with our seeds
 
 
 def test_drafts_that_are_mostly_wrong_are_given_up(checkpoint_folder, monkeypatch, caplog):
     caplog.set_level("INFO", "glassformer.drafts")
     checkpoint = load(checkpoint_folder)
-    monkeypatch.setenv(drafts.ENVIRONMENT, "int8")
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
     reading = read(checkpoint, [query(checkpoint)])
-    assert drafts.draft_for(reading) is not None
-    drafts.judge(checkpoint.model, written=drafts.TRIED, right=int(drafts.TRIED * drafts.WORTH) - 1)
-    assert drafts.draft_for(reading) is None
+    assert drafter.draft_for(reading) is not None
+    drafter.judge(checkpoint.model, written=drafter.TRIED, right=int(drafter.TRIED * drafter.WORTH) - 1)
+    assert drafter.draft_for(reading) is None
     assert "not used any more" in caplog.text
 
 
 def test_where_torch_has_no_such_products_a_run_goes_on_without(checkpoint_folder, monkeypatch, caplog):
     caplog.set_level("INFO", "glassformer.drafts")
-    monkeypatch.setenv(drafts.ENVIRONMENT, "int8")
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
 
     def refuse(model):
         raise RuntimeError("no engine")
@@ -249,9 +249,9 @@ def test_where_torch_has_no_such_products_a_run_goes_on_without(checkpoint_folde
 
 @pytest.mark.parametrize("asked", ["int8", "ctranslate2"])
 def test_a_checkpoint_that_is_let_go_takes_its_drafts_along(asked, checkpoint_folder, monkeypatch):
-    monkeypatch.setenv(drafts.ENVIRONMENT, asked)
+    monkeypatch.setenv(drafter.ENVIRONMENT, asked)
     checkpoint = load(checkpoint_folder)
-    assert drafts.draft_for(read(checkpoint, [query(checkpoint)])).name == asked
+    assert drafter.draft_for(read(checkpoint, [query(checkpoint)])).name == asked
     gone = ref(checkpoint.model)
     del checkpoint
     gc.collect()
@@ -276,10 +276,10 @@ def test_a_draft_that_failed_is_not_asked_again(checkpoint_folder, monkeypatch):
 
     checkpoint = load(checkpoint_folder)
     expected = run(checkpoint, query(checkpoint))
-    monkeypatch.setenv(drafts.ENVIRONMENT, "ctranslate2")
-    monkeypatch.setattr(drafts.ct2.CTranslate2Draft, "write", fail)
+    monkeypatch.setenv(drafter.ENVIRONMENT, "ctranslate2")
+    monkeypatch.setattr(drafter.ct2.CTranslate2Draft, "write", fail)
     assert run(checkpoint, query(checkpoint)) == expected
-    assert drafts.draft_for(read(checkpoint, [query(checkpoint)])).name == "int8"
+    assert drafter.draft_for(read(checkpoint, [query(checkpoint)])).name == "int8"
 
 
 @pytest.mark.parametrize("error", [TypeError("unexpected argument"), KeyError("SWISH"), ValueError("shape")])
@@ -287,8 +287,8 @@ def test_where_a_draft_cannot_be_made_a_run_goes_on_without(error, checkpoint_fo
     def refuse(checkpoint):
         raise error
 
-    monkeypatch.setattr(drafts.ct2, "made", refuse)
-    monkeypatch.setenv(drafts.ENVIRONMENT, "ctranslate2")
+    monkeypatch.setattr(drafter.ct2, "made", refuse)
+    monkeypatch.setenv(drafter.ENVIRONMENT, "ctranslate2")
     checkpoint = load(checkpoint_folder)
     assert run(checkpoint, query(checkpoint)).n_steps
 
@@ -304,13 +304,13 @@ def test_writing_refuses_what_a_batch_refuses(checkpoint):
 def test_weights_that_change_after_a_draft_was_made_change_the_run(checkpoint_folder, monkeypatch):
     for asked in ("int8", "ctranslate2"):
         checkpoint = load(checkpoint_folder)
-        monkeypatch.setenv(drafts.ENVIRONMENT, asked)
+        monkeypatch.setenv(drafter.ENVIRONMENT, asked)
         before = run(checkpoint, query(checkpoint))
         with torch.no_grad():
             for weight in checkpoint.model.parameters():
                 weight.mul_(-1.5)
         found = run(checkpoint, query(checkpoint))
-        monkeypatch.setenv(drafts.ENVIRONMENT, "none")
+        monkeypatch.setenv(drafter.ENVIRONMENT, "none")
         assert found == run(checkpoint, query(checkpoint)) != before
 
 
@@ -324,30 +324,30 @@ def test_while_a_draft_is_made_other_models_go_on(checkpoint_folder, monkeypatch
         return make(model)
 
     monkeypatch.setattr(quick, "Int8", slow)
-    monkeypatch.setenv(drafts.ENVIRONMENT, "int8")
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
     one, other = load(checkpoint_folder), load(checkpoint_folder)
     readings = [read(checkpoint, [query(checkpoint)]) for checkpoint in (one, other)]
-    first = Thread(target=drafts.draft_for, args=readings[:1], daemon=True)
+    first = Thread(target=drafter.draft_for, args=readings[:1], daemon=True)
     first.start()
     assert begun.wait(20)
-    second = Thread(target=drafts.draft_for, args=readings[1:], daemon=True)
+    second = Thread(target=drafter.draft_for, args=readings[1:], daemon=True)
     second.start()
     second.join(10)
     assert not second.is_alive()
     goes_on.set()
     first.join(20)
-    assert drafts.draft_for(readings[0]).name == "int8"
+    assert drafter.draft_for(readings[0]).name == "int8"
 
 
 def test_no_draft_is_made_that_suits_nothing(checkpoint_folder, monkeypatch):
     made = []
-    monkeypatch.setattr(drafts, "_made", lambda checkpoint, name: made.append(name))
-    monkeypatch.setenv(drafts.ENVIRONMENT, "ctranslate2")
+    monkeypatch.setattr(drafter, "_made", lambda checkpoint, name: made.append(name))
+    monkeypatch.setenv(drafter.ENVIRONMENT, "ctranslate2")
     checkpoint = load(checkpoint_folder)
     for changes in ({"decoding": Beam(size=2)}, {"interventions": (ZeroHead("decoder", 0, 0),)}):
-        assert drafts.draft_for(read(checkpoint, [query(checkpoint, **changes)])) is None
+        assert drafter.draft_for(read(checkpoint, [query(checkpoint, **changes)])) is None
     assert not made
-    drafts.draft_for(read(checkpoint, [query(checkpoint, decoding=Sampling())]))
+    drafter.draft_for(read(checkpoint, [query(checkpoint, decoding=Sampling())]))
     assert made == ["int8"]
 
 
