@@ -11,8 +11,8 @@ MATTERS = Page(
     say("What matters"),
     panel="matters_panel",
     entries=(
-        PartEntry("heads", say("Heads"), "glassformer.extensions.effects.matters.heads.heads_panel:draw"),
-        PartEntry("pieces", say("Pieces"), "glassformer.extensions.effects.matters.credit.credit_panels:draw"),
-        PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters.credit.credit_panels:draw_logit"),
+        PartEntry("heads", say("Heads"), "glassformer.extensions.effects.matters.heads_panel:draw"),
+        PartEntry("pieces", say("Pieces"), "glassformer.extensions.effects.matters.credit_panels:draw"),
+        PartEntry("logit", say("Logit"), "glassformer.extensions.effects.matters.credit_panels:draw_logit"),
     ),
 )

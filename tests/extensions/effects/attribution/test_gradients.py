@@ -17,7 +17,7 @@ from glassformer.extensions.effects.attribution.gradients import (
     input_times_gradient,
     integrating,
 )
-from glassformer.extensions.effects.matters.credit.credit_pictures import completeness
+from glassformer.extensions.effects.matters.credit_pictures import completeness
 from glassformer.runs.loading import SHIPPED
 from tests.extensions.effects.attribution.asking import asked
 from tests.transformer.tiny import DECODER

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from glassformer.extensions.effects.effects_look import EffectAt, EffectsLook
-from glassformer.extensions.effects.matters.heads import head_effect_pictures as pictures
-from glassformer.extensions.effects.matters.heads.head_effect_pictures import (
+from glassformer.extensions.effects.matters import head_effect_pictures as pictures
+from glassformer.extensions.effects.matters.head_effect_pictures import (
     EFFECTS,
     LEAST,
     WORDS,

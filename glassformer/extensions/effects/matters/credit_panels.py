@@ -9,12 +9,12 @@ from glassformer.extensions.effects.attribution.gradients import Integrated, int
 from glassformer.extensions.effects.attribution.hiding import Hiding, hiding
 from glassformer.extensions.effects.attribution.weighed import Weighed
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.effects.matters.credit import credit_pictures
-from glassformer.extensions.effects.matters.credit import credit_pictures as pictures
-from glassformer.extensions.effects.matters.credit.credit_pictures import (
+from glassformer.extensions.effects.matters import credit_pictures as pictures
+from glassformer.extensions.effects.matters.credit_pictures import (
     BASELINES,
     StepView,
     bars,
+    completeness,
     gradient_of,
     in_all_steps,
     in_words,
@@ -24,7 +24,7 @@ from glassformer.extensions.effects.matters.credit.credit_pictures import (
     pieces_of,
     weighed_of,
 )
-from glassformer.extensions.effects.matters.credit.parts_of_logit import Grid, rival_of, sums, what_it_is
+from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.what_if.whatif import for_head
 from glassformer.runs.attempt import attempt
 from glassformer.runs.guessing import ask_first
@@ -69,7 +69,7 @@ def _credit(run: OpenRun) -> None:
         if hidden is not None:
             _compare(run, weighed, hidden)
     if integrated is not None:
-        st.caption(drawing.plain(credit_pictures.completeness(integrated, run.view.of(EffectsLook).begin)))
+        st.caption(drawing.plain(completeness(integrated, run.view.of(EffectsLook).begin)))
 
 
 # ---------------------------------------------------------------- what may take long is measured when it is asked for
