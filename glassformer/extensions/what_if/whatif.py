@@ -223,7 +223,7 @@ def _trace(checkpoint: Checkpoint, slot: Slot, changes: tuple[Intervention, ...]
         return None
 
 
-# ------------------------------------------------------------------------------------------------ what is around pages
+# ---------------------------------------------------------------- what is around pages
 
 CHANGES: Final = "changes"
 UNTOUCHED: Final = "untouched"
@@ -301,7 +301,7 @@ class WhatIfBlocks(PageBlocks):
 BLOCKS = WhatIfBlocks()
 
 
-# ------------------------------------------------------------------------------------------------ a control for each kind of field
+# ---------------------------------------------------------------- a control for each kind of field
 
 ALL: Final = choices.NONE
 FINE: Final = 100.0  # a range of numbers up to which arrows change tenths

@@ -16,9 +16,9 @@ import numpy as np
 
 from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.mistakes import HOW_TO_READ_BARS, HOW_TO_READ_LAYERS, two_bars_spec, two_lines_spec
-from glassformer.charts.theme import Spec
 from glassformer.extensions.effects.effects_look import Mistake
 from glassformer.extensions.what_if.two_runs import first_difference
+from glassformer.runs.picture import Plot
 from transformer.analysis import at_once
 from transformer.analysis.at_once import AtOnce
 from transformer.analysis.stream import rms
@@ -102,15 +102,6 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Chart:
-    """A chart with its sentences, as `glassformer.shared.drawing.chart` takes them."""
-
-    figure: Spec
-    alt: str
-    how_to_read: str
-
-
-@dataclass(frozen=True)
 class Said:
     """What is said of a mistake."""
 
@@ -133,7 +124,7 @@ class Card:
 
     mistake: Mistake  # its name in an address
     measure: Measure  # the number
-    charts: Callable[[Found], Sequence[Chart]]  # draws one chart, or two maps that belong together
+    charts: Callable[[Found], Sequence[Plot]]  # draws one chart, or two maps that belong together
     change: Callable[[ModelConfig], tuple[Intervention, ...]]  # the interventions that make the mistake in a model
     # What has to be recorded for the number and the chart; losses need nothing.
     sites: Callable[[ModelConfig], Sequence[str]] = lambda _: ()
@@ -206,10 +197,10 @@ def loss(found: Found, read: AtOnce) -> float:
 
 def loss_by_piece(
     labels: tuple[Sentence, Sentence] = (RIGHT, WRONG), *, model: str = ""
-) -> Callable[[Found], Sequence[Chart]]:
+) -> Callable[[Found], Sequence[Plot]]:
     """Draws the loss of each piece of the right output on both sides, where they are of one model with its name."""
 
-    def draw(found: Found) -> Sequence[Chart]:
+    def draw(found: Found) -> Sequence[Plot]:
         title = (
             say("“{model}”: loss of each piece of the output without the mistake", model=model)
             if model
@@ -220,7 +211,7 @@ def loss_by_piece(
             found.right.tgt_pieces, values, title=title, value_name=say("Loss (nats)"), token_axis=OUTPUT
         )
         alt = say("Bar chart: the loss of each piece of one output, for the model with and without the mistake.")
-        return [Chart(figure, alt, HOW_TO_READ_BARS)]
+        return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
 
     return draw
 
@@ -254,19 +245,19 @@ def largest_weight(found: Found, read: AtOnce) -> float:
     return at_once.largest_weight(value for site, value in read.values.items() if site.endswith("weights"))
 
 
-def first_maps(found: Found) -> Sequence[Chart]:
+def first_maps(found: Found) -> Sequence[Plot]:
     """The decoder's first map of its own tokens, on average over its heads, on both sides."""
     both = (RIGHT, found.read_right), (WRONG, found.read_wrong)
     return [_map(found, read, 0, label) for label, read in both if read is not None]
 
 
-def spreading(found: Found) -> Sequence[Chart]:
+def spreading(found: Found) -> Sequence[Plot]:
     """Where what is no number begins, and where it has come to one layer on: the decoder's first two maps."""
     n_maps, read = min(2, found.parts.attention("decoder").n_layers), found.read_wrong
     return [] if read is None else [_map(found, read, layer, WRONG) for layer in range(n_maps)]
 
 
-def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
+def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Plot:
     own, queries = found.parts.attention("decoder"), list(found.right.read_pieces)
     weights = read.values[own.site(layer, "weights")].mean(axis=0)  # [T, T]
     lost = ~np.isfinite(weights)
@@ -286,10 +277,10 @@ def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
     alt = say("{side}: a map of {n} rows. In {closed} of them, every key is closed; in {lost}, the weights are NaN.",
               side=label, n=len(queries), closed=int((~allowed).all(axis=1).sum()),
               lost=int(lost.any(axis=1).sum()))  # fmt: skip
-    return Chart(figure, alt, HOW_TO_READ_MEAN)
+    return Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_MEAN)
 
 
-def one_row(found: Found) -> Sequence[Chart]:
+def one_row(found: Found) -> Sequence[Plot]:
     """The row of weights, of all heads, in which both sides differ most."""
     one = found.parts.attention("cross" if found.parts.reads else "decoder")
     both = _both(found, lambda read: np.stack(layers(read, one)))  # [layer, head, Q, K]
@@ -312,7 +303,7 @@ def one_row(found: Found) -> Sequence[Chart]:
         top=1.0,
     )
     alt = say("Bar chart: the weights of one row, with and without the mistake.")
-    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+    return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
 
 
 # ---------------------------------------------------------------- tokens of the source
@@ -336,7 +327,7 @@ def on_pads(found: Found, read: AtOnce) -> float:
     return float(at_once.on_keys(layers(read, found.parts.attention("encoder")), pads, ~pads).mean())
 
 
-def pads_by_row(found: Found) -> Sequence[Chart]:
+def pads_by_row(found: Found) -> Sequence[Plot]:
     """How much of its weight each token of the source gives to padding."""
     if found.read_right is None:
         return []
@@ -352,7 +343,7 @@ def pads_by_row(found: Found) -> Sequence[Chart]:
     alt = say(
         "Bar chart: the share of its weight that each source token gives to padding, with and without the mistake."
     )
-    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+    return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
 
 
 # ---------------------------------------------------------------- streams of the stack that reads what was typed
@@ -366,8 +357,8 @@ def stream(config: ModelConfig) -> list[str]:
 
 
 def _by_depth(of: Callable[[np.ndarray], float], *, title: str, value_name: str, alt: str,
-              limits: tuple[float, float] | None = None) -> Callable[[Found], Sequence[Chart]]:  # fmt: skip
-    def draw(found: Found) -> Sequence[Chart]:
+              limits: tuple[float, float] | None = None) -> Callable[[Found], Sequence[Plot]]:  # fmt: skip
+    def draw(found: Found) -> Sequence[Plot]:
         sites = stream(found.sides.read_right.checkpoint.config)
         figure = two_lines_spec(
             [say("embedding"), *(str(layer + 1) for layer in range(len(sites) - 2)), say("end")],
@@ -377,7 +368,7 @@ def _by_depth(of: Callable[[np.ndarray], float], *, title: str, value_name: str,
             depth_axis=LAYER,
             limits=limits,
         )
-        return [Chart(figure, alt, HOW_TO_READ_LAYERS)]
+        return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_LAYERS)]
 
     return draw
 
@@ -415,7 +406,7 @@ def ratio(found: Found, read: AtOnce) -> float:
     return float(_ratios(found, read).mean())
 
 
-def ratio_by_token(found: Found) -> Sequence[Chart]:
+def ratio_by_token(found: Found) -> Sequence[Plot]:
     """The same of each token, on both sides."""
     if found.read_right is None:
         return []
@@ -431,7 +422,7 @@ def ratio_by_token(found: Found) -> Sequence[Chart]:
         "Bar chart: the size of each token’s embedding divided by the size of its position vector, with and "
         "without the mistake."
     )
-    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+    return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
 
 
 def _ratios(found: Found, read: AtOnce) -> np.ndarray:

@@ -301,7 +301,7 @@ def _charts(card: Card, found: Found, run: OpenRun) -> None:
     def one(place: int) -> None:
         chart = drawn[place]
         key = run.key(f"{CHART}_{card.mistake}" + (f"_{place}" if place else ""))  # each has axes of its own
-        drawing.chart(chart.figure, key=key, alt=chart.alt, how_to_read=chart.how_to_read)
+        drawing.chart(chart.spec, key=key, alt=chart.alt, how_to_read=chart.how_to_read)
 
     if len(drawn) > 1:
         drawing.beside(*(partial(one, place) for place in range(len(drawn))), gap="medium")

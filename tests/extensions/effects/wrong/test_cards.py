@@ -77,7 +77,7 @@ def test_each_card_has_a_chart_of_both_sides(looks, name):
         drawn = BY_NAME[name].charts(found)
         assert drawn
         for chart in drawn:
-            assert chart.figure["data"]
+            assert chart.spec["data"]
             assert chart.alt
             assert chart.how_to_read
 
