@@ -133,7 +133,7 @@ class Intervention:
         """What it changes, without a full stop, such as "Cross-attention, layer 3, head 1: writes nothing"."""
         raise NotImplementedError
 
-    def visitors(self, ground: Ground) -> "tuple[Visitor, ...]":
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """The visitors that change a model; new for every run, so they may remember what they saw."""
         return ()
 

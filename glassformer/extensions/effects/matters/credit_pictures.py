@@ -25,7 +25,7 @@ from glassformer.extensions.effects.attribution.gradients import Baseline, Integ
 from glassformer.extensions.effects.attribution.hiding import Hiding
 from glassformer.extensions.effects.attribution.logit import Contributions, contributions
 from glassformer.extensions.effects.attribution.weighed import Weighed, weigh
-from glassformer.extensions.effects.matters.matters_page import MATTERS
+from glassformer.extensions.effects.matters import MATTERS
 from glassformer.extensions.effects.parts_of_logit import Grid, grid_of, head_of, part_names, rival_of, whose_logit
 from glassformer.runs.picture import Plot
 from glassformer.runs.seen import OfRun, Seen

@@ -18,7 +18,7 @@ from glassformer.charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Blo
 from glassformer.charts.statistics import row_measure_spec
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.effects.effects_look import Effect, EffectsLook
-from glassformer.extensions.effects.matters.matters_page import MATTERS
+from glassformer.extensions.effects.matters import MATTERS
 from glassformer.extensions.what_if.head_effects import HeadEffects, head_effects
 from glassformer.maps.grid import grid
 from glassformer.maps.seen_map import seen_map
