@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from glassformer.charts.candidates import Others
 from glassformer.runs.step_rows import N_CANDIDATES, Looking, is_yours
 from transformer.i18n import say
+from transformer.runs.distribution import RuleChange
 from transformer.runs.query import Sampling
-from transformer.runs.step import Candidate, RuleChange
+from transformer.runs.trace import Candidate
 
 _ROUNDING = 1e-6  # what float32 probabilities that sum to 1 may lack
 

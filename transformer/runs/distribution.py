@@ -8,7 +8,7 @@ Shapes: N rows, n rows of one piece of work, D d_model, V target vocabulary.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -16,10 +16,11 @@ from torch import Tensor
 
 from transformer.model.taps import NO_TAP, Tap
 from transformer.runs.query import Decoding, Sampling
-from transformer.runs.step import RuleChange
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
+
+RuleChange = Literal["closed", "lowered", "raised"]
 
 
 def best(log_probs: np.ndarray, k: int) -> list[int]:

@@ -31,8 +31,7 @@ from transformer.runs.decoding import Prefix, collect, greedy, sample
 from transformer.runs.query import Beam, Decoding, Query, Sampling
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import Source, read_source, rules_for
-from transformer.runs.step import BY_STEPS, Ranked, StopReason
-from transformer.runs.trace import Trace
+from transformer.runs.trace import BY_STEPS, Ranked, StopReason, Trace
 
 WEIGHTS = "*_attn.weights"
 _BYTES = 4  # of a weight, in float32

@@ -6,7 +6,7 @@ row t of a single teacher-forced pass over the whole output is what the step wit
 A tap may break that: values averaged over tokens, or a mask that was removed, change with every further token. Then
 each prefix is read alone, as in decoding, and only its last row is kept: that row wrote the piece, and no step ran
 one pass over the whole output. This holds for maps, replay, comparisons, tables and saved files, and a note of the
-trace says so (`step.BY_STEPS`). A row of a prompt is read in the same way, as if the prompt ended there; its map
+trace says so (`trace.BY_STEPS`). A row of a prompt is read in the same way, as if the prompt ended there; its map
 leaves later tokens closed.
 
 **Recorded values are finite**, or an error names the first site that is not. Checking every value would cost as much

@@ -9,7 +9,7 @@ from tests.extensions.scripts import COMPARE
 from tests.pages.conftest import ATTENTION
 from tests.pages.reading import figure, opened, payload, sentences
 from transformer.runs.interventions import parse
-from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS
+from transformer.runs.trace import BY_STEPS, ROWS_BY_STEPS
 
 CHANGES = ("causal-off", "causal-peek", "causal-transposed", "twice-decoder.0", "fill-all.m1", "rank-all.2")
 UNTOUCHED = ("", "zero-decoder.1.1")
