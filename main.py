@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from glassformer.frame.visitor import language_choice
+from glassformer.frame.sidebar import language_choice
 from glassformer.glossary import glossary_page
 from glassformer.server import measures
 from glassformer.server.turns import DRAWING

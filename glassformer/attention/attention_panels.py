@@ -6,13 +6,11 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.attention import AttentionLook, AttentionPanel
-from glassformer.attention.attention_page import ATTENTION, KINDS
-from glassformer.attention.drawn_maps import is_spread_thin
+from glassformer.attention.drawn_maps import ATTENTION, KINDS, is_spread_thin
 from glassformer.frame.sentence_stepper import Still, encoder_attention, sentence
 from glassformer.runs.attempt import attempt
 from glassformer.runs.given_maps import can_roll, has_words
-from glassformer.runs.open_maps import AnyRun, OpenMaps
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.show import choose_part
 from glassformer.shared import choices, cover, drawing
 from glassformer.shared.dialect import about_scores

@@ -1,19 +1,20 @@
-"""From what a session asks for to a trace that can be drawn, with every failure said in a sentence."""
+"""From what a session asks for to a run, or a file of maps, that can be drawn; every failure is a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from glassformer.charts.theme import capitalised
 from glassformer.components.stepper.stepper import StepperRun, settled_step
 from glassformer.runs import loading, sources
 from glassformer.runs.attempt import attempt
-from glassformer.runs.seen import Seen
-from glassformer.runs.sides import fit_aggregate, fit_parts
+from glassformer.runs.given_maps import GivenLooking
+from glassformer.runs.seen import Drawn, Seen
+from glassformer.runs.sides import fit_aggregate, fit_given, fit_parts
 from glassformer.runs.step_rows import Looking, fit_view, own_choice
 from glassformer.runs.stepper_run import stepper_run
 from glassformer.server.work import BusyError
@@ -34,6 +35,7 @@ from transformer.runs.trace import Kind, Trace
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
+
 
 REVISION_LENGTH = 12
 STEPPER_RUN = "stepper_run"
@@ -276,3 +278,53 @@ def _ask_for_source(checkpoint: Checkpoint) -> str:
         language = checkpoint.card.source_language
         return say("Type a sentence in {language} above, or pick an example.", language=language)
     return say("Type some text above, or pick an example.")
+
+
+MOST_OF_SENTENCE: Final = 1_000  # characters; a query would refuse a very long one
+
+
+@dataclass(frozen=True)
+class OpenMaps(Drawn):
+    """Given maps that a page draws: to panels that need weights and labels alone they are what an `OpenRun` is."""
+
+    looking: GivenLooking  # the maps and what of them is looked at
+    checkpoint: None
+    name: str  # of the file
+
+    @property
+    def trace(self) -> LabelledMaps:
+        """The maps."""
+        return self.looking.trace
+
+    @property
+    def run_id(self) -> str:
+        """Changes exactly when the maps do."""
+        return self.trace.content_hash
+
+    def again(self) -> Callable[[], LabelledMaps]:
+        """Gets the maps once more, for what a session keeps."""
+        return partial(loading.open_maps, self.name)
+
+    def publish(self) -> None:
+        """Write the address of what is shown."""
+        if self.slot == MAIN:
+            publish(self.trace, replace(session.asked(), view=replace(self.view, guess=session.view().guess)))
+
+
+AnyRun = OpenRun | OpenMaps
+"""What a panel draws that needs weights and labels alone."""
+
+
+def open_maps(maps: LabelledMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
+    """What a slot looks at of given maps."""
+    here, revision = session.standing(slot), maps.content_hash[:REVISION_LENGTH]
+    if here.revision and here.revision != revision:
+        session.add_note(
+            say("This link was made with a different version of {name}, so the maps may have changed.", name=name),
+            slot,
+        )
+    query = Query(checkpoint=maps.content_hash, source=maps.sentence[:MOST_OF_SENTENCE])
+    session.stand(slot, revision=revision, last_query=query, last_rows="")  # which saved files say they are of
+    view, notes = fit_given(session.view(slot), maps)
+    drawing.notes((*session.take_notes(slot), *notes))
+    return OpenMaps(GivenLooking(maps, view, slot), None, name)

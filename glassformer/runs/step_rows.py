@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from glassformer.runs.map_layers import ByLayer, Work, mean, whole
+from glassformer.runs.given_maps import ByLayer, Work, mean, whole
 from glassformer.state.view import MAIN, Slot, View
 from transformer.i18n import Sentence, say
 from transformer.runs.labelled_maps import LabelledMaps

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from glassformer.charts.theme import shortened
-from glassformer.runs import loading, map_layers
+from glassformer.runs import given_maps, loading
 from glassformer.runs.open_run import OpenRun
 from glassformer.server.work import BusyError
 from glassformer.shared import cover
@@ -121,7 +121,7 @@ def _cross(run: OpenRun, stack: StackName) -> Picture | None:
 def _map(run: OpenRun, kind: Kind, n_queries: int, n_keys: int, alt: str) -> Picture | None:
     if not run.trace.keeps_maps:
         return None
-    weights = np.mean(run.looking.each(kind, map_layers.mean, key="mean"), axis=0)[:n_queries, :n_keys]
+    weights = np.mean(run.looking.each(kind, given_maps.mean, key="mean"), axis=0)[:n_queries, :n_keys]
     writing = kind != "encoder" and not run.view.guess
     first = run.trace.first_row if writing else None
     return _cells(weights / max(float(weights.max()), 1e-9), alt, first=first, source=kind == "cross")

@@ -23,7 +23,7 @@ from glassformer.charts.theme import capitalised
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.head_measures import Words
-from glassformer.runs.open_maps import AnyRun, OpenMaps
+from glassformer.runs.open_run import AnyRun, OpenMaps
 from glassformer.runs.show import show
 from glassformer.runs.sides import KIND_NAMES
 from glassformer.shared import choices, drawing

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.attention.attention_page import ATTENTION
+from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.attention.one_weight import one_weight_text as text
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from glassformer.charts.heatmap import heatmap_spec

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glassformer.attention.flow.flow_pictures import drawn_flow
+from glassformer.attention.flow_pictures import drawn_flow
 from glassformer.components.assets import read_asset
 from glassformer.components.flow.flow_data import Choice, flow_payload
 from glassformer.components.plotly.plotly_view import figure_json

@@ -9,7 +9,7 @@ from glassformer.runs.step_rows import HIDDEN, N_CANDIDATES, Looking, branch_at,
 from glassformer.runs.stepper_run import stepper_run
 from glassformer.runs.typed import N_OFFERS, find_piece, first_piece, judge, pieces_like
 from glassformer.state.view import View
-from glassformer.step.candidate_rows import candidate_list
+from glassformer.step.step_pictures import candidate_list
 from transformer.runs import decoding
 from transformer.runs.query import Beam, Sampling
 from transformer.text.tokenizer import SPACE_MARK

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.attention.flow import flow_panel as flow
-from glassformer.attention.maps import maps_panel
+from glassformer.attention import flow_panel as flow
+from glassformer.attention.maps_panel import EXPLAIN
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.extensions.huggingface.library.families import FAMILIES
 from glassformer.extensions.importers.library.foreign import SUFFIXES
@@ -81,7 +81,7 @@ def test_a_head_is_drawn_as_it_was_given_and_its_cell_has_its_number(maps):
     np.testing.assert_allclose(the_map(test), weights(3, 4, 5, 5)[2, 3], atol=1e-6)
     assert rows_of(test) == list(SOURCE)
     assert f"{weights(3, 4, 5, 5)[2, 3, 1, 2]:.4f}" in "".join(one.value for one in test.markdown)
-    assert maps_panel.EXPLAIN not in [button.key for button in test.button]
+    assert EXPLAIN not in [button.key for button in test.button]
 
 
 def test_closed_cells_are_not_drawn_as_zero(maps):

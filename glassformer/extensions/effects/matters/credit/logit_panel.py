@@ -7,9 +7,8 @@ from glassformer.extensions.effects.matters.credit.credit_pictures import bars, 
 from glassformer.extensions.effects.matters.credit.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.what_if.whatif import for_head
 from glassformer.runs.attempt import attempt
-from glassformer.runs.guessing import ask_first
 from glassformer.runs.open_run import OpenRun, address
-from glassformer.runs.show import show
+from glassformer.runs.show import ask_first, show
 from glassformer.shared import choices, cover, drawing, menu
 from glassformer.shared.door import st
 from transformer.i18n import say

@@ -14,10 +14,9 @@ from glassformer.extensions.effects.matters.credit import pieces_words
 from glassformer.extensions.effects.matters.credit.credit_pictures import gradient_of, key_of, pieces_of, weighed_of
 from glassformer.extensions.effects.matters.credit.pieces_words import BASELINES, StepView, in_all_steps, in_words
 from glassformer.runs.attempt import attempt
-from glassformer.runs.guessing import ask_first
 from glassformer.runs.measured import measured
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.show import show
+from glassformer.runs.show import ask_first, show
 from glassformer.shared import choices, cover, drawing
 from glassformer.shared.door import st
 from transformer.i18n import joined, say

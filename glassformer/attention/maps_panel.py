@@ -5,12 +5,11 @@ from typing import Any, Final
 
 from glassformer.attention.attention_panels import below, controls
 from glassformer.attention.drawn_maps import ALL_SPECIAL, DrawnMap
-from glassformer.attention.maps.map_pictures import GRIDS, one_map, open_map
+from glassformer.attention.map_pictures import GRIDS, one_map, open_map
 from glassformer.maps.grid import columns, is_long
-from glassformer.runs.groups import mask_reason
-from glassformer.runs.open_maps import AnyRun, OpenMaps
+from glassformer.runs.open_run import AnyRun, OpenMaps
 from glassformer.runs.show import show
-from glassformer.runs.sides import sides
+from glassformer.runs.sides import mask_reason, sides
 from glassformer.shared import drawing
 from glassformer.shared.door import st
 from glassformer.state import session

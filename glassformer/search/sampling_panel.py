@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
-from glassformer.search.sampling import sampling_pictures
-from glassformer.search.sampling.sampling_pictures import looked_at, run_draws
+from glassformer.search import sampling_pictures
+from glassformer.search.sampling_pictures import looked_at, run_draws
 from glassformer.shared import choices
 from glassformer.shared.choices import Kept
 from glassformer.shared.door import st

@@ -1,9 +1,9 @@
-"""The part Many draws: what begins and stops them, what they come to, and the draw that is opened."""
+"""The part Many draws: jobs in the background that make them, what they come to, and the draw that is opened."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,24 +13,66 @@ from glassformer.runs.measured import takes_about
 from glassformer.runs.open_run import OpenRun, address, publish
 from glassformer.runs.show import show
 from glassformer.search import MOST_DRAWS, SearchLook
-from glassformer.search.sampling import sampling_pictures as pictures
-from glassformer.search.sampling.draw_jobs import Draws, Wanted
-from glassformer.search.sampling.sampling_panel import NOT_TRIED, is_tried, sliders
-from glassformer.search.sampling.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs
+from glassformer.search import sampling_pictures as pictures
+from glassformer.search.sampling_panel import NOT_TRIED, is_tried, sliders
+from glassformer.search.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs
 from glassformer.search.search_page import NO_TEXT, seconds_of
-from glassformer.server.jobs import Seen
+from glassformer.server.jobs import ROWS, Job, Jobs, Seen
+from glassformer.server.queue import cost_of
+from glassformer.server.work import BusyError, Runner
 from glassformer.shared import choices, drawing, menu
 from glassformer.shared.door import frame, here, st
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot
-from transformer.analysis.draws import Draw, Outcome
+from transformer.analysis.draws import Draw, Outcome, draws
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.numbers import chance
-from transformer.runs.query import MAX_SEED, Sampling
+from transformer.runs.query import MAX_SEED, Query, Sampling
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
+
+
+MOST_KEPT = 64  # of 200 draws each about 100 kB
+AT_ONCE = 4
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is drawn; whoever wants the same gets the same."""
+
+    visitor: Hashable  # who asks: whoever cancels, cancels for nobody else
+    query: Query  # A query that samples, with seed 0
+    n: int  # how many draws
+    first_seed: int  # of the first draw; the others count up from it
+
+
+class Draws(Jobs[Wanted]):
+    """The draws of a server; each job tells those that are there, a tuple of `Draw`."""
+
+    def __init__(self, runner: Callable[[], Runner], *, most: int = MOST_KEPT, at_once: int = AT_ONCE) -> None:
+        super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
+        self._runner = runner
+
+    def start(self, wanted: Wanted, checkpoint: Checkpoint) -> Job:
+        """Begin, unless the same is under way or done; raises `BusyError` where too many are under way."""
+        return self.ask(wanted, partial(self._drawn, wanted, checkpoint))
+
+    def _drawn(self, wanted: Wanted, checkpoint: Checkpoint, job: Job) -> None:
+        seeds = range(wanted.first_seed, wanted.first_seed + wanted.n)
+        for start in range(0, wanted.n, ROWS):
+            some, runner = seeds[start : start + ROWS], self._runner()
+            cost = cost_of(wanted.query) * len(some)
+            job.gather(runner, partial(draws, checkpoint, wanted.query, some), cost=cost)
+
+
+def _too_many(n: int) -> BusyError:
+    return BusyError(
+        "{n} sets of draws are already waiting or running on this server, which is the limit. Try again in a moment.",
+        n=n,
+    )
+
 
 START, CANCEL, FURTHER = "search_draw", "search_cancel", "search_further"
 _LOOK_SECONDS: Final = 0.7

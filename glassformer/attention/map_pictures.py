@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.attention.attention_page import ATTENTION, KINDS
 from glassformer.attention.drawn_maps import (
+    ATTENTION,
+    KINDS,
     DrawnMap,
     aggregate_of,
     drawn_map,
@@ -30,9 +31,9 @@ from glassformer.charts.heatmap import HOW_TO_READ_CLOSED, heatmap_spec
 from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from glassformer.charts.prompt import part_map
 from glassformer.maps.grid import grid
-from glassformer.runs.groups import mask_reason, prompt_row, shared_by
 from glassformer.runs.picture import Part, Picture, Plot
 from glassformer.runs.seen import Drawn, OfDrawn
+from glassformer.runs.sides import mask_reason, prompt_row, shared_by
 from glassformer.state.click import Click, cell_of
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind

@@ -9,13 +9,19 @@ from typing import Any, Final
 import numpy as np
 
 from glassformer.attention import AttentionLook
-from glassformer.attention.attention_page import ATTENTION
-from glassformer.attention.drawn_maps import OTHER_SUMS, DrawnMap, drawn_map, find_span, first_from, words_note
+from glassformer.attention.drawn_maps import (
+    ATTENTION,
+    OTHER_SUMS,
+    DrawnMap,
+    drawn_map,
+    find_span,
+    first_from,
+    words_note,
+)
 from glassformer.components.flow.flow_data import Choice, Flow, Pin, flow_payload
-from glassformer.runs.groups import prompt_row, size_of
 from glassformer.runs.picture import Part
 from glassformer.runs.seen import Drawn, Seen
-from glassformer.runs.sides import KIND_NAMES
+from glassformer.runs.sides import KIND_NAMES, prompt_row, size_of
 from glassformer.shared.saving import Origin
 from glassformer.state.view import View
 from transformer.analysis.words import Span
