@@ -1,7 +1,4 @@
-"""The flow view as data: the heads of one layer, or the mean of all, as lines between the pieces of both sides.
-
-Knows nothing of Streamlit.
-"""
+"""The flow view as data: the heads of one layer, or the mean of all, as lines between the pieces of both sides."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final

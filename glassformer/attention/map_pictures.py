@@ -1,8 +1,6 @@
 """The pictures of whole maps on the Attention page: all heads of an attention, and one map in full.
 
 The one map is of a head or of all heads together, piece by piece or word by word.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Mapping

@@ -127,11 +127,7 @@ def choose_mask(scene: Scene, row: Any) -> None:
 
 def _layer_and_head(scene: Scene) -> None:
     attention = scene.batch.parts.attention(scene.kind)
-    shown = dict(zip(("layer", "head"), scene.where, strict=True))
-    layer, head = (
-        choices.Kept(scene.run.key(f"mask_{name}"), place, partial(_take, scene.slot, shown, name))
-        for name, place in shown.items()
-    )
+    layer, head = choices.together(scene.slot, dict(zip(("layer", "head"), scene.where, strict=True)), key="mask_")
     choices.menu_of_layers(layer, attention.n_layers, all_together=False)
     n_heads = scene.run.checkpoint.config.of(attention.stack).n_heads
     choices.menu_of_heads(head, n_heads, all_together=False)
@@ -157,14 +153,9 @@ def _menus(scene: Scene) -> None:
     found, shown = scene.axes, dict(zip(("query", "key"), scene.cell, strict=True))
     queries = {n: say("Query {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.queries)}
     keys = {n: say("Key {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.keys)}
-    for field, name, labels in (("query", found.names[0], queries), ("key", found.names[1], keys)):
-        kept = choices.Kept(scene.run.key(f"mask_{field}"), shown[field], partial(_take, scene.slot, shown, field))
+    each = choices.together(scene.slot, shown, key="mask_")
+    for kept, name, labels in zip(each, found.names, (queries, keys), strict=True):
         choices.menu(kept, name, labels, bare=True, width=168)
-
-
-def _take(slot: Slot, shown: dict[str, int], field: str, place: int) -> None:
-    """Callback: of what is looked at one place changes, and the other is not the page's own choice any more."""
-    session.replace(slot, **shown | {field: place})
 
 
 IN_NUMBERS = mask_pictures.as_additive.title

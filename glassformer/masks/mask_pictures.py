@@ -1,7 +1,4 @@
-"""The pictures of the Masks page: the masks of a padded batch, one row before and after its mask, the checks.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of the Masks page: the masks of a padded batch, one row before and after its mask, the checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The part Many draws: jobs in the background that make them, what they come to, and the draw that is opened."""
+"""The parts Before the draw and Many draws: settings that are only looked at, jobs, and the draw that is opened."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from glassformer.runs.attempt import attempt
 from glassformer.runs.measured import takes_about
 from glassformer.runs.open_run import OpenRun, address, publish
 from glassformer.runs.show import show
-from glassformer.search import MOST_DRAWS, SearchLook
-from glassformer.search import sampling_pictures as pictures
-from glassformer.search.sampling_panel import NOT_TRIED, is_tried, sliders
-from glassformer.search.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs
+from glassformer.search import MOST_DRAWS, SearchLook, sampling_pictures
+from glassformer.search.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs, looked_at, run_draws
 from glassformer.search.search_page import NO_TEXT, seconds_of
 from glassformer.server.jobs import ROWS, Job, Jobs, Seen
 from glassformer.server.queue import cost_of
 from glassformer.server.work import BusyError, Runner
 from glassformer.shared import choices, drawing, menu
+from glassformer.shared.choices import Kept
 from glassformer.shared.door import frame, here, st
 from glassformer.state import session
 from glassformer.state.link import Link
-from glassformer.state.view import MAIN, Slot
+from glassformer.state.view import MAIN, Slot, View
 from transformer.analysis.draws import Draw, Outcome, draws
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.numbers import chance
@@ -32,6 +31,96 @@ from transformer.runs.query import MAX_SEED, Query, Sampling
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
+
+
+TAKE, BACK = "search_take", "search_back"
+NOT_TRIED: Final[dict[str, Any]] = {"try_temperature": None, "try_k": None, "try_p": None}
+_KS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 100, 200, 500, 1000, 2000, 5000)
+_ALL: Final = 0
+
+
+def is_tried(view: View) -> bool:
+    """Whether the reader has chosen settings that are only looked at."""
+    return any(view.get(name) is not None for name in NOT_TRIED)
+
+
+def sliders(run: OpenRun) -> None:
+    """Draw the sliders, and under them the ways to the run's settings and from them."""
+    how = looked_at(run)
+    columns = st.columns(3, gap="medium")
+    with columns[0]:
+        kept = _kept(run.slot, "try_temperature", how.temperature)
+        choices.decimal(
+            kept,
+            say("Temperature"),
+            0.05,
+            5.0,
+            step=0.05,
+            help=say("Values below 1 sharpen the distribution; values above 1 flatten it."),
+        )
+    with columns[1]:
+        options = _top_k_options(len(run.trace.vocabulary), how.top_k)
+        kept = _kept(run.slot, "try_k", how.top_k)
+        help = say("At the right end of the slider, all pieces are kept.")
+        choices.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
+    with columns[2]:
+        kept = _kept(run.slot, "try_p", how.top_p)
+        choices.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
+    _ways(run, how)
+
+
+def _kept(slot: Slot, name: str, value: object) -> Kept:
+    return Kept(f"{slot}{name}", value, partial(choices.put, slot, name, ()))
+
+
+def _top_k_options(n_pieces: int, own: int) -> dict[int, str]:
+    """The values along the line, all pieces at its end; the run's own is one of them, if it leaves any out."""
+    values = sorted({k for k in (*_KS, own) if 0 < k < n_pieces})
+    return {k: f"{k:,}" for k in values} | {_ALL: f"{n_pieces:,}"}
+
+
+def _ways(run: OpenRun, how: Sampling) -> None:
+    """Draw what leads from the settings that are looked at to those of the run, where they differ."""
+    samples = isinstance(run.trace.query.decoding, Sampling)
+    if samples and how == run_draws(run):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if how != run_draws(run):
+            st.caption(say("This is only a preview: the run itself uses different settings."))
+            st.button(
+                say("Back to the run's settings")
+                if samples
+                else say("Back to temperature 1, without top-k or top-p"),
+                key=run.key(BACK),
+                on_click=partial(session.replace, run.slot, **NOT_TRIED),
+                icon=":material/undo:",
+            )
+        st.button(say("Use these settings"), key=run.key(TAKE), on_click=partial(take, how), icon=":material/casino:")
+
+
+def take(how: Sampling) -> None:
+    """Callback: the run samples with these settings; its seed stays."""
+    state = st.session_state
+    state[session.HOW] = "sampling"
+    state[session.TEMPERATURE], state[session.TOP_K], state[session.TOP_P] = how.temperature, how.top_k, how.top_p
+    session.new_run()
+    for slot in session.SLOTS:
+        session.replace(slot, **NOT_TRIED)
+
+
+# ------------------------------------------------------------------------------------------------ the part
+
+
+def before(run: OpenRun, row: Any) -> None:
+    """Draw the part; it adds no controls to `row`."""
+    if run.looking.covered:
+        said = say("This part would give the answer away. Reveal the step on the Step page first.")
+        st.info(said, icon=":material/visibility_off:")
+        return
+    sliders(run)
+    scene = sampling_pictures.before(run)
+    if scene is not None:
+        show(sampling_pictures.shares, scene)
 
 
 MOST_KEPT = 64  # of 200 draws each about 100 kB
@@ -99,7 +188,7 @@ def draw(run: OpenRun, row: Any) -> None:
             choices.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
         )
     sliders(run)
-    wanted = Wanted(loading.visitor(), *pictures.to_draw(run), run.view.of(SearchLook).first_seed)
+    wanted = Wanted(loading.visitor(), *sampling_pictures.to_draw(run), run.view.of(SearchLook).first_seed)
     if _begins_by_itself(run, wanted):
         _begin(wanted, run.checkpoint)
     seen = jobs().look(wanted)
@@ -174,7 +263,7 @@ def _follow(wanted: Wanted, slot: Slot, checkpoint: Checkpoint, link: Link) -> N
     if there:
         view = link.view.but(step=0, **NOT_TRIED)
         drawn = replace(link, decoding=wanted.query.decoding, hypothesis=0, view=view)
-        _outputs(pictures.outputs(there, slot, session.view(slot)), checkpoint, drawn)
+        _outputs(sampling_pictures.outputs(there, slot, session.view(slot)), checkpoint, drawn)
     if slot == MAIN:  # a click runs this alone again, and not the page around it
         publish(checkpoint, replace(link, view=session.view(slot)))
 
@@ -192,7 +281,7 @@ def _state(seen: Seen, n: int) -> str:
 
 def _outputs(scene: Outputs, checkpoint: Checkpoint, link: Link) -> None:
     """Draw the draws that are there; `link` opens one of them elsewhere, but for its seed."""
-    show(pictures.drawn, scene, take=partial(_open, scene.slot))
+    show(sampling_pictures.drawn, scene, take=partial(_open, scene.slot))
     st.markdown(drawing.plain(joined(" ", said_of(scene.every, scene.n))))
     if scene.chosen is not None and scene.seed is not None:
         _opened(scene.every[scene.chosen], scene.seed, scene.slot, checkpoint, link)

@@ -16,7 +16,7 @@ SEARCH = Page(
     kind=lambda view: "cross",
     entries=(
         PartEntry("tree", say("Beam tree"), "glassformer.search.tree_panel:draw"),
-        PartEntry("sampling", say("Before the draw"), "glassformer.search.sampling_panel:draw"),
+        PartEntry("sampling", say("Before the draw"), "glassformer.search.draws_panel:before"),
         PartEntry("draws", say("Many draws"), "glassformer.search.draws_panel:draw"),
     ),
 )

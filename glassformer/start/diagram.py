@@ -1,13 +1,18 @@
-"""The start page: the diagram of the loaded model, a lane of blocks for each stack, each block a link.
+"""The start page: examples, the diagram of the loaded model, a lane of linked blocks for each stack, and the ways on.
 
 A block is named in plain words and by its proper term, and leads to the page where it is seen at work.
 """
+
+from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import TYPE_CHECKING
 
+from glassformer.frame.source_box import glossed
+from glassformer.runs import loading
 from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.sides import SIDE_OF
 from glassformer.shared import drawing, menu, page_style
@@ -16,6 +21,10 @@ from glassformer.start import start_style, thumbnails
 from glassformer.state import session
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import Anatomy, Stack, anatomy
+
+if TYPE_CHECKING:
+    from transformer.checkpoint.load import Checkpoint
+
 
 _READS = say("The encoder reads")
 _WRITES = say("The decoder writes")
@@ -159,3 +168,50 @@ def _pieces(run: OpenRun, lane: Lane) -> None:
 def _chips(pieces: Sequence[str], colour: str) -> None:
     shown = [f":{colour}-badge[{drawing.plain(piece)}]" for piece in pieces[:MOST_PIECES]]
     st.markdown(joined(" ", shown), width="content")
+
+
+OWN, OTHERS = 2, 1
+
+
+def draw_examples(checkpoint: Checkpoint) -> None:
+    """Draw them, each one click."""
+    own = str(st.session_state.get(session.MODEL) or checkpoint.name)  # what was handed in has another name there
+    others = [(name, entry) for name, entry in loading.usable().items() if name != checkpoint.name and entry.examples]
+    others.sort(key=lambda one: not one[1].language)  # a sentence before letters
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):
+        st.caption(say("Examples"), width="content")
+        for place, example in enumerate(checkpoint.card.tried()[:OWN]):
+            _example(own, example, glossed(example, checkpoint.card.glosses.get(example, "")), place)
+        for place, (name, entry) in enumerate(others[:OTHERS], start=OWN):
+            first = entry.examples[0]
+            _example(
+                name, first, say("{title}: {example}", title=entry.title, example=glossed(first, entry.gloss)), place
+            )
+
+
+def _example(model: str, example: str, label: str, place: int) -> None:
+    taken = st.button(
+        drawing.plain(label),
+        key=f"start_example_{place}",
+        type="tertiary",
+        on_click=session.read_with,
+        args=(model, example),
+    )
+    if taken:
+        st.rerun()  # the whole page: it may be another checkpoint's
+
+
+def ways(checkpoint: Checkpoint) -> None:
+    """Draw the three ways on from the page."""
+    link = session.asked()
+    steps = say("Step through a translation") if checkpoint.card.source_code else say("Step through a run")
+    with st.container(key=page_style.WAYS, horizontal=True):
+        if anatomy(checkpoint.config).writes:
+            menu.link("step", steps, address(checkpoint, link), icon=":material/play_circle:")
+        menu.link("attention", say("Look at attention"), address(checkpoint, link), icon=":material/visibility:")
+        menu.link(
+            "checkpoints",
+            say("Examine your own checkpoint"),
+            address(checkpoint, link),
+            icon=":material/folder_open:",
+        )

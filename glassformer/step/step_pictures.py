@@ -97,16 +97,7 @@ def candidates(run: Seen) -> Plot | None:
     how_to_read = HOW_TO_READ_CANDIDATES if listed.drawn_from is None else HOW_TO_READ_DRAWN
     return Plot(
         spec=candidates_spec(
-            listed.pieces,
-            listed.probabilities,
-            ids=listed.ids,
-            chosen=listed.chosen,
-            ranks=listed.ranks,
-            drawn_from=listed.drawn_from,
-            others=listed.others,
-            rules=listed.rules,
-            how_chosen=listed.how_chosen,
-            title=say("Step {n}: candidates for the next piece", n=run.view.step + 1),
+            **vars(listed), title=say("Step {n}: candidates for the next piece", n=run.view.step + 1)
         ),
         alt=say(
             "The most probable pieces after {read}, starting with {best}; the piece in the output is {chosen}.",

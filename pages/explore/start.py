@@ -9,7 +9,7 @@ from glassformer.frame.source_box import head, source_box
 from glassformer.runs.open_run import open_run, publish
 from glassformer.shared import menu, page_style
 from glassformer.shared.door import st
-from glassformer.start import diagram, examples
+from glassformer.start import diagram
 from glassformer.state import session
 from transformer.i18n import say
 
@@ -31,14 +31,14 @@ def show(checkpoint: Checkpoint) -> None:
         )
     )
     source_box(checkpoint, row)
-    examples.draw(checkpoint)
+    diagram.draw_examples(checkpoint)
     run = open_run(checkpoint)
     if run is not None:
         diagram.draw(run)
         run.publish()
     else:
         publish(checkpoint)
-    examples.ways(checkpoint)
+    diagram.ways(checkpoint)
 
 
 checkpoint = sidebar(menu.NAME)

@@ -5,7 +5,7 @@ import base64
 import numpy as np
 import pytest
 
-from glassformer.attention import flow_panel as flow_panels
+from glassformer.attention import attention_panels as flow_panels
 from glassformer.attention.flow_pictures import FLOW
 from glassformer.components.flow.flow_data import Choice
 from tests.glassformer.unpacking import numbers_of

@@ -2,8 +2,6 @@
 
 The measures and their sources stand in `transformer.analysis.head_statistics`. No head gets a label here: what is
 shown is measured, for this sentence alone.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Hashable

@@ -3,8 +3,6 @@
 Shown is the weight that was chosen, and where none was, one that is worth a first look. The address says nothing of
 the page's own choice; once the reader has stepped, the row is that of the step. A click on a key in any picture is
 followed in all.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Sequence
