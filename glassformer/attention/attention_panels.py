@@ -7,18 +7,17 @@ from typing import Any, Final
 
 from glassformer.attention import AttentionLook, AttentionPanel
 from glassformer.attention.drawn_maps import ALL_SPECIAL, ATTENTION, KINDS, DrawnMap, is_spread_thin
-from glassformer.attention.flow_pictures import FLOW, choice_of, drawn_flow
-from glassformer.attention.map_pictures import GRIDS, one_map, open_map
+from glassformer.attention.map_pictures import FLOW, GRIDS, choice_of, drawn_flow, one_map, open_map
 from glassformer.charts.tables import heads_columns
 from glassformer.components.flow.flow_data import Flow
 from glassformer.components.flow.flow_view import flow_view, last_choice
 from glassformer.frame.sentence_stepper import Still, encoder_attention, sentence
 from glassformer.maps.grid import columns, is_long
 from glassformer.runs.attempt import attempt
-from glassformer.runs.given_maps import can_roll, has_words
 from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.show import choose_part, show
 from glassformer.runs.sides import mask_reason, sides
+from glassformer.runs.step_rows import can_roll, has_words
 from glassformer.shared import choices, cover, drawing
 from glassformer.shared.dialect import about_scores
 from glassformer.shared.door import here, st

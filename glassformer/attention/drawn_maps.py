@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from glassformer.runs.given_maps import GivenLooking, marked, mean
 from glassformer.runs.picture import Page, PartEntry
 from glassformer.runs.sides import KIND_NAMES, Sides, sides
-from glassformer.runs.step_rows import HIDDEN, Looking, heads_name
+from glassformer.runs.step_rows import HIDDEN, GivenLooking, Looking, heads_name, marked, mean
 from glassformer.state.view import Aggregate, View
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.analysis.words import Span, by_words, open_words, word_spans, word_text

@@ -250,13 +250,12 @@ def _settle_model(names: list[str]) -> None:
 def _mention_broken() -> None:
     broken = sum(entry.error is not None for entry in loading.entries())
     if broken:
-        st.caption(
-            say_n(
-                "{n} folder or file cannot be opened: see the Checkpoints page.",
-                "{n} folders or files cannot be opened: see the Checkpoints page.",
-                broken,
-            )
+        said = say_n(
+            "{n} folder or file cannot be opened: see the Checkpoints page.",
+            "{n} folders or files cannot be opened: see the Checkpoints page.",
+            broken,
         )
+        st.caption(said)
 
 
 def _decoding(checkpoint: Checkpoint) -> None:
@@ -357,12 +356,11 @@ def _new_seed() -> None:
 def _limit_output(checkpoint: Checkpoint, most: int) -> None:
     wanted = st.session_state.get(session.MAX_NEW, DEFAULT_NEW)
     if wanted > most and wanted != DEFAULT_NEW:
-        session.add_note(
-            say(
-                "Up to {wanted} pieces were requested, but {name} writes at most {most}.",
-                wanted=wanted,
-                name=checkpoint.name,
-                most=most,
-            )
+        said = say(
+            "Up to {wanted} pieces were requested, but {name} writes at most {most}.",
+            wanted=wanted,
+            name=checkpoint.name,
+            most=most,
         )
+        session.add_note(said)
     st.session_state[session.MAX_NEW] = min(max(wanted, 1), most)

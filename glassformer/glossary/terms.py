@@ -86,7 +86,7 @@ class Term:
     # finds English names in both numbers and in any case.
     name: Sentence
     text: Sentence  # what it means
-    seen: str  # where it is seen, a name in `term_places.PLACES`
+    seen: str  # where it is seen, a name in `PLACES`
     also: str = ""  # other words for it, irregular plurals among them, with "|" between
     # For a name of one word that people also use otherwise: words, with "|" between, of which one has to stand in the
     # same paragraph for this one to be the term.

@@ -14,9 +14,8 @@ import numpy as np
 
 from glassformer.charts.tables import CLOSED
 from glassformer.charts.theme import Colour
-from glassformer.runs.given_maps import GivenLooking, can_roll, has_words
 from glassformer.runs.seen import Drawn, Seen
-from glassformer.runs.step_rows import Looking, fit_head
+from glassformer.runs.step_rows import GivenLooking, Looking, can_roll, fit_head, has_words
 from glassformer.state.view import Side, View
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind, StackName, anatomy

@@ -375,24 +375,19 @@ def _table(scene: Outputs) -> None:
 
 def _columns(number: Any) -> dict[str, Any]:
     kinds = st.column_config
-    figure = partial(kinds.NumberColumn, width=84)
+
+    def figure(format: str, help: str = "") -> Any:
+        return kinds.NumberColumn(width=84, format=format, help=here(help) or None)
+
     return {
         say("Output number"): number,
         say("Output"): kinds.TextColumn(width=260),
-        say("Draws"): figure(format="%d"),
-        say("Share"): figure(format="%.3f", help=here(say("Share of all draws that gave this output."))),
-        say("Drawn from"): figure(
-            format="%.3g", help=here(say("The output's probability in the distribution used for the draws."))
-        ),
-        say("Model's own"): figure(
-            format="%.3g", help=here(say("The output's probability before temperature, top-k and top-p."))
-        ),
-        say("From"): figure(
-            format="%.3f", help=here(say("Lower end of the 95 % interval for the output's probability."))
-        ),
-        say("To"): figure(
-            format="%.3f", help=here(say("Upper end of the 95 % interval for the output's probability."))
-        ),
+        say("Draws"): figure("%d"),
+        say("Share"): figure("%.3f", say("Share of all draws that gave this output.")),
+        say("Drawn from"): figure("%.3g", say("The output's probability in the distribution used for the draws.")),
+        say("Model's own"): figure("%.3g", say("The output's probability before temperature, top-k and top-p.")),
+        say("From"): figure("%.3f", say("Lower end of the 95 % interval for the output's probability.")),
+        say("To"): figure("%.3f", say("Upper end of the 95 % interval for the output's probability.")),
         say("Seeds"): kinds.TextColumn(width=120),
     }
 

@@ -82,13 +82,12 @@ class Reader:
         """The value as it is; None if it is missing or too long."""
         values = self._values(name)
         if values and len(values[0]) > longest:
-            self.notes.append(
-                say(
-                    "“{name}” in the link is too long ({count:,} characters) and was ignored.",
-                    name=name,
-                    count=len(values[0]),
-                )
+            said = say(
+                "“{name}” in the link is too long ({count:,} characters) and was ignored.",
+                name=name,
+                count=len(values[0]),
             )
+            self.notes.append(said)
             return None
         return values[0] if values else None
 
@@ -138,14 +137,13 @@ class Reader:
         text = self.text(name, MAX_WORD)
         if text is None or text in options:
             return text or default
-        self.notes.append(
-            say(
-                "“{name}” in the link is “{text}”, which is not a valid choice; {default} is used instead.",
-                name=name,
-                text=_short(text),
-                default=default,
-            )
+        said = say(
+            "“{name}” in the link is “{text}”, which is not a valid choice; {default} is used instead.",
+            name=name,
+            text=_short(text),
+            default=default,
         )
+        self.notes.append(said)
         return default
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -188,13 +186,10 @@ class Reader:
     def _values(self, name: str) -> Sequence[str]:
         values = self._parameters.get(name) or []
         if len(values) > 1:
-            self.notes.append(
-                say(
-                    "“{name}” appears {count} times in the link; only the first is used.",
-                    name=name,
-                    count=len(values),
-                )
+            said = say(
+                "“{name}” appears {count} times in the link; only the first is used.", name=name, count=len(values)
             )
+            self.notes.append(said)
         return values
 
     def _in_range(self, name: str, kind: Callable[[str], Any], least: Any, most: Any) -> Any:

@@ -23,13 +23,12 @@ session.begin("start")
 def show(checkpoint: Checkpoint) -> None:
     """Draw the page; another sentence runs this again. Without one the ways on remain."""
     row = head(menu.NAME)
-    st.markdown(
-        say(
-            "A Transformer you can see through: type a sentence and watch a trained model work on it piece by "
-            "piece, with every number it computes on the way. Each block below opens the page that shows that part "
-            "at work."
-        )
+    said = say(
+        "A Transformer you can see through: type a sentence and watch a trained model work on it piece by "
+        "piece, with every number it computes on the way. Each block below opens the page that shows that part "
+        "at work."
     )
+    st.markdown(said)
     source_box(checkpoint, row)
     diagram.draw_examples(checkpoint)
     run = open_run(checkpoint)

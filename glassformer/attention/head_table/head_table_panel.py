@@ -196,12 +196,11 @@ def _table(found: Heads) -> None:
         column_config=columns,
         alt=say("Measures of every head of {attention}, one row per head.", attention=KIND_NAMES[kind]),
     )
-    st.caption(
-        say(
-            "Click a name to open that head; ● marks the chosen head. Click a heading to sort; hover over it for "
-            "its formula."
-        )
+    said = say(
+        "Click a name to open that head; ● marks the chosen head. Click a heading to sort; hover over it for "
+        "its formula."
     )
+    st.caption(said)
     drawing.csv_button(numbers, key=run.key(CSV), title=say("heads of {attention}", attention=KIND_NAMES[kind]))
 
 

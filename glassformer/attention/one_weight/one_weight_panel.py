@@ -103,13 +103,12 @@ def _choices(o: OpenWeight) -> None:
     with right:
         n_rows, n_columns = len(o.axes.queries), len(o.axes.keys)
         if max(n_rows, n_columns) > pictures.MOST_ON_MAP:
-            st.caption(
-                say(
-                    "The map has {rows} × {columns} cells, too many to choose one by clicking. Use the menus.",
-                    rows=n_rows,
-                    columns=n_columns,
-                )
+            said = say(
+                "The map has {rows} × {columns} cells, too many to choose one by clicking. Use the menus.",
+                rows=n_rows,
+                columns=n_columns,
             )
+            st.caption(said)
         show(pictures.head_map, o)
 
 

@@ -17,8 +17,8 @@ from glassformer.extensions.maps.card import ARRAYS
 from glassformer.extensions.maps.code_to_copy import EXAMPLE
 from glassformer.maps import grid
 from glassformer.runs import loading
-from glassformer.runs.given_maps import GivenLooking
 from glassformer.runs.sides import sides
+from glassformer.runs.step_rows import GivenLooking
 from glassformer.state import session
 from glassformer.state.view import View
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
