@@ -16,8 +16,8 @@ SEARCH = Page(
     kind=lambda view: "cross",
     entries=(
         PartEntry("tree", say("Beam tree"), "glassformer.search.tree_panel:draw"),
-        PartEntry("sampling", say("Before the draw"), "glassformer.search.draws_panel:before"),
-        PartEntry("draws", say("Many draws"), "glassformer.search.draws_panel:draw"),
+        PartEntry("sampling", say("Before the draw"), "glassformer.search.sampling_panel:before"),
+        PartEntry("draws", say("Many draws"), "glassformer.search.sampling_panel:draw"),
     ),
 )
 NO_TEXT: Final = say("(no text)")
