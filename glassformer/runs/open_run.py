@@ -181,7 +181,7 @@ def open_run(
     it shows its own.
     """
     told = link is None  # of a second run the page says what is changed
-    asked, here = session.enter(slot)
+    asked, here = session.asked(slot), session.standing(slot)
     link, here = _fitted(checkpoint, asked if link is None else link, here)
     above = st.container()
     has_source = bool((link.source or "").strip())

@@ -96,11 +96,6 @@ def standing(slot: Slot) -> Standing:
     return st.session_state.get(f"{slot}{STANDING}") or Standing()
 
 
-def enter(slot: Slot) -> tuple[Link, Standing]:
-    """What a slot asks for, and where it stands: all that opening a run reads."""
-    return asked(slot), standing(slot)
-
-
 def leave(slot: Slot, here: Standing) -> None:
     """Stand there: all that opening a run writes."""
     st.session_state[f"{slot}{STANDING}"] = here
