@@ -16,8 +16,8 @@ SEARCH = Page(
     kind=lambda view: "cross",
     entries=(
         PartEntry("tree", say("Beam tree"), "glassformer.search.tree_panel:draw"),
-        PartEntry("sampling", say("Before the draw"), "glassformer.search.sampling_panel:before"),
-        PartEntry("draws", say("Many draws"), "glassformer.search.sampling_panel:draw"),
+        PartEntry("sampling", say("Before the draw"), "glassformer.search.search_panels:before"),
+        PartEntry("draws", say("Many draws"), "glassformer.search.search_panels:many_draws"),
     ),
 )
 NO_TEXT: Final = say("(no text)")

@@ -4,8 +4,8 @@ import pytest
 
 from glassformer.runs import loading
 from glassformer.search import SearchLook, sampling_pictures, tree_pictures
-from glassformer.search import sampling_panel as draws
-from glassformer.search import sampling_panel as sampling
+from glassformer.search import search_panels as draws
+from glassformer.search import search_panels as sampling
 from glassformer.search.tree_panel import DECODE_SO, DRAW_BESIDE, WHOLE
 from tests.pages.conftest import SEARCH, check
 from tests.pages.reading import (

@@ -1,4 +1,4 @@
-"""The parts Before the draw and Many draws: settings that are only looked at, jobs, and the draw that is opened."""
+"""The page How pieces are chosen: its row of parts, and of these Before the draw and Many draws."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.measured import takes_about
 from glassformer.runs.open_run import OpenRun, address, publish
-from glassformer.runs.show import show
+from glassformer.runs.show import choose_part, show
 from glassformer.search import MOST_DRAWS, SearchLook, sampling_pictures
 from glassformer.search.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs, looked_at, run_draws
-from glassformer.search.search_page import NO_TEXT, seconds_of
+from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
 from glassformer.server.jobs import ROWS, Job, Jobs, Seen
 from glassformer.server.queue import cost_of
 from glassformer.server.work import BusyError, Runner
-from glassformer.shared import choices, drawing, menu
+from glassformer.shared import choices, cover, drawing, menu
 from glassformer.shared.choices import Kept
 from glassformer.shared.door import frame, here, st
 from glassformer.state import session
@@ -27,6 +28,7 @@ from glassformer.state.view import MAIN, Slot, View
 from transformer.analysis.draws import Draw, Outcome, draws
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.numbers import chance
+from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_SEED, Query, Sampling
 
 if TYPE_CHECKING:
@@ -37,6 +39,22 @@ TAKE, BACK = "search_take", "search_back"
 NOT_TRIED: Final[dict[str, Any]] = {"try_temperature": None, "try_k": None, "try_p": None}
 _KS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 100, 200, 500, 1000, 2000, 5000)
 _ALL: Final = 0
+
+
+def draw(run: OpenRun) -> None:
+    """Draw the sentence and the chosen part, which adds its own controls to the row of parts."""
+    sentence(run, compact=True)
+    if not anatomy(run.checkpoint.config).writes:
+        said = say("This encoder-only model generates no output, so there is no choice of pieces to show.")
+        st.info(said, icon=":material/info:")
+        return
+    row = choices.bar(run.slot)
+    with row:
+        choose_part(SEARCH, run.slot)
+    cover.part(lambda: attempt(lambda: SEARCH.entry(run).draw(run, row)))
+
+
+# ------------------------------------------------------------------------------------------------ the settings
 
 
 def is_tried(view: View) -> bool:
@@ -174,7 +192,7 @@ def jobs() -> Draws:
     return Draws(loading.runner)  # not the runner itself, which holds all finished runs
 
 
-def draw(run: OpenRun, row: Any) -> None:
+def many_draws(run: OpenRun, row: Any) -> None:
     """Draw it, with its controls in `row`."""
     if run.view.guess:
         said = say(
