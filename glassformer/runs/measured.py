@@ -15,7 +15,6 @@ from glassformer.server.work import BusyError, Runner
 from glassformer.shared import drawing
 from glassformer.shared.door import st
 from transformer.i18n import Sentence, say, say_n
-from transformer.runs.results import whole
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
@@ -88,20 +87,24 @@ def _size(job: Job) -> int:
 
 def study(runner: Runner, measuring: Measuring[_Result], cost: float, job: Job) -> _Result:
     """Measure, as the work of a job; `cost` as in `glassformer.server.queue.cost_of`."""
-    return job.in_model(runner, partial(_parts, measuring, job), cost=cost)
+    return job.in_model(runner, partial(_parts, measuring, job.tell), cost=cost)
 
 
 def apart(measuring: Measuring[_Result], job: Job) -> _Result:
     """The same of what needs no model of this process: it waits for nobody, and nobody for it."""
-    return _parts(measuring, job, job.pause)
+    return _parts(measuring, job.tell, job.pause)
 
 
-def _parts(measuring: Measuring[_Result], job: Job, pause: Callable[[], None]) -> _Result:
+def _parts(
+    measuring: Measuring[_Result],
+    tell: Callable[[Step], object] = lambda step: None,
+    pause: Callable[[], None] = lambda: None,
+) -> _Result:
     with closing(measuring()) as begun:
         while True:
             pause()
             try:
-                job.tell(next(begun))
+                tell(next(begun))
             except StopIteration as end:
                 return cast("_Result", end.value)
 
@@ -124,7 +127,7 @@ def measured(
     """
     if seconds <= AT_ONCE:
         runner = loading.runner()
-        return attempt(lambda: runner.compute(key, lambda: whole(measuring()), nbytes=lambda one: one.nbytes))
+        return attempt(lambda: runner.compute(key, lambda: _parts(measuring), nbytes=lambda one: one.nbytes))
     visitor = loading.visitor()
     seen = studies().look(key, visitor)
     if seen is None and wish in st.session_state.get(WANTED, ()):

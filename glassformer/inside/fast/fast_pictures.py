@@ -22,12 +22,12 @@ from glassformer.inside.looked_at import INSIDE, token_of
 from glassformer.runs.picture import Plot, Rows, Said
 from glassformer.runs.seen import OfRun, Seen
 from glassformer.runs.sides import KIND_NAMES, SIDE_OF, Sides, sides
-from glassformer.shared.numbers import digits
 from glassformer.state.view import Side
 from transformer.analysis import tiles as tiling
 from transformer.analysis.one_weight import Walk, place, sites, walk
 from transformer.analysis.tiles import Block, Tile, empty_places, tiles, token_bytes
 from transformer.i18n import joined, say, say_n
+from transformer.i18n.numbers import digits
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.runs.changing import tap_for
 

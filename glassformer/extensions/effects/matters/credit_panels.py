@@ -27,10 +27,9 @@ from glassformer.extensions.effects.matters.credit_pictures import (
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.what_if.whatif import for_head
 from glassformer.runs.attempt import attempt
-from glassformer.runs.guessing import ask_first
 from glassformer.runs.measured import measured
 from glassformer.runs.open_run import OpenRun, address
-from glassformer.runs.show import show
+from glassformer.runs.show import ask_first, show
 from glassformer.shared import choices, cover, drawing, menu
 from glassformer.shared.door import st
 from transformer.i18n import joined, say

@@ -35,10 +35,9 @@ from glassformer.extensions.what_if.whatif import for_head
 from glassformer.maps.grid import columns, is_long
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
-from glassformer.runs.guessing import ask_first
 from glassformer.runs.measured import begins_by_itself, studies
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.show import show
+from glassformer.runs.show import ask_first, show
 from glassformer.runs.sides import sides
 from glassformer.server.jobs import Seen
 from glassformer.shared import choices, cover, drawing

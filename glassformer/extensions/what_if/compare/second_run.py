@@ -25,7 +25,7 @@ from glassformer.shared.choices import Kept
 from glassformer.shared.door import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import nested, session
-from glassformer.state.branch_addresses import Branch
+from glassformer.state.fields import Branch
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, SECOND
 from transformer.checkpoint.listing import Entry

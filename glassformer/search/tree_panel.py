@@ -10,8 +10,7 @@ import numpy as np
 from glassformer.runs.attempt import attempt
 from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.show import show
-from glassformer.search import Rounds
-from glassformer.search.tree import tree_pictures
+from glassformer.search import Rounds, tree_pictures
 from glassformer.shared import choices, menu
 from glassformer.shared.door import st
 from glassformer.state import session

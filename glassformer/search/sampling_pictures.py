@@ -1,9 +1,6 @@
-"""The pictures of the parts Before the draw and Many draws.
+"""The pictures of the parts Before the draw and Many draws, and what temperature, top-k and top-p do, in words."""
 
-Knows nothing of Streamlit.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,19 +10,100 @@ from glassformer.charts.draws import HOW_TO_READ as HOW_TO_READ_DRAWS
 from glassformer.charts.draws import Drawn, draws_spec
 from glassformer.charts.reshaped import HOW_TO_READ as HOW_TO_READ_RESHAPED
 from glassformer.charts.reshaped import Shares, others_named, reshaped_spec
-from glassformer.runs.picture import Plot
+from glassformer.runs.picture import Plot, Rows, Said
 from glassformer.runs.seen import OfRun, Seen
 from glassformer.search import SearchLook
-from glassformer.search.sampling import reshaping_words
 from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
 from glassformer.server.queue import cost_of
 from glassformer.state.click import place_of
 from glassformer.state.view import Slot, View
 from transformer.analysis.draws import Draw, Outcome, draws, outcomes
-from transformer.analysis.reshaping import Reshaped, reshaped
+from transformer.analysis.reshaping import Reshaped, Spread, reshaped, spread
 from transformer.i18n import joined, say
+from transformer.i18n.numbers import chance
 from transformer.runs.distribution import best
 from transformer.runs.query import Query, Sampling
+from transformer.runs.trace import Trace
+
+
+def about_reshaping(trace: Trace, found: Reshaped) -> Said:
+    """The numbers of each distribution below each other, and what follows from them, beside the chart."""
+    stages = (
+        (say("The model's own"), spread(found.raw)),
+        (say("Tempered"), spread(found.tempered)),
+        (say("Drawn from"), spread(found.cut)),
+    )
+    columns = [
+        say("Distribution"),
+        say("Entropy (bits)"),
+        say("Pieces left"),
+        say("Probability of the likeliest piece"),
+    ]
+    rows = [[name, f"{one.entropy:.2f}", f"{one.left:,}", f"{one.top:.4f}"] for name, one in stages]
+    said = joined(" ", _said_of_reshaping(trace, found, *(one for _, one in stages)))
+    return Said(table=Rows(columns=columns, rows=rows), below=said, beside=True)
+
+
+def _said_of_reshaping(trace: Trace, found: Reshaped, raw: Spread, tempered: Spread, cut: Spread) -> Iterator[str]:
+    piece = trace.vocabulary
+    if raw.best == tempered.best:
+        yield say(
+            "“{piece}” is the likeliest piece at every temperature: dividing all scores by the same number "
+            "keeps their order.",
+            piece=piece[tempered.best],
+        )
+    else:
+        yield say(
+            "The model itself prefers “{closed}”, but rules in its config exclude that piece or lower its "
+            "score. With these rules, “{piece}” is the likeliest piece at every temperature.",
+            closed=piece[raw.best],
+            piece=piece[tempered.best],
+        )
+    yield _of_temperature(found.how.temperature, raw, tempered)
+    yield _of_cut(trace, found, cut)
+
+
+def _of_temperature(temperature: float, raw: Spread, tempered: Spread) -> str:
+    if temperature == 1:
+        return say("Temperature 1 leaves the scores unchanged.")
+    return say(
+        "At temperature {temperature:g}, the entropy changes from {raw:.2f} to {tempered:.2f} bits.",
+        temperature=temperature,
+        raw=raw.entropy,
+        tempered=tempered.entropy,
+    )
+
+
+def _of_cut(trace: Trace, found: Reshaped, cut: Spread) -> str:
+    away = 1 - float(found.tempered[found.cut > 0].sum())
+    if not found.how.top_k and found.how.top_p == 1:
+        barred = [trace.vocabulary[i] for i in trace.never_written if found.tempered[i] == 0]
+        if len(barred) == 1:
+            return say(
+                "Top-k and top-p are off: every piece can be drawn except “{piece}”, which no output may contain.",
+                piece=barred[0],
+            )
+        if barred:
+            return say(
+                "Top-k and top-p are off: every piece can be drawn except the {n:,} pieces that no output may "
+                "contain, for example “{piece}”.",
+                n=len(barred),
+                piece=barred[0],
+            )
+        return say("Top-k and top-p are off: every piece can be drawn, however improbable.")
+    if cut.left == 1:
+        return say("Only one piece is left, so every draw gives that piece, like greedy decoding.")
+    by_k = int((found.by_k > 0).sum())
+    if found.how.top_k and found.how.top_p < 1:
+        return say("Top-k leaves {by_k:,} pieces, and top-p leaves {n:,} of these. The pieces cut off had a total "
+                   "probability of {away}.",
+                   by_k=by_k, n=cut.left, away=chance(away))  # fmt: skip
+    return say(
+        "After the cut, {n:,} pieces are left. The pieces cut off had a total probability of {away}.",
+        n=cut.left,
+        away=chance(away),
+    )
+
 
 # ------------------------------------------------------------------------------------------------ before the draw
 
@@ -85,7 +163,7 @@ def shares(scene: BeforeDraw) -> Plot:
                 "temperature, and after top-k and top-p.", n=step + 1),
         how_to_read=HOW_TO_READ_RESHAPED,
         fit=True,
-        said=reshaping_words.about(scene.run.trace, found),
+        said=about_reshaping(scene.run.trace, found),
     )  # fmt: skip
 
 
