@@ -2,7 +2,7 @@
 
     python -m tools.calibrate    after a shipped checkpoint was trained again, or a test changed
 
-It takes half a minute. `extensions.doctor.library.calibrated` reads the file.
+It takes half a minute. `extensions.doctor.library.findings` reads the file.
 """
 
 from __future__ import annotations
