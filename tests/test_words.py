@@ -29,7 +29,7 @@ CODE = (
     "glassformer/shared/page_style.py",
     "glassformer/start/start_style.py",
     "glassformer/extensions/maps/code_to_copy.py",
-    "glassformer/extensions/corpus/page/code_to_copy.py",
+    "glassformer/extensions/corpus/page/corpus_panels.py",
     "glassformer/extensions/classroom/lessons/lesson_style.py",
     "glassformer/extensions/rooms/page/projector_style.py",
     "glassformer/extensions/replicas/store_redis.py",

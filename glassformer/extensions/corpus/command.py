@@ -170,9 +170,9 @@ def _measure(run: Plan, options: argparse.Namespace, *, processes: int, there: i
 def _engine(run: Plan, options: argparse.Namespace, processes: int) -> Iterator[tuple[int, Files]]:
     shards: Iterator[Shard] = run.missing()
     if options.engine == "ray":
-        from glassformer.extensions.corpus.library import rayed
+        from glassformer.extensions.corpus.library import pool
 
-        return rayed.measured(run.job, shards, processes=processes, address=options.address)
+        return pool.measured_with_ray(run.job, shards, processes=processes, address=options.address)
     from glassformer.extensions.corpus.library import pool
 
     return pool.measured(run.job, shards, processes=processes)

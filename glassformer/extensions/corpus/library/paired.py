@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from glassformer.extensions.corpus.library import database
+from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.library.tables import NAMES, Name
 from transformer.analysis.draws import NORMAL_95
@@ -64,7 +64,7 @@ Head = tuple[Kind, int, int]
 def by_head(first: Run, second: Run, name: Name) -> dict[Head, Difference]:
     """The difference of a measure for each head that both runs have.
 
-    A `DataError` where the runs do not have the same lines; others are those of `database.cursor`.
+    A `DataError` where the runs do not have the same lines; others are those of `queries.connected`.
     """
     query = f"""SELECT kind, layer, head, {_STATISTICS} FROM ({_heads(name, "a")}) a JOIN ({_heads(name, "b")}) b
         USING (kind, layer, head, line) GROUP BY ALL ORDER BY ALL"""
@@ -131,10 +131,10 @@ def _ask(first: Run, second: Run, query: str, values: Mapping[str, Any]) -> list
             second=second.key,
         )
     files = {
-        f"{side}_{table}": database.paths(run, table)
+        f"{side}_{table}": queries.paths(run, table)
         for side, run in (("a", first), ("b", second))
         for table in ("sentences", "heads")
         if f"${side}_{table}" in query
     }
-    with database.cursor(first, second) as connection:
+    with queries.connected(first, second) as connection:
         return connection.execute(query, {**values, **files}).fetchall()

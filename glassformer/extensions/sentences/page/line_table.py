@@ -3,18 +3,17 @@
 The line that is opened stands above it: all of its texts, and the ways to every page that shows its run.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import pandas as pd
 
-from glassformer.extensions.sentences.analysis.line_table import columns
-from glassformer.extensions.sentences.analysis.many import LineResult
-from glassformer.extensions.sentences.page import line_order
+from glassformer.extensions.sentences.analysis.many import LineResult, columns
 from glassformer.extensions.sentences.page.overview import open_line
 from glassformer.extensions.sentences.page.sentence_runs import SentenceFile
-from glassformer.extensions.sentences.sentences_look import Listed, SentencesLook
+from glassformer.extensions.sentences.sentences_look import LineOrder, Listed, SentencesLook
 from glassformer.runs.open_run import REVISION_LENGTH
 from glassformer.shared import choices, drawing, menu
 from glassformer.shared.door import here, st
@@ -24,6 +23,73 @@ from glassformer.state.fields import LONGEST_NAME
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN
 from transformer.i18n import Sentence, joined, say, say_n
+
+Measure = Callable[[LineResult], float | None]
+
+ORDERED: Final[Mapping[Listed, str]] = {
+    "all": say("All lines"),
+    "unknown": say("With unknown pieces"),
+    "cut": say("Cut off at the length limit"),
+    "problem": say("Not run"),
+}
+_IS: Final[Mapping[Listed, Callable[[LineResult], bool]]] = {
+    "all": lambda one: True,
+    "unknown": lambda one: one.n_unknown > 0,
+    "cut": lambda one: one.ended is False,
+    "problem": lambda one: one.problem is not None,
+}
+ORDERS: Final[Mapping[LineOrder, str]] = {
+    "file": say("In file order"),
+    "chrf": say("Lowest chrF first"),
+    "log_prob": say("Least probable first"),
+    "entropy": say("Highest entropy first"),
+    "ratio": say("Highest length ratio first"),
+    "repeated": say("Most repeated first"),
+    "unknown": say("Most unknown pieces first"),
+}
+# What goes first has the smallest number.
+_WORSE: Final[Mapping[LineOrder, Measure]] = {
+    "file": lambda one: one.line.number,
+    "chrf": lambda one: one.chrf,
+    "log_prob": lambda one: one.mean_log_prob,
+    "entropy": lambda one: _minus(one.entropy),
+    "ratio": lambda one: _minus(one.length_ratio),
+    "repeated": lambda one: _minus(one.repeated),
+    "unknown": lambda one: -one.n_unknown,
+}
+
+
+def listed(results: Sequence[LineResult], which: Listed, order: LineOrder, holding: str) -> list[LineResult]:
+    """Some lines in some order, each `holding` a text in any case; those without a number for the order come last."""
+    found = [one for one in results if _IS[which](one) and _holds(one, holding.casefold())]
+    worse = ((_WORSE[order](one), one.line.number, one) for one in found)
+    return [one for *_, one in sorted(worse, key=lambda of: (math.inf if of[0] is None else of[0], of[1]))]
+
+
+def choices_of(results: Sequence[LineResult], *, counted: bool) -> dict[Listed, str]:
+    """The choices that list some line, said, with how many where they are `counted`."""
+    counts = {name: sum(map(is_one, results)) for name, is_one in _IS.items()}
+    return {
+        name: say("{what} · {n:,}", what=said, n=counts[name]) if counted else said
+        for name, said in ORDERED.items()
+        if name == "all" or counts[name]
+    }
+
+
+def all_orders(results: Sequence[LineResult]) -> dict[LineOrder, str]:
+    """The orders that some line has a number for."""
+    there = {name: any(_WORSE[name](one) is not None for one in results) for name in ORDERS}
+    return {name: said for name, said in ORDERS.items() if name == "file" or there[name]}
+
+
+def _holds(one: LineResult, wanted: str) -> bool:
+    texts = (one.line.source, one.line.reference or "", one.output)
+    return not wanted or any(wanted in text.casefold() for text in texts)
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value
+
 
 TABLE, OPEN, CSV, LISTED = "sentences_table", "sentences_open", "sentences_csv", "sentences_listed"
 _HEIGHT: Final = 420  # pixels
@@ -79,15 +145,15 @@ def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]
     """Draw the choice of lines; those that are chosen, in order."""
     with choices.bar(MAIN):
         kept = choices.field(MAIN, "listed", key=LISTED)
-        shown = line_order.choices_of(results, counted=over)
+        shown = choices_of(results, counted=over)
         which: Listed = "all"
         if len(shown) > 1:
             which = choices.choose(kept, say("Lines", about="which are listed"), shown, otherwise="all", bare=True)
-        kept, orders = choices.field(MAIN, "line_order"), line_order.orders(results)
+        kept, orders = choices.field(MAIN, "line_order"), all_orders(results)
         order = choices.menu(kept, say("Order"), orders, otherwise="file", bare=True, width=230)
         kept = choices.field(MAIN, "holding")
         holding = choices.typed(kept, say("Lines that contain this text"), most=LONGEST_NAME, width=200)
-    return line_order.listed(results, which, order, holding)
+    return listed(results, which, order, holding)
 
 
 def _rows(found: Sequence[LineResult]) -> None:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glassformer.extensions.sentences.analysis.line_table import Summary, summary
-from glassformer.extensions.sentences.analysis.many import LineResult
+from glassformer.extensions.sentences.analysis.many import LineResult, Summary, summary
 from glassformer.extensions.sentences.charts.sentences import (
     HOW_TO_READ_POINTS,
     HOW_TO_READ_SPREAD,

@@ -1,4 +1,4 @@
-"""`python -m transformer prepare`: from public text to the files that `train` reads."""
+"""`python -m transformer prepare` and `task`: the files that `train` reads, from public text or made up."""
 
 import argparse
 import shlex
@@ -112,3 +112,16 @@ def _next_command(options: argparse.Namespace) -> str:
     # A folder of checkpoints only, which `--checkpoints` of the app can be given as it is.
     out = shlex.quote(f"runs/own/{options.out.resolve().name}")
     return f"next: python -m transformer train {files}{steps} --out {out}"
+
+
+def add_task(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.set_defaults(run=_run_task)
+    parser.add_argument("name", choices=("reverse", "sort", "copy", "addition", "palindrome"))
+    parser.add_argument("--out", type=Path, required=True, help="folder for train.tsv, dev.tsv and test.tsv")
+
+
+def _run_task(options: argparse.Namespace) -> None:
+    from glassformer.extensions.training.library.tasks import write_task
+
+    write_task(options.name, options.out)

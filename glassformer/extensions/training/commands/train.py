@@ -6,7 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
-from glassformer.extensions.training.library.schedule import Schedule
+from glassformer.extensions.training.library.settings import Schedule
 from transformer.checkpoint.named import named
 from transformer.errors import GlassformerError
 from transformer.model.config import ModelConfig, Normalisation
@@ -109,14 +109,14 @@ def _add_processes(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from glassformer.extensions.training.library import launching, processes
+    from glassformer.extensions.training.library import processes
 
-    if launching.wanted(options.processes, options.max_restarts):
-        return launching.launch(sys.argv[1:], processes=options.processes, max_restarts=options.max_restarts)
+    if processes.wanted(options.processes, options.max_restarts):
+        return processes.launch(sys.argv[1:], processes=options.processes, max_restarts=options.max_restarts)
     try:
         _train(options)
     except (GlassformerError, OSError) as error:
-        return launching.refused(error)
+        return processes.refused(error)
     except RuntimeError as error:
         if not processes.is_lost(error):
             raise
@@ -130,7 +130,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> None:
-    from glassformer.extensions.training.library.cardfile import read_card
+    from glassformer.extensions.training.library.card_scores import read_card
     from glassformer.extensions.training.library.run import Job, train
     from glassformer.extensions.training.library.settings import TrainSettings
 

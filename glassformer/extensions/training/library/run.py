@@ -7,18 +7,16 @@ from pathlib import Path
 
 import torch
 
-from glassformer.extensions.training.library import schedule, snapping
+from glassformer.extensions.training.library import keeping
 from glassformer.extensions.training.library.arithmetic import precision_on
-from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, sample_pairs
-from glassformer.extensions.training.library.epoch_rows import Row
+from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, hiding, sample_pairs
 from glassformer.extensions.training.library.keeping import Keeper, Kept
 from glassformer.extensions.training.library.loop import Trainer
-from glassformer.extensions.training.library.masking import hiding
 from glassformer.extensions.training.library.place import claimed
 from glassformer.extensions.training.library.processes import Processes, started, was_restarted
 from glassformer.extensions.training.library.progress import Log, log_of
-from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, TrainSettings
-from glassformer.extensions.training.library.state import has_state, read_state, read_tokenizers
+from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, SCHEDULES, TrainSettings
+from glassformer.extensions.training.library.state import Row, has_state, read_state, read_tokenizers
 from glassformer.extensions.training.library.vocabulary import PieceModel, learn_vocabulary
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint, load
@@ -116,7 +114,7 @@ def _train(job: Job, processes: Processes, *, again: bool) -> list[Row]:
     )
     src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
-    snapping.check(job.snapshots, config)
+    keeping.check_snapshots(job.snapshots, config)
     dev_pairs = [pair for pair in read.dev_pairs if encode_pairs([pair], src, tgt, config)]
     examples, dev = encode_pairs(read.pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
     for path, found in ((job.train, examples), (job.dev, dev)):
@@ -306,7 +304,7 @@ def _identity(job: Job, hashes: _Hashes) -> dict[str, str]:
     files = {"training file": hashes.train[:12], "dev file": hashes.dev[:12]}
     if hashes.start is not None:
         files["parameters to start from"] = hashes.start[:12]
-    how = {"pieces": job.pieces, "schedule of the rate": schedule.NAMES[job.settings.schedule]}
+    how = {"pieces": job.pieces, "schedule of the rate": SCHEDULES[job.settings.schedule]}
     return {name: str(value) for name, value in {**asdict(job.config), **settings, **how, **files}.items()}
 
 

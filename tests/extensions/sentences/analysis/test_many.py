@@ -9,8 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassformer.extensions.sentences.analysis.line_table import as_csv, columns, summary
-from glassformer.extensions.sentences.analysis.many import batches, check_can_run, repeated_share, run_lines
+from glassformer.extensions.sentences.analysis.many import (
+    as_csv,
+    batches,
+    check_can_run,
+    columns,
+    repeated_share,
+    run_lines,
+    summary,
+)
 from tests.extensions.tokenizers.filling import filling
 from tests.transformer.one_stack import alone
 from transformer import Beam, Greedy, Query, Sampling, load

@@ -7,9 +7,9 @@ from typing import Final
 
 import pandas as pd
 
-from glassformer.extensions.corpus.library import database
+from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.queries import Hit
-from glassformer.extensions.corpus.page import asking, hits
+from glassformer.extensions.corpus.page import asking, opened
 from glassformer.extensions.corpus.page.corpus_pictures import spread
 from glassformer.extensions.corpus.page.opened import NEEDS_DUCKDB, OpenCorpus, card, choose_line
 from glassformer.runs.attempt import attempt
@@ -30,7 +30,7 @@ def draw(corpus: OpenCorpus) -> None:
         return
     show(spread, replace(corpus.scene, here=None if one is None else one.values[corpus.scene.measure]))
     st.caption(_said(corpus))
-    if not database.is_installed():
+    if not queries.is_installed():
         st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
         return
     choose_line(corpus)
@@ -69,7 +69,7 @@ def _lines(corpus: OpenCorpus) -> None:
 
     def one(found: Sequence[Hit], where: str, title: Sentence) -> None:
         st.subheader(title, anchor=False)
-        hits.table(where, found, [(heading, "%.3f")], title)
+        opened.table(where, found, [(heading, "%.3f")], title)
 
     drawing.beside(
         lambda: one(most, MOST, say("Lines with the highest values")),
@@ -77,5 +77,5 @@ def _lines(corpus: OpenCorpus) -> None:
     )
     st.caption(say("Click a number to open that line. Click a column heading to sort by it."))
     title = say("lines with the highest and lowest values of a head")
-    numbers = pd.DataFrame({"line": [one.line for one in (*most, *least)]} | hits.columns([*most, *least], 1))
-    drawing.csv_button(here(numbers), key=CSV, title=title, of=hits.origin(corpus.run, title))
+    numbers = pd.DataFrame({"line": [one.line for one in (*most, *least)]} | opened.columns([*most, *least], 1))
+    drawing.csv_button(here(numbers), key=CSV, title=title, of=opened.origin(corpus.run, title))

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.extensions.corpus.corpus_look import CorpusLook, Sought, TextIn
-from glassformer.extensions.corpus.library import database, queries
+from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.conditions import (
     Asked,
     Condition,
@@ -16,11 +16,18 @@ from glassformer.extensions.corpus.library.conditions import (
     OfSentence,
 )
 from glassformer.extensions.corpus.library.folder import Run
-from glassformer.extensions.corpus.page import asking, hits
+from glassformer.extensions.corpus.page import asking, opened
 from glassformer.extensions.corpus.page.corpus_pictures import Scene
-from glassformer.extensions.corpus.page.head_choice import choose_head, choose_measure, of
-from glassformer.extensions.corpus.page.hits import Heading
-from glassformer.extensions.corpus.page.opened import NEEDS_DUCKDB, OpenCorpus, card, choose_line
+from glassformer.extensions.corpus.page.opened import (
+    NEEDS_DUCKDB,
+    Heading,
+    OpenCorpus,
+    card,
+    choose_head,
+    choose_line,
+    choose_measure,
+    of,
+)
 from glassformer.runs.attempt import attempt
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import st
@@ -62,7 +69,7 @@ _Asked = tuple[Condition, Heading]
 
 def draw(corpus: OpenCorpus) -> None:
     """Draw the part."""
-    if not database.is_installed():
+    if not queries.is_installed():
         st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
         return
     conditions, headings = _conditions(corpus.run, corpus.scene)
@@ -82,18 +89,18 @@ def draw(corpus: OpenCorpus) -> None:
     choose_line(corpus)
     card(corpus, at_head=any(one.of_head for one in conditions))
     title = say("lines of a corpus that were searched for")
-    hits.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
+    opened.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
     _pages(found.total)
     st.caption(say("Click a number to open that line. Click a column heading to sort this page by it."))
     drawing.csv_button(
-        partial(_saved, corpus.run, tuple(conditions)), key=CSV, title=title, of=hits.origin(corpus.run, title)
+        partial(_saved, corpus.run, tuple(conditions)), key=CSV, title=title, of=opened.origin(corpus.run, title)
     )
 
 
 def _saved(run: Run, conditions: Sequence[Condition]) -> Mapping[str, Any]:
     """The columns of all lines that fit, but for those after many."""
     found = queries.search(run, conditions, n=MOST_SAVED).hits
-    return {"line": [one.line for one in found]} | hits.columns(found, len(conditions))
+    return {"line": [one.line for one in found]} | opened.columns(found, len(conditions))
 
 
 def _pages(total: int) -> None:
