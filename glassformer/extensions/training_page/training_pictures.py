@@ -127,7 +127,9 @@ TRAINING = Page(
     panel="training_panel",
     entries=(
         PartEntry("curves", say("Curves"), "glassformer.extensions.training_page.training_panels:curves"),
-        PartEntry("sentence", say("Your sentence"), "glassformer.extensions.training_page.sentence_panels:draw"),
+        PartEntry(
+            "sentence", say("Your sentence"), "glassformer.extensions.training_page.training_panels:your_sentence"
+        ),
         PartEntry("watch", say("Watch it learn"), "glassformer.extensions.training_page.watch.watch_panels:watch"),
     ),
 )

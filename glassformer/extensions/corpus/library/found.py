@@ -25,7 +25,7 @@ SIDES: Final[tuple[Side, ...]] = "query", "key"
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """The queries and keys of some items."""
+    """The queries and keys of some items [L, H, N, d], N tokens, d d_head; in the order of their table."""
 
     items: tuple[Item, ...]
     arrays: Mapping[Kind, np.ndarray]  # float32 [L, H, N, d], the tokens of all items as queries, then as keys

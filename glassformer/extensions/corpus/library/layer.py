@@ -4,7 +4,8 @@ Most measures are linear in a map: the mean weight on the previous token is the 
 has 1 / n on that diagonal. So all of these of all heads are one product of each line's maps with its own fixed maps,
 which are made once for all layers. Only entropy and the largest weight need a look at each weight.
 
-A measure's rows are those of `transformer.analysis.head_statistics`, each layer for itself. Not known here: models.
+A measure's rows are those of `transformer.analysis.head_statistics`, each layer for itself. The links of
+cross-attention are counted in lines that have a gold alignment (`Linking`).
 
 Shapes: B lines, H heads, Q queries, K keys, d d_head, M measures. Masks are bool.
 """
@@ -193,7 +194,10 @@ def norm_shares(heads: Tensor, factors: Tensor, rows: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Linking:
-    """A line's tokens as parts of its words, and its gold links."""
+    """A line's tokens as parts of its words, and its gold links, counted as `analysis.alignment_scores` does.
+
+    Shapes: S source tokens, T target pieces, J target words, I source words.
+    """
 
     first: int  # the decoder's row that predicts the first piece of the target
     src_shares: Floats  # the share of each source token in each word [S, I]

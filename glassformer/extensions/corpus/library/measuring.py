@@ -5,7 +5,8 @@ torch has the same number of threads there. Its numbers are those of `head_stati
 `teacher_forcing` for one line; a batch changes them by rounding (about 1e-6). Maps are never kept: a layer's are
 measured while the model goes on.
 
-Shapes: B lines, H heads, T tokens, N predicted pieces, D d_model, V target vocabulary.
+Shapes: B lines, H heads, G key-value heads, S source tokens, T target tokens, N predicted pieces, Q queries, K keys,
+d d_head, D d_model, V target vocabulary.
 """
 
 from collections.abc import Mapping, Sequence

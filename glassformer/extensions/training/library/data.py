@@ -2,7 +2,7 @@
 
 A training file holds a pair a line (`transformer.runs.pairs`). A decoder-only model learns to go on with the
 source, its prompt, and only the target counts. A file for an encoder-only model has one text a line; what of it is
-hidden, and asked for, is drawn anew each epoch (`masking`).
+hidden, and asked for, is drawn anew each epoch (`hiding`).
 
 A batch holds about the same number of tokens (of the target, or of the one row that a model of one stack reads)
 whatever its length, so that every step costs the same; rows of similar length share a batch, so that little of it is

@@ -1,4 +1,4 @@
-"""A model as it learns: in several processes, each with a copy (DDP) or a part of it (FSDP), or as CUDA graphs.
+"""A model as it learns: its optimizer and precision, in several processes (DDP, FSDP), or played as CUDA graphs.
 
     one process    the model as it is
     DDP            every process has all parameters; gradients are averaged while the backward pass goes on
@@ -7,32 +7,37 @@
 
 Either way the state of a training is the same: plain, whole tensors.
 
-Sources: Li et al., "PyTorch Distributed" (2020); Zhao et al., "PyTorch FSDP" (2023), in its form `fully_shard`.
-
 A step of a model of a few million parameters is some thousand kernels of a few microseconds each, and Python takes
 longer to start one than the GPU to finish it. A CUDA graph starts all of them at once. It holds for one shape of a
 batch, so shapes are made few: sources are padded to a multiple of `SOURCE_STEP`, and a batch that is not full gets
 rows of padding, which weigh nothing. A shape that is met for the first time is learned from as usual, and recorded
 when it is met again. What a step draws still depends on torch's seed alone, which a played graph reads anew.
 
-Source: Ng and others, "Accelerating PyTorch with CUDA Graphs" (pytorch.org, 2021).
+Sources: Li et al., "PyTorch Distributed" (2020); Zhao et al., "PyTorch FSDP" (2023), in its form `fully_shard`; Ng
+and others, "Accelerating PyTorch with CUDA Graphs" (pytorch.org, 2021); Loshchilov and Hutter, "Decoupled Weight
+Decay Regularization" (2019), for AdamW; Micikevicius et al., "Mixed Precision Training" (2018), for products in 16
+bits, and for losses that are scaled so that float16 can hold their gradients (bfloat16 has the range of float32 and
+needs no scale).
 
 Shapes: B pairs, S source tokens, T target tokens.
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parallel import DistributedDataParallel
 
 from glassformer.extensions.training.library.data import Batch
 from glassformer.extensions.training.library.loss import target_loss
 from glassformer.extensions.training.library.processes import Processes
+from glassformer.extensions.training.library.settings import Precision, TrainSettings
+from transformer.errors import DataError
 from transformer.model.config import ModelConfig
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
@@ -182,3 +187,64 @@ def filled(batch: Batch, config: ModelConfig, *, batch_tokens: int) -> Batch:
         F.pad(batch.tgt_out, (0, 0, 0, rows), value=config.fill_id),
         batch.n_tokens,
     )
+
+
+_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def make_optimizer(parameters: Iterable[torch.nn.Parameter], settings: TrainSettings) -> torch.optim.AdamW:
+    """AdamW with weight decay on matrices but not on biases and norms; betas of Vaswani et al. (2017)."""
+    parameters = list(parameters)
+    matrices = [p for p in parameters if p.dim() >= 2]
+    others = [p for p in parameters if p.dim() < 2]
+    groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
+    on_gpu = parameters[0].is_cuda
+    # A step that is played back reads its rate from the GPU's memory (see `Graphed`).
+    rate = torch.zeros((), device=parameters[0].device) if on_gpu else 0.0
+    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), eps=1e-9, fused=True, capturable=on_gpu)
+
+
+def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Give all parameters this learning rate."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], torch.Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+
+
+def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[object]:
+    """Products in this precision, everything that needs it in float32."""
+    return nullcontext() if precision == "fp32" else torch.autocast(device.type, _DTYPES[precision])
+
+
+def precision_on(device: torch.device, settings: TrainSettings) -> Precision:
+    """The precision asked for; float32 instead of bfloat16 where that is slower. A `DataError` where it cannot be."""
+    if settings.precision == "bf16":
+        return "bf16" if has_bf16(device) else "fp32"
+    if settings.precision == "fp16" and (device.type != "cuda" or settings.shard):
+        raise DataError("--precision fp16: needs a CUDA device, and does not go with --shard; use bf16 or fp32.")
+    return settings.precision
+
+
+def has_bf16(device: torch.device) -> bool:
+    """Whether the hardware multiplies bfloat16 faster than float32."""
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device.type == "cpu" and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+@contextmanager
+def plain_attention() -> Iterator[None]:
+    """Attention as two products and a softmax, in the type of its inputs.
+
+    On short sentences torch's fused kernel spends more on its backward pass than it saves; and unless told otherwise
+    torch turns bfloat16 into float32 for the products, as if there were no autocast.
+    """
+    before = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()  # it is for every device
+    torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
+    try:
+        with sdpa_kernel(SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(before)

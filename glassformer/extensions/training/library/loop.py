@@ -19,16 +19,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.training.library.arithmetic import autocast, make_optimizer, plain_attention, set_rate
 from glassformer.extensions.training.library.data import Batch, Batches, Example, make_batch
 from glassformer.extensions.training.library.learner import (
     Graphed,
     Learner,
+    autocast,
     distributed,
     filled,
     last_part,
+    make_optimizer,
     parameters_of,
+    plain_attention,
     set_parameters,
+    set_rate,
     slices_like,
     whole,
 )

@@ -189,7 +189,14 @@ def wanted(processes: int, max_restarts: int) -> bool:
 
 
 def launch(arguments: Sequence[str], *, processes: int, max_restarts: int) -> int:
-    """Run `python -m transformer` with these arguments in several processes; returns the exit status."""
+    """Run `python -m transformer` with these arguments in several processes; returns the exit status.
+
+    It is torch's own launcher, `torchrun`, in this process, which starts them again when one falls. Two things are
+    different here. Its rendezvous store is not shared with the training (`TORCH_DISABLE_SHARE_RDZV_TCP_STORE`):
+    processes that are started again would otherwise look for the port of one that is dead, and wait for minutes. And
+    a training that refuses what it was given is not started again: its first process says why, all of them end as if
+    nothing had failed, and this one gives the exit status.
+    """
     os.environ.setdefault("LOGLEVEL", "CRITICAL")  # what torch's launcher says is said below, in a line
     from torch.distributed import run
     from torch.distributed.elastic.multiprocessing.api import SignalException

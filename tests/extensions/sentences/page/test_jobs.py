@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.extensions.sentences.analysis.many import run_lines
-from glassformer.extensions.sentences.page.sentence_runs import SentenceRuns
+from glassformer.extensions.sentences.many import run_lines
+from glassformer.extensions.sentences.sentence_runs import SentenceRuns
 from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.server.work import BusyError, Runner
 from glassformer.state.link import Link

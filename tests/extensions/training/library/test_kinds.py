@@ -23,10 +23,9 @@ from glassformer.extensions.training.library.data import (
 )
 from glassformer.extensions.training.library.evaluation import evaluate, read_held_out, score_gaps
 from glassformer.extensions.training.library.loss import target_loss
-from glassformer.extensions.training.library.run import train
+from glassformer.extensions.training.library.run import learn_vocabulary, train
 from glassformer.extensions.training.library.scoring import guesses, held_out_loss, translate
 from glassformer.extensions.training.library.tasks import write_task
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
 from tests.extensions.training.library.training_jobs import make_job, train_and_stop, with_settings
 from tests.transformer.one_stack import alone

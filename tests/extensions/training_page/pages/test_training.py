@@ -10,7 +10,7 @@ from glassformer.extensions.doctor.examinations import Examinations
 from glassformer.extensions.doctor.library.checklist import TESTS
 from glassformer.extensions.snapshots import growing
 from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS
-from glassformer.extensions.training_page import sentence_panels, training_pictures
+from glassformer.extensions.training_page import training_panels, training_pictures
 from glassformer.extensions.training_page.charts.training import (
     HOW_TO_READ_EXACT,
     HOW_TO_READ_LOSSES,
@@ -232,7 +232,7 @@ def test_without_snapshots_the_part_says_so(open_page, checkpoint_folder, monkey
 
 def test_guess_mode_shows_no_output(open_page, grown_there):
     test = open_page(TRAINING, model="grown", training="sentence", guess=1)
-    assert unescaped(sentence_panels.HIDDEN) in said(test)
+    assert unescaped(training_panels.HIDDEN) in said(test)
     assert not any("<tbody>" in one.proto.body for one in test.get("html"))
 
 

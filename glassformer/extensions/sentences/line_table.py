@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import pandas as pd
 
-from glassformer.extensions.sentences.analysis.many import LineResult, columns
-from glassformer.extensions.sentences.page.overview import open_line
-from glassformer.extensions.sentences.page.sentence_runs import SentenceFile
+from glassformer.extensions.sentences.many import LineResult, columns
+from glassformer.extensions.sentences.overview import open_line
+from glassformer.extensions.sentences.sentence_runs import SentenceFile
 from glassformer.extensions.sentences.sentences_look import LineOrder, Listed, SentencesLook
 from glassformer.runs.open_run import REVISION_LENGTH
 from glassformer.shared import choices, drawing, menu

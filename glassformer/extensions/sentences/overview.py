@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from glassformer.extensions.sentences.analysis.many import LineResult, Summary, summary
 from glassformer.extensions.sentences.charts.sentences import (
     HOW_TO_READ_POINTS,
     HOW_TO_READ_SPREAD,
     line_points_spec,
     line_spread_spec,
 )
+from glassformer.extensions.sentences.many import LineResult, Summary, summary
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.shared import drawing, page_style
 from glassformer.shared.clicks import on_click
