@@ -219,13 +219,9 @@ def _field(record: Any, name: str, kind: type[T], *, least: int = 0) -> T:
 # ---------------------------------------------------------------- Parquet files
 
 
+@lru_cache(maxsize=8)
 def summaries(run: Run) -> rollups.Summaries:
     """What all lines of a run that are done add up to; a `DataError` where a file of roll-ups is unusable."""
-    return _summaries(run)  # a copy would cost more than it protects
-
-
-@lru_cache(maxsize=8)
-def _summaries(run: Run) -> rollups.Summaries:
     files = FolderFiles(run.folder, called=run.folder.name)
 
     def tables_of_shards() -> Iterator[pa.Table]:

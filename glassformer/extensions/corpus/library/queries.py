@@ -70,12 +70,12 @@ class Hit:
 
     line: int  # from 1, its number in the file
     source: str
-    target: str | None
-    output: str | None
-    loss: float | None
-    worst_rank: int | None
-    worst_step: int | None
-    exact: bool | None
+    target: str | None = None
+    output: str | None = None
+    loss: float | None = None
+    worst_rank: int | None = None
+    worst_step: int | None = None
+    exact: bool | None = None
     values: tuple[float | None, ...] = ()  # what each condition looked at; None for those without a number
     place: Place | None = None  # of the first condition that names a head
 

@@ -60,7 +60,7 @@ class OpenCorpus:
     @property
     def of_head(self) -> OfHead | None:
         """What the head that is looked at did with that line."""
-        head = (self.scene.key.kind, self.scene.key.layer, self.scene.key.head)
+        head = self.scene.key.whose
         ones = self.line.heads if self.line else ()
         return next((one for one in ones if (one.place.kind, one.place.layer, one.place.head) == head), None)
 
@@ -74,6 +74,14 @@ class OpenCorpus:
         if opened is None or opened.content_hash != about.content_hash:
             return None
         return about.checkpoint, opened
+
+
+def can_ask() -> bool:
+    """Whether single lines can be asked about; says so if not."""
+    if not queries.is_installed():
+        st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
+        return False
+    return True
 
 
 def look_at(line: int) -> None:

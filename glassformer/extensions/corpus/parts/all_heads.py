@@ -114,10 +114,10 @@ def draw(corpus: OpenCorpus) -> None:
 
 def _table(corpus: OpenCorpus, rates: Mapping[Head, HeadAer]) -> None:
     scene = corpus.scene
-    heads = list(dict.fromkeys((key.kind, key.layer, key.head) for key in scene.summaries))
+    heads = list(dict.fromkeys(key.whose for key in scene.summaries))
     heads.sort(key=lambda one: (scene.kinds.index(one[0]), *one[1:]))
     heads = [one for one in heads if _of(scene, one, scene.measure) is not None]
-    chosen = (scene.key.kind, scene.key.layer, scene.key.head)
+    chosen = scene.key.whose
     shown, looks = _shown(scene, heads)
     if rates:
         shown["aer"] = [lowest(rates[one])[0].value if one in rates else None for one in heads]

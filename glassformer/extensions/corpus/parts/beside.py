@@ -11,14 +11,13 @@ import pandas as pd
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.charts.corpus_beside import HOW_TO_READ, Differences, head_differences_spec
-from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.paired import CHANCE, Difference, Head
 from glassformer.extensions.corpus.library.queries import Hit
 from glassformer.extensions.corpus.library.scores import Figure, PairedScore
 from glassformer.extensions.corpus.page import asking, opened
 from glassformer.extensions.corpus.page.corpus_pictures import CORPUS, Scene, head_name, head_of, of_no_run
-from glassformer.extensions.corpus.page.opened import NEEDS_DUCKDB, OpenCorpus, card, link_to, name_of
+from glassformer.extensions.corpus.page.opened import OpenCorpus, can_ask, card, link_to, name_of
 from glassformer.extensions.corpus.parts.all_heads import figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparing import comparing
@@ -132,8 +131,7 @@ N_LINES: Final = 20
 
 def draw(corpus: OpenCorpus) -> None:
     """Draw the part. Errors are those of `asking.differences`."""
-    if not queries.is_installed():
-        st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
+    if not can_ask():
         return
     second = _second(corpus.run)
     if second is None:
@@ -193,7 +191,7 @@ def _notes(first: Run, second: Run) -> Iterator[str]:
             "One run measured the model's own output and the other the reference, so their rows are of "
             "different texts and their scores are not compared."
         )
-    heads = [{(key.kind, key.layer, key.head) for key in summaries(run)} for run in (first, second)]
+    heads = [{key.whose for key in summaries(run)} for run in (first, second)]
     if heads[0] != heads[1]:
         yield say(
             "The first run has {n:,} heads and the second {m:,}; only those that both have are compared.",
@@ -244,7 +242,6 @@ def _table(of: Beside, run: Run) -> None:
     """Draw the heads with their differences, each opened by its name."""
     shown = of.shown
     scene = of.scene
-    chosen = (scene.key.kind, scene.key.layer, scene.key.head)
     columns = {
         "first": (of.names[0], "%.3f", 110),
         "second": (of.names[1], "%.3f", 110),
@@ -257,7 +254,7 @@ def _table(of: Beside, run: Run) -> None:
     looks = {name: number(here(said), format=form, width=width) for name, (said, form, width) in columns.items()}
     rows = {name: [getattr(one, name) for one in shown.values()] for name in columns}
     alt = say("Means of both runs, their difference and its 95 % interval, one row per head.")
-    opened.of_heads(TABLE, OPEN, list(shown), chosen, _look, shown=rows, looks=looks, alt=alt)
+    opened.of_heads(TABLE, OPEN, list(shown), scene.key.whose, _look, shown=rows, looks=looks, alt=alt)
     title = say("heads of two corpus runs")
     about = dict(zip(("attention", "layer", "head"), map(list, zip(*shown, strict=True)), strict=True))
     drawing.csv_button(pd.DataFrame(about | rows), key=CSV, title=title, of=opened.origin(run, title))
@@ -274,7 +271,7 @@ def _look(head: Head) -> None:
 def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     """Draw the lines on which the chosen head differs most; the one that is opened in both runs."""
     scene = corpus.scene
-    head = (scene.key.kind, scene.key.layer, scene.key.head)
+    head = scene.key.whose
     st.subheader(say("Lines on which a head differs most"), anchor=False)
     if head not in of.found:
         st.info(say("Only one of the two runs has this head."), icon=":material/info:")
@@ -284,19 +281,7 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
         return
     _both(corpus, replace(corpus, run=second))
     listed = [
-        Hit(
-            one.line,
-            one.source,
-            one.target,
-            None,
-            None,
-            None,
-            None,
-            None,
-            (one.second - one.first, one.first, one.second),
-            None,
-        )
-        for one in found
+        Hit(one.line, one.source, one.target, values=(one.second - one.first, one.first, one.second)) for one in found
     ]
     headings = [(say("Difference"), "%+.3f"), *((name, "%.3f") for name in of.names)]
     said = say("{head}: {measure}.", head=head_name(scene.kind, *scene.head), measure=scene.words.full_title)

@@ -7,11 +7,10 @@ from typing import Final
 
 import pandas as pd
 
-from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.queries import Hit
 from glassformer.extensions.corpus.page import asking, opened
 from glassformer.extensions.corpus.page.corpus_pictures import spread
-from glassformer.extensions.corpus.page.opened import NEEDS_DUCKDB, OpenCorpus, card, choose_line
+from glassformer.extensions.corpus.page.opened import OpenCorpus, can_ask, card, choose_line
 from glassformer.runs.attempt import attempt
 from glassformer.runs.show import show
 from glassformer.shared import drawing
@@ -30,8 +29,7 @@ def draw(corpus: OpenCorpus) -> None:
         return
     show(spread, replace(corpus.scene, here=None if one is None else one.values[corpus.scene.measure]))
     st.caption(_said(corpus))
-    if not queries.is_installed():
-        st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
+    if not can_ask():
         return
     choose_line(corpus)
     card(corpus, at_head=True)
@@ -61,7 +59,8 @@ def _said(corpus: OpenCorpus) -> Sentence:
 
 
 def _lines(corpus: OpenCorpus) -> None:
-    ask = partial(asking.extremes, corpus.run, corpus.scene.key, N_LINES)
+    key = corpus.scene.key
+    ask = partial(asking.extremes, corpus.run, *key.whose, key.measure, n=N_LINES)
     most, least = attempt(lambda: ask(most=True)), attempt(lambda: ask(most=False))
     if most is None or least is None:
         return

@@ -19,9 +19,9 @@ from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.page import asking, opened
 from glassformer.extensions.corpus.page.corpus_pictures import Scene
 from glassformer.extensions.corpus.page.opened import (
-    NEEDS_DUCKDB,
     Heading,
     OpenCorpus,
+    can_ask,
     card,
     choose_head,
     choose_line,
@@ -69,15 +69,14 @@ _Asked = tuple[Condition, Heading]
 
 def draw(corpus: OpenCorpus) -> None:
     """Draw the part."""
-    if not queries.is_installed():
-        st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
+    if not can_ask():
         return
     conditions, headings = _conditions(corpus.run, corpus.scene)
     if not conditions:
         st.info(say("Choose at least one condition above."), icon=":material/filter_list:")
         return
     page = session.view(MAIN).of(CorpusLook).leaf
-    found = attempt(partial(asking.search, corpus.run, tuple(conditions), A_PAGE, page * A_PAGE))
+    found = attempt(lambda: asking.search(corpus.run, tuple(conditions), n=A_PAGE, offset=page * A_PAGE))
     if found is None:
         return
     if not found.total:
@@ -160,7 +159,7 @@ def _bound(sought: Sought, scene: Scene) -> float:
 
 def _asked(sought: Sought, scene: Scene, bound: float) -> list[_Asked]:
     look, key = session.view(MAIN).of(CorpusLook), scene.key
-    where = (key.kind, key.layer, key.head)
+    where = key.whose
     if sought == "measure":
         least, most = (None, bound) if look.below else (bound, None)
         return [(Asked(*where, key.measure, at_least=least, at_most=most), (scene.words.heading, "%.3f"))]

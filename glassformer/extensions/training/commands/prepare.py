@@ -48,26 +48,17 @@ def _run(options: argparse.Namespace) -> None:
     from glassformer.extensions.training.library.cleaning import Rules
     from glassformer.extensions.training.library.preparation import Preparation, prepare
 
+    def given(*names: str) -> dict[str, Any]:
+        return {name: getattr(options, name) for name in names}
+
     rules = Rules(
-        swap=options.swap,
         simplify_source=options.simplified in ("source", "both"),
         simplify_target=options.simplified in ("target", "both"),
-        max_chars=options.max_chars,
-        max_words=options.max_words,
-        max_ratio=options.max_ratio,
-        limit=options.limit,
-        seed=options.seed,
+        **given("swap", "max_chars", "max_words", "max_ratio", "limit", "seed"),
     )
-    job = Preparation(
-        files=options.files,
-        out=options.out,
-        rules=rules,
-        dev=options.dev,
-        test=options.test,
-        force=options.force,
-        card={name: getattr(options, name) for name in TEXTS},
+    print(
+        _told(prepare(Preparation(rules=rules, card=given(*TEXTS), **given("files", "out", "dev", "test", "force"))))
     )
-    print(_told(prepare(job)))
     print(_next_command(options))
 
 
