@@ -3,8 +3,7 @@
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.sentences.line_table import opened, table
-from glassformer.extensions.sentences.overview import overview
+from glassformer.extensions.sentences.line_table import opened, overview, table
 from glassformer.extensions.sentences.sentence_runs import LIMITS, SentenceFile, SentenceRuns
 from glassformer.extensions.what_if.change_chips import told
 from glassformer.runs.attempt import attempt

@@ -5,7 +5,7 @@ Knows nothing of Streamlit.
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar, cast
 
 import pyarrow as pa
 
@@ -40,7 +40,7 @@ def _once(most: int) -> Callable[[Callable[_Asked, _Answer]], Callable[_Asked, _
                 runs = [one for one in args if isinstance(one, Run)]
                 raise folder.damaged(*runs, kind=type(error).__name__) from None
 
-        return lru_cache(maxsize=most)(asked)
+        return cast("Callable[_Asked, _Answer]", lru_cache(maxsize=most)(asked))
 
     return decorated
 

@@ -18,7 +18,7 @@ from glassformer.extensions.corpus.library.scores import Figure, PairedScore
 from glassformer.extensions.corpus.page import asking, opened
 from glassformer.extensions.corpus.page.corpus_pictures import CORPUS, Scene, head_name, head_of, of_no_run
 from glassformer.extensions.corpus.page.opened import OpenCorpus, can_ask, card, link_to, name_of
-from glassformer.extensions.corpus.parts.all_heads import figure
+from glassformer.extensions.corpus.parts.heads import figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparing import comparing
 from glassformer.runs import loading

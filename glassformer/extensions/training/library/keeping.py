@@ -179,7 +179,7 @@ def superfluous(taken: Sequence[int], planned: Sequence[int], count: int) -> lis
     They are those that stand closest to another one by logarithm; the first and the last stay.
     """
     left, gone = sorted(taken), []
-    while len(left) > 2 and len(left) + sum(step > left[-1] for step in planned_steps) > count:
+    while len(left) > 2 and len(left) + sum(step > left[-1] for step in planned) > count:
         near = zip(left, left[1:], left[2:], strict=False)
         gaps = {step: math.log((after + 1) / (before + 1)) for before, step, after in near}
         gone.append(min(gaps, key=lambda step: gaps[step]))

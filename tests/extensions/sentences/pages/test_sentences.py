@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from glassformer.extensions.sentences import sentence_panels
-from glassformer.extensions.sentences.line_table import leads_to
-from glassformer.extensions.sentences.overview import POINTS, SPREAD
+from glassformer.extensions.sentences.line_table import POINTS, SPREAD, leads_to
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.runs import loading
 from glassformer.server import replicas, switch

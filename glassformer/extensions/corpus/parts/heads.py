@@ -1,17 +1,21 @@
-"""The part All heads: the scores of the whole corpus, one measure of all heads, and a table of all measures."""
+"""The parts All heads and One head: scores and measures over the corpus, and the lines with most and least of one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import pandas as pd
 
+from glassformer.extensions.corpus.library.queries import Hit
 from glassformer.extensions.corpus.library.rollups import Key, Summary
 from glassformer.extensions.corpus.library.scores import CorpusScores, Figure, HeadAer
 from glassformer.extensions.corpus.library.tables import Name
-from glassformer.extensions.corpus.page import opened
+from glassformer.extensions.corpus.page import asking, opened
 from glassformer.extensions.corpus.page.asking import scores_of
-from glassformer.extensions.corpus.page.corpus_pictures import Scene, all_heads, looked_at
-from glassformer.extensions.corpus.page.opened import Head, OpenCorpus
+from glassformer.extensions.corpus.page.corpus_pictures import Scene, all_heads, looked_at, spread
+from glassformer.extensions.corpus.page.opened import Head, OpenCorpus, can_ask, card, choose_line
+from glassformer.runs.attempt import attempt
 from glassformer.runs.head_measures import Words
 from glassformer.runs.show import show
 from glassformer.runs.sides import KIND_NAMES
@@ -195,3 +199,66 @@ def _frame(scene: Scene, rates: Mapping[Head, HeadAer]) -> pd.DataFrame:
         for said, found in ((PREDICTS, one.predicts), (READS, one.reads)):
             rows.append(named | {"measure": said, "mean": found.value, "low": found.low, "high": found.high})
     return pd.DataFrame(here(rows))
+
+
+MOST, LEAST, LINES_CSV = "corpus_most", "corpus_least", "corpus_lines_csv"
+N_LINES: Final = 20
+
+
+def draw_one(corpus: OpenCorpus) -> None:
+    """Draw the part."""
+    found, one = corpus.scene.summary, attempt(lambda: corpus.of_head)
+    if found is None:
+        st.info(say("No line of this corpus run has this measure of the head."), icon=":material/info:")
+        return
+    show(spread, replace(corpus.scene, here=None if one is None else one.values[corpus.scene.measure]))
+    st.caption(_spread_said(corpus))
+    if not can_ask():
+        return
+    choose_line(corpus)
+    card(corpus, at_head=True)
+    _lines(corpus)
+
+
+def _spread_said(corpus: OpenCorpus) -> Sentence:
+    found = corpus.scene.summary
+    assert found is not None
+    low, high = found.interval or (found.mean, found.mean)
+    middle = [found.quantile(share) for share in (0.05, 0.5, 0.95)]
+    if None in middle or found.interval is None:
+        return say_n(
+            "Mean {mean:.3f} over {n:,} line.", "Mean {mean:.3f} over {n:,} lines.", found.n, mean=found.mean
+        )
+    return say(
+        "Mean {mean:.3f}, 95 % interval {low:.3f} to {high:.3f}, over {n:,} lines. Half of the lines are below "
+        "{middle:.2f}; nine out of ten are between {least:.2f} and {most:.2f}.",
+        mean=found.mean,
+        low=low,
+        high=high,
+        n=found.n,
+        least=middle[0],
+        middle=middle[1],
+        most=middle[2],
+    )
+
+
+def _lines(corpus: OpenCorpus) -> None:
+    key = corpus.scene.key
+    ask = partial(asking.extremes, corpus.run, *key.whose, key.measure, n=N_LINES)
+    most, least = attempt(lambda: ask(most=True)), attempt(lambda: ask(most=False))
+    if most is None or least is None:
+        return
+    heading = corpus.scene.words.heading
+
+    def one(found: Sequence[Hit], where: str, title: Sentence) -> None:
+        st.subheader(title, anchor=False)
+        opened.table(where, found, [(heading, "%.3f")], title)
+
+    drawing.beside(
+        lambda: one(most, MOST, say("Lines with the highest values")),
+        lambda: one(least, LEAST, say("Lines with the lowest values")),
+    )
+    st.caption(say("Click a number to open that line. Click a column heading to sort by it."))
+    title = say("lines with the highest and lowest values of a head")
+    numbers = pd.DataFrame({"line": [one.line for one in (*most, *least)]} | opened.columns([*most, *least], 1))
+    drawing.csv_button(here(numbers), key=LINES_CSV, title=title, of=opened.origin(corpus.run, title))
