@@ -81,7 +81,7 @@ def encode_source(text: str, tokenizer: AnyTokenizer, config: ModelConfig) -> tu
 def encode_pairs(pairs: Sequence[Pair], src: AnyTokenizer, tgt: AnyTokenizer, config: ModelConfig) -> list[Example]:
     """All pairs that fit into `max_len` on both sides, or in the one row of a model with one stack.
 
-    A text for an encoder alone has nothing hidden yet, so nothing is to be predicted (see `masking`).
+    A text for an encoder alone has nothing hidden yet, so nothing is to be predicted (see `hiding`).
     """
     return _fitting(
         (_example(encode_source(source, src, config), tgt.encode(target).ids, config) for source, target in pairs),

@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 PATIENCE = timedelta(hours=2)  # how long one may wait for another, such as while the first learns a vocabulary
 _AGENT = "TORCHELASTIC_RUN_ID"  # set by torchrun, which starts processes again that fell
-LAUNCHER = "GLASSFORMER_LAUNCHER"  # set by `launching`: its process id
+LAUNCHER = "GLASSFORMER_LAUNCHER"  # set by `launch`: its process id
 _RESTARTS = "TORCHELASTIC_RESTART_COUNT"
 
 

@@ -36,49 +36,6 @@ from transformer.text.tokenizer import Tokenizer
 
 PieceModel = Literal["unigram", "bpe", "char"]
 
-
-def learn_vocabulary(
-    texts: Sequence[str], *, size: int, kind: PieceModel = "unigram", with_mask: bool = False
-) -> bytes:
-    """Learn pieces from sentences: the bytes of a SentencePiece model.
-
-    `size` is the most pieces, special ones included; a small text may give fewer. "unigram" and "bpe" learn pieces of
-    words; "char" takes single characters, and leaves spaces alone. Padding, unknown, start and end are the ids 0, 1,
-    2 and 3; that of an encoder-only model has the mask piece as 4, which may be typed, too. A `DataError` where
-    SentencePiece cannot learn it.
-    """
-    model = io.BytesIO()
-    try:
-        sentencepiece.SentencePieceTrainer.Train(
-            sentence_iterator=iter(texts),
-            model_writer=model,
-            model_type=kind,
-            vocab_size=size,
-            hard_vocab_limit=False,
-            # Chinese has thousands of rare characters: the rarest 0.05 % become the unknown piece.
-            character_coverage=1.0 if kind == "char" else 0.9995,
-            add_dummy_prefix=kind != "char",
-            split_digits=True,
-            pad_id=0,
-            unk_id=1,
-            bos_id=2,
-            eos_id=3,
-            user_defined_symbols=list(MASK_PIECES[:1]) if with_mask else [],
-            num_threads=1,  # the result depends on the number of threads
-            minloglevel=2,
-        )
-    except (RuntimeError, OSError) as error:
-        raise DataError(
-            say_n(
-                "no vocabulary of {n} piece could be learned: {reason}",
-                "no vocabulary of {n} pieces could be learned: {reason}",
-                size,
-                reason=str(error)[:200],
-            )
-        ) from None
-    return model.getvalue()
-
-
 log = logging.getLogger("glassformer.training")
 
 
@@ -359,3 +316,45 @@ def _numbers(settings: TrainSettings, processes: Processes) -> dict[str, str]:
     """What decides the last bits of a training's numbers, besides what must be the same."""
     how = {"processes": processes.count, "device": processes.device.type}
     return {name: str(value) for name, value in {**how, **{n: getattr(settings, n) for n in ROUNDED}}.items()}
+
+
+def learn_vocabulary(
+    texts: Sequence[str], *, size: int, kind: PieceModel = "unigram", with_mask: bool = False
+) -> bytes:
+    """Learn pieces from sentences: the bytes of a SentencePiece model.
+
+    `size` is the most pieces, special ones included; a small text may give fewer. "unigram" and "bpe" learn pieces of
+    words; "char" takes single characters, and leaves spaces alone. Padding, unknown, start and end are the ids 0, 1,
+    2 and 3; that of an encoder-only model has the mask piece as 4, which may be typed, too. A `DataError` where
+    SentencePiece cannot learn it.
+    """
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.Train(
+            sentence_iterator=iter(texts),
+            model_writer=model,
+            model_type=kind,
+            vocab_size=size,
+            hard_vocab_limit=False,
+            # Chinese has thousands of rare characters: the rarest 0.05 % become the unknown piece.
+            character_coverage=1.0 if kind == "char" else 0.9995,
+            add_dummy_prefix=kind != "char",
+            split_digits=True,
+            pad_id=0,
+            unk_id=1,
+            bos_id=2,
+            eos_id=3,
+            user_defined_symbols=list(MASK_PIECES[:1]) if with_mask else [],
+            num_threads=1,  # the result depends on the number of threads
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        raise DataError(
+            say_n(
+                "no vocabulary of {n} piece could be learned: {reason}",
+                "no vocabulary of {n} pieces could be learned: {reason}",
+                size,
+                reason=str(error)[:200],
+            )
+        ) from None
+    return model.getvalue()

@@ -98,7 +98,7 @@ class TrainSettings:
     max_minutes: float = 0.0
     batch_tokens: int = 3000  # target tokens a step, padding included, of all processes together
     accumulate: int = 1  # parts in which each process learns from its share of a step: less memory, the same step
-    peak_rate: float = 1.2e-3  # highest learning rate, which one step has (see `schedule`)
+    peak_rate: float = 1.2e-3  # highest learning rate, which one step has (see `learning_rate`)
     schedule: Schedule = "linear"  # the way down from there
     warmup: int = 800  # steps until the peak; at most half of the training
     smoothing: float = 0.1  # label smoothing
