@@ -18,7 +18,7 @@ from transformer.errors import QueryError
 from transformer.runs.query import Beam
 from transformer.runs.together import run_together
 
-REVERSE = Path(__file__).parents[4] / "checkpoints" / "reverse"
+REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
 TEXT = "abc\tcba\nglass\na b c d e f g h i j\nxy\tyx"
 
 

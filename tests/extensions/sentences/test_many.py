@@ -25,7 +25,7 @@ from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.analysis.line_file import read_text
 from transformer.errors import QueryError
 
-REVERSE = Path(__file__).parents[4] / "checkpoints" / "reverse"
+REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
 TEXT = "ba lo\tthe fox\nmi ta ba ke\nlo\tthe moon\n\nta ta ba mi su lo\tx\nba lo mi\na\tb\tc\nke\nlo su"
 
 
