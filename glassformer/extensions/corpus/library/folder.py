@@ -189,15 +189,18 @@ def _about(label: str, record: Any) -> About:
         found = _field(record, "format", int)
         if found != FORMAT:
             raise ClauseError("its format is {found}; this program reads {format}", found=found, format=FORMAT)
-        texts = {name: _field(record, name, str) for name in ("checkpoint", "content_hash", "sha256", "code")}
-        counts = {name: _field(record, name, int) for name in ("lines", "shards")}
-        files = tuple(_field({"files": name}, "files", str) for name in _field(record, "files", list))
         options = _field(record, "options", dict)
         flags = {name: _field(options, name, bool) for name in ("decode", "effect")}
-        wanted = Options(
-            **flags, vectors=_field(options, "vectors", int), shard=_field(options, "shard", int, least=1)
+        return About(
+            **{name: _field(record, name, str) for name in ("checkpoint", "content_hash", "sha256", "code")},
+            files=tuple(_field({"files": name}, "files", str) for name in _field(record, "files", list)),
+            lines=_field(record, "lines", int),
+            shards=_field(record, "shards", int),
+            options=Options(
+                **flags, vectors=_field(options, "vectors", int), shard=_field(options, "shard", int, least=1)
+            ),
+            complete=_field(record, "complete", bool),
         )
-        return About(**texts, **counts, files=files, options=wanted, complete=_field(record, "complete", bool))
 
 
 def _field(record: Any, name: str, kind: type[T], *, least: int = 0) -> T:

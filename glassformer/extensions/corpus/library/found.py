@@ -13,7 +13,7 @@ from typing import Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from glassformer.extensions.corpus.library.reading import Item, Pieces, named_pieces, one_word
+from glassformer.extensions.corpus.library.lines import Item, Pieces, named_pieces, one_word
 from glassformer.extensions.corpus.library.tables import HEADS, NAMES, SENTENCES, VECTORS, Line
 from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.corpus.library.reading import Item, Pieces
+from glassformer.extensions.corpus.library.lines import Item, Pieces
 from glassformer.extensions.corpus.library.tables import NAMES, Line, Name
 from transformer.analysis.alignment import Links, best_sources, count_links, piece_shares
 from transformer.analysis.gold import GoldPair

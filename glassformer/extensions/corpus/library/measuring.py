@@ -38,7 +38,7 @@ from glassformer.extensions.corpus.library.layer import (
     norm_shares,
     output_factors,
 )
-from glassformer.extensions.corpus.library.reading import Item, Pieces, batches, read_lines
+from glassformer.extensions.corpus.library.lines import Item, Pieces, batches, read_items
 from glassformer.extensions.corpus.library.tables import NAMES, Line, Options
 from transformer.analysis.chrf import chrf_counts, usual_words
 from transformer.analysis.gold import GoldPair
@@ -199,7 +199,7 @@ def measure(
     checkpoint: Checkpoint, lines: Sequence[Line], options: Options, gold: Mapping[int, GoldPair] | None = None
 ) -> Measured:
     """Measure lines; `gold` has the gold alignments of some of them, by their numbers."""
-    items, problems, pieces = read_lines(checkpoint, lines, decode=options.decode)
+    items, problems, pieces = read_items(checkpoint, lines, decode=options.decode)
     first = [item for item in items if lines[item.place].number <= options.vectors]
     found = Found.empty(checkpoint.config, len(lines), room_for(checkpoint.config, first))
     job = _Job(checkpoint, lines, options, pieces, {} if options.decode else gold or {}, found)

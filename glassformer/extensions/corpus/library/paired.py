@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from glassformer.extensions.corpus.library import queries
+from glassformer.extensions.corpus.library.conditions import Head
 from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.library.tables import NAMES, Name
 from transformer.analysis.draws import NORMAL_95
 from transformer.errors import DataError
-from transformer.model.anatomy import Kind
 
 LEAST_LINES: Final = 2  # fewer have no standard deviation
 CHANCE: Final = 0.05  # share of intervals that exclude 0 although nothing differs
@@ -55,10 +55,6 @@ class LinePair:
     target: str | None  # the reference
     first: float
     second: float
-
-
-Head = tuple[Kind, int, int]
-"""Kind of attention, layer and head, from 1."""
 
 
 def by_head(first: Run, second: Run, name: Name) -> dict[Head, Difference]:

@@ -85,9 +85,9 @@ def of_no_run(run: object) -> None:
     """A part of this page has nothing of a single run."""
 
 
-HEADS: Final[Part[Any]] = CORPUS.part("heads", of_no_run, of_sentence=False)
-HEAD: Final[Part[Any]] = CORPUS.part("head", of_no_run, of_sentence=False)
-SEARCH: Final[Part[Any]] = CORPUS.part("search", of_no_run, of_sentence=False)
+PARTS: Final[dict[str, Part[Any]]] = {
+    one.name: CORPUS.part(one.name, of_no_run, of_sentence=False) for one in CORPUS.entries
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ def looked_at(kind: Kind, layer: int, head: int) -> dict[str, Any]:
     return {"kind": kind, "layer": layer, "head": head, "corpus_panel": "head", "line": None}
 
 
-all_heads: Final = Picture(HEADS, "corpus_heads", say("One measure of all heads over a corpus"), _all_heads)
+all_heads: Final = Picture(PARTS["heads"], "corpus_heads", say("One measure of all heads over a corpus"), _all_heads)
 
 
 # ------------------------------------------------------------------------------------------------ one head
@@ -272,4 +272,4 @@ def _drawn(found: Summary) -> tuple[np.ndarray, np.ndarray]:
     return edges[[*starts, min(starts[-1] + together, found.bins.n)]], np.add.reduceat(inside, starts)
 
 
-spread: Final = Picture(HEAD, "corpus_spread", say("One measure of a head over a corpus"), _spread)
+spread: Final = Picture(PARTS["head"], "corpus_spread", say("One measure of a head over a corpus"), _spread)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import pandas as pd
 
 from glassformer.extensions.corpus.library import queries
+from glassformer.extensions.corpus.library.conditions import Head
 from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.library.queries import Hit, OfHead, Place, Whole
 from glassformer.extensions.corpus.page import asking
@@ -32,7 +33,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined, say
 from transformer.i18n.numbers import hundredths
-from transformer.model.anatomy import Kind, anatomy
+from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_NEW
 from transformer.runs.targets import read_given
 
@@ -246,7 +247,6 @@ _HEIGHT: Final = 420  # pixels
 _MOST_WITHOUT_SCROLLING: Final = 12  # rows
 _MOST_LINES: Final = 10  # of two tables beside each other
 _TEXT_WIDTH, _PLACE_WIDTH, _OPEN_WIDTH, _HEAD_WIDTH = 260, 130, 62, 270
-Head = tuple[Kind, int, int]  # layer and head from 1
 
 
 def drawn(

@@ -11,12 +11,13 @@ import pandas as pd
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.charts.corpus_beside import HOW_TO_READ, Differences, head_differences_spec
+from glassformer.extensions.corpus.library.conditions import Head
 from glassformer.extensions.corpus.library.folder import Run, summaries
-from glassformer.extensions.corpus.library.paired import CHANCE, Difference, Head
+from glassformer.extensions.corpus.library.paired import CHANCE, Difference
 from glassformer.extensions.corpus.library.queries import Hit
 from glassformer.extensions.corpus.library.scores import Figure, PairedScore
 from glassformer.extensions.corpus.page import asking, opened
-from glassformer.extensions.corpus.page.corpus_pictures import CORPUS, Scene, head_name, head_of, of_no_run
+from glassformer.extensions.corpus.page.corpus_pictures import PARTS, Scene, head_name, head_of
 from glassformer.extensions.corpus.page.opened import OpenCorpus, can_ask, card, link_to, name_of
 from glassformer.extensions.corpus.parts.heads import figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
@@ -24,7 +25,7 @@ from glassformer.extensions.what_if.comparing import comparing
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.head_measures import UNITS
-from glassformer.runs.picture import Part, Picture, Plot
+from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
 from glassformer.runs.sides import KIND_NAMES
 from glassformer.shared import choices, drawing, menu, page_style
@@ -35,8 +36,6 @@ from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.snapshots import at_step, split
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import Kind
-
-BESIDE: Final[Part[Any]] = CORPUS.part("beside", of_no_run, of_sentence=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +121,7 @@ def _block(kind: Kind, found: Mapping[Head, Difference]) -> Differences:
     return Differences(KIND_NAMES[kind], means, low, high, lines)
 
 
-differences: Final = Picture(BESIDE, "corpus_beside", say("One measure in two corpus runs"), _differences)
+differences: Final = Picture(PARTS["beside"], "corpus_beside", say("One measure in two corpus runs"), _differences)
 
 
 TABLE, OPEN, CSV, LINES, SAVED = "beside_table", "beside_open", "beside_csv", "beside_lines", "beside_lines_csv"

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from glassformer.extensions.corpus.library.conditions import Head
 from glassformer.extensions.corpus.library.queries import Hit
 from glassformer.extensions.corpus.library.rollups import Key, Summary
 from glassformer.extensions.corpus.library.scores import CorpusScores, Figure, HeadAer
@@ -14,7 +15,7 @@ from glassformer.extensions.corpus.library.tables import Name
 from glassformer.extensions.corpus.page import asking, opened
 from glassformer.extensions.corpus.page.asking import scores_of
 from glassformer.extensions.corpus.page.corpus_pictures import Scene, all_heads, looked_at, spread
-from glassformer.extensions.corpus.page.opened import Head, OpenCorpus, can_ask, card, choose_line
+from glassformer.extensions.corpus.page.opened import OpenCorpus, can_ask, card, choose_line
 from glassformer.runs.attempt import attempt
 from glassformer.runs.head_measures import Words
 from glassformer.runs.show import show

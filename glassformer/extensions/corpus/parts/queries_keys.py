@@ -25,9 +25,9 @@ from glassformer.extensions.corpus.corpus_look import CorpusLook, Lit, PointsBy
 from glassformer.extensions.corpus.library.joined import Joined, Tokens, nearest
 from glassformer.extensions.corpus.library.queries import Place
 from glassformer.extensions.corpus.page import asking, opened
-from glassformer.extensions.corpus.page.corpus_pictures import CORPUS, Scene, head_name, of_no_run
+from glassformer.extensions.corpus.page.corpus_pictures import PARTS, Scene, head_name
 from glassformer.extensions.corpus.page.opened import OpenCorpus, card
-from glassformer.runs.picture import Part, Picture, Plot
+from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import here, st
@@ -41,7 +41,6 @@ from transformer.i18n.numbers import written
 from transformer.model.anatomy import Kind
 from transformer.text.tokenizer import SPACE_MARK
 
-JOINED: Final[Part[Any]] = CORPUS.part("joined", of_no_run, of_sentence=False)
 STRONG, WEAK = -0.9, -0.6  # correlations up to which distance accounts for most of the score, or for a third
 N_NEAR: Final = 20
 
@@ -212,7 +211,7 @@ def _clicked(names: Sequence[str], click: Click) -> Mapping[str, Any] | None:
     return None if place is None or place >= len(names) else clicked_on(names[place])
 
 
-points: Final = Picture(JOINED, "corpus_joined", say("Queries and keys of a head over a corpus"), _points)
+points: Final = Picture(PARTS["joined"], "corpus_joined", say("Queries and keys of a head over a corpus"), _points)
 
 
 def _heads(scene: Layer) -> Plot | None:
@@ -243,7 +242,9 @@ def _head_clicked(names: Sequence[str], heads: Sequence[int], click: Click) -> M
     return None
 
 
-heads: Final = Picture(JOINED, "corpus_joined_heads", say("Queries and keys of all heads of a layer"), _heads)
+heads: Final = Picture(
+    PARTS["joined"], "corpus_joined_heads", say("Queries and keys of all heads of a layer"), _heads
+)
 
 
 TABLE, OPEN, CSV, CLEAR = "corpus_tokens", "corpus_tokens_open", "corpus_tokens_csv", "corpus_tokens_clear"
