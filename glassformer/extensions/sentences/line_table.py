@@ -159,60 +159,50 @@ def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
 
 Measure = Callable[[LineResult], float | None]
 
-ORDERED: Final[Mapping[Listed, str]] = {
-    "all": say("All lines"),
-    "unknown": say("With unknown pieces"),
-    "cut": say("Cut off at the length limit"),
-    "problem": say("Not run"),
+# Which lines are listed: what is said of them, and whether a line is one.
+KINDS: Final[Mapping[Listed, tuple[str, Callable[[LineResult], bool]]]] = {
+    "all": (say("All lines"), lambda one: True),
+    "unknown": (say("With unknown pieces"), lambda one: one.n_unknown > 0),
+    "cut": (say("Cut off at the length limit"), lambda one: one.ended is False),
+    "problem": (say("Not run"), lambda one: one.problem is not None),
 }
-_IS: Final[Mapping[Listed, Callable[[LineResult], bool]]] = {
-    "all": lambda one: True,
-    "unknown": lambda one: one.n_unknown > 0,
-    "cut": lambda one: one.ended is False,
-    "problem": lambda one: one.problem is not None,
-}
-ORDERS: Final[Mapping[LineOrder, str]] = {
-    "file": say("In file order"),
-    "chrf": say("Lowest chrF first"),
-    "log_prob": say("Least probable first"),
-    "entropy": say("Highest entropy first"),
-    "ratio": say("Highest length ratio first"),
-    "repeated": say("Most repeated first"),
-    "unknown": say("Most unknown pieces first"),
-}
-# What goes first has the smallest number.
-_WORSE: Final[Mapping[LineOrder, Measure]] = {
-    "file": lambda one: one.line.number,
-    "chrf": lambda one: one.chrf,
-    "log_prob": lambda one: one.mean_log_prob,
-    "entropy": lambda one: _minus(one.entropy),
-    "ratio": lambda one: _minus(one.length_ratio),
-    "repeated": lambda one: _minus(one.repeated),
-    "unknown": lambda one: -one.n_unknown,
+# In which order: what is said of it, and a number of a line; what goes first has the smallest.
+ORDERS: Final[Mapping[LineOrder, tuple[str, Measure]]] = {
+    "file": (say("In file order"), lambda one: one.line.number),
+    "chrf": (say("Lowest chrF first"), lambda one: one.chrf),
+    "log_prob": (say("Least probable first"), lambda one: one.mean_log_prob),
+    "entropy": (say("Highest entropy first"), lambda one: _minus(one.entropy)),
+    "ratio": (say("Highest length ratio first"), lambda one: _minus(one.length_ratio)),
+    "repeated": (say("Most repeated first"), lambda one: _minus(one.repeated)),
+    "unknown": (say("Most unknown pieces first"), lambda one: -one.n_unknown),
 }
 
 
 def listed(results: Sequence[LineResult], which: Listed, order: LineOrder, holding: str) -> list[LineResult]:
     """Some lines in some order, each `holding` a text in any case; those without a number for the order come last."""
-    found = [one for one in results if _IS[which](one) and _holds(one, holding.casefold())]
-    worse = ((_WORSE[order](one), one.line.number, one) for one in found)
+    (_, is_one), (_, number) = KINDS[which], ORDERS[order]
+    found = [one for one in results if is_one(one) and _holds(one, holding.casefold())]
+    worse = ((number(one), one.line.number, one) for one in found)
     return [one for *_, one in sorted(worse, key=lambda of: (math.inf if of[0] is None else of[0], of[1]))]
 
 
 def choices_of(results: Sequence[LineResult], *, counted: bool) -> dict[Listed, str]:
     """The choices that list some line, said, with how many where they are `counted`."""
-    counts = {name: sum(map(is_one, results)) for name, is_one in _IS.items()}
+    counts = {name: sum(map(is_one, results)) for name, (_, is_one) in KINDS.items()}
     return {
         name: say("{what} · {n:,}", what=said, n=counts[name]) if counted else said
-        for name, said in ORDERED.items()
+        for name, (said, _) in KINDS.items()
         if name == "all" or counts[name]
     }
 
 
 def all_orders(results: Sequence[LineResult]) -> dict[LineOrder, str]:
     """The orders that some line has a number for."""
-    there = {name: any(_WORSE[name](one) is not None for one in results) for name in ORDERS}
-    return {name: said for name, said in ORDERS.items() if name == "file" or there[name]}
+    return {
+        name: said
+        for name, (said, number) in ORDERS.items()
+        if name == "file" or any(number(one) is not None for one in results)
+    }
 
 
 def _holds(one: LineResult, wanted: str) -> bool:

@@ -19,7 +19,7 @@ from glassformer.extensions.corpus.library.scores import Figure, PairedScore
 from glassformer.extensions.corpus.page import asking, opened
 from glassformer.extensions.corpus.page.corpus_pictures import PARTS, Scene, head_name, head_of
 from glassformer.extensions.corpus.page.opened import OpenCorpus, can_ask, card, link_to, name_of
-from glassformer.extensions.corpus.parts.heads import figure
+from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparing import comparing
 from glassformer.runs import loading
@@ -202,15 +202,6 @@ def _notes(first: Run, second: Run) -> Iterator[str]:
 # ------------------------------------------------------------------------------------------------ numbers
 
 
-_SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
-    "loss": (say("Loss per piece"), ".3f"),
-    "exact": (say("Exact"), ".1%"),
-    "bleu": (say("BLEU"), ".1f"),
-    "chrf": (say("chrF"), ".1f"),
-    "log_prob": (say("Log-probability per line"), ".2f"),
-}
-
-
 def _scores(first: Run, second: Run) -> None:
     """Draw the differences of the scores, each with its interval."""
     try:
@@ -224,9 +215,10 @@ def _scores(first: Run, second: Run) -> None:
     if not decoded and log_prob is not None and log_prob.low is not None and log_prob.high is not None:
         gap = Figure(log_prob.mean, log_prob.low, log_prob.high)
         rows["log_prob"] = PairedScore(log_prob.first, log_prob.second, gap)
+    scores = {**SCORES, "log_prob": (say("Log-probability per line"), ".2f")}
     with st.container(horizontal=True, key=page_style.SUMMARY):
         for name, one in rows.items():
-            label, form = _SCORES[name]
+            label, form = scores[name]
             help = say(
                 "{one} in the first run, {other} in the second; below, the 95 % interval of the difference.",
                 one=format(one.first, form),

@@ -26,6 +26,14 @@ from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.i18n import Sentence, joined, say, say_n
 
+# Of a whole corpus: what each is called, and how it is written.
+SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
+    "loss": (say("Loss per piece"), ".3f"),
+    "exact": (say("Exact"), ".1%"),
+    "bleu": (say("BLEU"), ".1f"),
+    "chrf": (say("chrF"), ".1f"),
+}
+
 
 def draw_scores(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
     """Draw them, and why lines were left out; returns the alignment error rates of heads."""
@@ -58,13 +66,11 @@ def _figures(found: CorpusScores, *, decoded: bool) -> list[tuple[Sentence, Figu
     exact = say("Share of lines whose output is the reference.")
     if not decoded:
         exact = say("Share of lines in which every right piece was the model's first choice.")
-    return [
-        (say("Loss per piece"), found.loss, ".3f", say("Mean over all pieces that were predicted, in nats.")),
-        (say("Exact"), found.exact, ".1%", exact),
-        (say("BLEU"), found.bleu, ".1f", say("Of all outputs together, 0 to 100.")),
-        (say("chrF"), found.chrf, ".1f", say("Of all outputs together, 0 to 100.")),
-        (say("Lowest AER"), None if best is None else lowest(best)[0], ".1%", _of_best(best)),
-    ]
+    of_all = say("Of all outputs together, 0 to 100.")
+    loss = say("Mean over all pieces that were predicted, in nats.")
+    helps = {"loss": loss, "exact": exact, "bleu": of_all, "chrf": of_all}
+    rows = [(label, getattr(found, name), form, helps[name]) for name, (label, form) in SCORES.items()]
+    return [*rows, (say("Lowest AER"), None if best is None else lowest(best)[0], ".1%", _of_best(best))]
 
 
 def lowest(one: HeadAer) -> tuple[Figure, Sentence]:

@@ -47,13 +47,8 @@ SOUGHT: Final[Mapping[Sought, Sentence]] = {
     "attends": say("A head attends much but matters little"),
     "owes": say("A head attends little but matters much"),
 }
-PROPOSED: Final[Mapping[Sought, float]] = {
-    "punctuation": 0.6,
-    "piece": 0.6,
-    "measure": 0.5,
-    "attends": 0.5,
-    "owes": 0.5,
-}
+PROPOSED: Final = 0.5  # as a bound
+PROPOSED_WEIGHT: Final = 0.6
 WHAT_DISAGREES: Final = say(
     "How much the head attends (its share of the output norm) and how much the output loses without it are ranked "
     "among all lines, each from 0 to 1. The number is the difference of the two ranks."
@@ -149,7 +144,9 @@ def _of_head(run: Run, scene: Scene) -> list[_Asked]:
 def _bound(sought: Sought, scene: Scene) -> float:
     """Draw the box for the bound of a head's number."""
     mean = None if scene.summary is None else round(scene.summary.mean, 2)
-    proposed = PROPOSED[sought] if sought != "measure" or mean is None else mean
+    proposed = PROPOSED_WEIGHT if sought in ("punctuation", "piece") else PROPOSED
+    if sought == "measure" and mean is not None:
+        proposed = mean
     kept = of("bound")
     label = say("Bound") if sought == "measure" else say("At least")
     kept = replace(kept, value=proposed if kept.value is None else kept.value)

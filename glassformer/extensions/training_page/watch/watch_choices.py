@@ -56,31 +56,21 @@ class Task:
     """A made-up task, of which `python -m transformer task` writes the files."""
 
     title: Sentence
-    characters: int  # that occur
-    longest: int  # tokens of a side, with the end piece
     example: Sentence  # what it is about
+    characters: int = 26  # that occur
+    longest: int = 13  # tokens of a side, with the end piece
     tried: tuple[str, ...] = _WORDS  # examples of its card
 
 
 TASKS: Final[Mapping[str, Task]] = {
     "reverse": Task(
-        title=say("Reverse letters"),
-        characters=26,
-        longest=13,
-        example=say("The output is the source backwards: “glass” becomes “ssalg”."),
+        title=say("Reverse letters"), example=say("The output is the source backwards: “glass” becomes “ssalg”.")
     ),
     "sort": Task(
         title=say("Sort letters"),
-        characters=26,
-        longest=13,
         example=say("The output is the letters of the source in the order of the alphabet: “glass” becomes “aglss”."),
     ),
-    "copy": Task(
-        title=say("Copy letters"),
-        characters=26,
-        longest=13,
-        example=say("The output is the source itself: “glass” stays “glass”."),
-    ),
+    "copy": Task(title=say("Copy letters"), example=say("The output is the source itself: “glass” stays “glass”.")),
     "addition": Task(
         title=say("Add two numbers"),
         characters=12,
