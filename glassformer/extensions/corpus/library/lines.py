@@ -123,6 +123,9 @@ def shards(corpus: Corpus, size: int) -> Iterator[Shard]:
         yield Shard(number, lines, gold)
 
 
+# ------------------------------------------------------------------------------------------------ as the model reads
+
+
 TOKENS = 768  # of a batch, padding included: more needs more padding and memory, fewer use the processor less well
 _WRITTEN_AT_ONCE = 64  # lines that are decoded together
 

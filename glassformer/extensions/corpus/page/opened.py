@@ -213,6 +213,9 @@ def name_of(run: Run) -> Sentence | str:
     return run.about.checkpoint
 
 
+# ------------------------------------------------------------------------------------------------ what is chosen
+
+
 def of(name: str, *forgets: str) -> Kept:
     """A field of the view whose change begins with the first page of what is found again."""
     return choices.field(MAIN, name, key=f"corpus_{name}", forgets=("leaf", *forgets))
@@ -238,6 +241,9 @@ def choose_measure(scene: Scene) -> None:
     names = {name: scene.spoken[scene.kind][name].heading for name in scene.names(scene.kind)}
     kept = of("corpus_measure", "bound")
     choices.menu(kept, say("Measure"), names, otherwise=scene.measure, bare=True, width=145)
+
+
+# ------------------------------------------------------------------------------------------------ tables
 
 
 Heading = tuple[str, str]

@@ -138,6 +138,9 @@ def log_of(kind: str | None, out: Path) -> Log:
         ) from None
 
 
+# ------------------------------------------------------------------------------------------------ snapshots
+
+
 MOST_PAIRS = 500  # of the dev file, on which a snapshot is measured
 BYTES = 2  # a value, in bfloat16
 

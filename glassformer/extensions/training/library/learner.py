@@ -120,6 +120,9 @@ def set_parameters(model: nn.Module, found: Mapping[str, Tensor]) -> None:
         tensor.copy_(slices_like(tensor, found[name]))
 
 
+# ------------------------------------------------------------------------------------------------ CUDA graphs
+
+
 SOURCE_STEP = 8
 MOST_SHAPES = 200  # shapes that are recorded; others are learned from as usual
 
@@ -190,6 +193,9 @@ def filled(batch: Batch, config: ModelConfig, *, batch_tokens: int) -> Batch:
 
 
 _DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+# ------------------------------------------------------------------------------------------------ how it is computed
 
 
 def make_optimizer(parameters: Iterable[torch.nn.Parameter], settings: TrainSettings) -> torch.optim.AdamW:

@@ -219,6 +219,9 @@ def _bytes(found: object) -> bytes:
     raise ClauseError("its vocabularies are not stored as bytes")
 
 
+# ------------------------------------------------------------------------------------------------ what is remembered
+
+
 Turn = tuple[int, float]  # step and seconds at which the rate was highest
 
 
