@@ -192,10 +192,9 @@ def filled(batch: Batch, config: ModelConfig, *, batch_tokens: int) -> Batch:
     )
 
 
-_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-
-
 # ------------------------------------------------------------------------------------------------ how it is computed
+
+_DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def make_optimizer(parameters: Iterable[torch.nn.Parameter], settings: TrainSettings) -> torch.optim.AdamW:
