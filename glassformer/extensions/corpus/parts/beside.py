@@ -1,34 +1,128 @@
 """The part Two runs: another run over the same file, how its scores and heads differ, and on which lines most."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
+from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora
-from glassformer.extensions.corpus.library import database
+from glassformer.extensions.corpus.charts.corpus_beside import HOW_TO_READ, Differences, head_differences_spec
+from glassformer.extensions.corpus.library.conditions import Head
 from glassformer.extensions.corpus.library.folder import Run, summaries
-from glassformer.extensions.corpus.library.paired import Head
+from glassformer.extensions.corpus.library.paired import CHANCE, Difference
 from glassformer.extensions.corpus.library.queries import Hit
 from glassformer.extensions.corpus.library.scores import Figure, PairedScore
-from glassformer.extensions.corpus.page import asking, hits
-from glassformer.extensions.corpus.page.beside.beside_pictures import Beside, differences
-from glassformer.extensions.corpus.page.corpus_pictures import head_name
-from glassformer.extensions.corpus.page.opened import NEEDS_DUCKDB, OpenCorpus, card, link_to, name_of
-from glassformer.extensions.corpus.page.whole import figure
+from glassformer.extensions.corpus.page import asking, opened
+from glassformer.extensions.corpus.page.corpus_pictures import PARTS, Scene, head_name, head_of
+from glassformer.extensions.corpus.page.opened import OpenCorpus, can_ask, card, link_to, name_of
+from glassformer.extensions.corpus.parts.heads import SCORES, figure
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.extensions.what_if.comparing import comparing
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
+from glassformer.runs.head_measures import UNITS
+from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
+from glassformer.runs.sides import KIND_NAMES
 from glassformer.shared import choices, drawing, menu, page_style
 from glassformer.shared.door import here, st
 from glassformer.state import session
 from glassformer.state.link import Link
-from glassformer.state.view import MAIN
+from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.snapshots import at_step, split
-from transformer.i18n import Sentence, joined, say
+from transformer.i18n import Sentence, joined, say, say_n
+from transformer.model.anatomy import Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """The differences of a measure between two runs, second minus first; at least one."""
+
+    scene: Scene  # of the first run
+    found: Mapping[Head, Difference]
+    names: tuple[str, str]  # of the runs
+    slot: Slot = MAIN
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The attentions that have the measure in the same unit."""
+        spoken, name = self.scene.spoken, self.scene.measure
+        there = {kind for kind, _, _ in self.found}
+        return [one for one in self.scene.kinds if one in there and spoken[one][name].unit == self.scene.words.unit]
+
+    @property
+    def shown(self) -> dict[Head, Difference]:
+        """The heads of those."""
+        kinds = self.kinds
+        ordered = sorted(self.found, key=lambda one: (self.scene.kinds.index(one[0]), *one[1:]))
+        return {head: self.found[head] for head in ordered if head[0] in kinds}
+
+
+def by_chance(found: Mapping[Head, Difference]) -> Sentence:
+    """How many comparisons these are, how many intervals exclude 0, and how many would by chance."""
+    n, marked = len(found), sum(one.excludes_0 for one in found.values())
+    return joined(
+        " ",
+        [
+            say_n(
+                "{n:,} head is compared; the interval excludes 0 for {marked:,}.",
+                "{n:,} heads are compared; the interval excludes 0 for {marked:,}.",
+                n,
+                marked=marked,
+            ),
+            say("If no head differed, about {chance:.0f} would be marked by chance, 1 in 20.", chance=CHANCE * n),
+        ],
+    )
+
+
+def _differences(of: Beside) -> Plot:
+    words, shown = of.scene.words, of.shown
+    blocks = [_block(kind, {head: one for head, one in shown.items() if head[0] == kind}) for kind in of.kinds]
+    kind, layer, head = of.scene.kind, *of.scene.head
+    chosen = (of.kinds.index(kind), layer, head) if (kind, layer + 1, head + 1) in shown else None
+    first, second = of.names
+    spec = head_differences_spec(
+        blocks,
+        title=say("{measure}: {second} − {first}", measure=capitalised(words.full_title), first=first, second=second),
+        value_name=UNITS[words.unit],
+        chosen=chosen,
+    )
+    return Plot(
+        spec=spec,
+        alt=say(
+            "{title}, by layer and head: {second} minus {first}. The table below has the same numbers.",
+            title=capitalised(words.title),
+            first=first,
+            second=second,
+        ),
+        how_to_read=joined(" ", [HOW_TO_READ, words.meaning, by_chance(shown)]),
+        of_sentence=False,
+        clicked=partial(_head_clicked, kinds=of.kinds, shapes=[block.means.shape for block in blocks]),
+    )
+
+
+def _head_clicked(*args: Any, **options: Any) -> Mapping[str, Any] | None:
+    found = head_of(*args, **options)
+    return None if found is None else {**found, "corpus_panel": "beside"}
+
+
+def _block(kind: Kind, found: Mapping[Head, Difference]) -> Differences:
+    size = max(layer for _, layer, _ in found), max(head for _, _, head in found)
+    means, low, high, lines = (np.full(size, np.nan) for _ in range(4))
+    for (_, layer, head), one in found.items():
+        at = layer - 1, head - 1
+        means[at], lines[at] = one.mean, one.n
+        if one.low is not None and one.high is not None:
+            low[at], high[at] = one.low, one.high
+    return Differences(KIND_NAMES[kind], means, low, high, lines)
+
+
+differences: Final = Picture(PARTS["beside"], "corpus_beside", say("One measure in two corpus runs"), _differences)
+
 
 TABLE, OPEN, CSV, LINES, SAVED = "beside_table", "beside_open", "beside_csv", "beside_lines", "beside_lines_csv"
 N_LINES: Final = 20
@@ -36,8 +130,7 @@ N_LINES: Final = 20
 
 def draw(corpus: OpenCorpus) -> None:
     """Draw the part. Errors are those of `asking.differences`."""
-    if not database.is_installed():
-        st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
+    if not can_ask():
         return
     second = _second(corpus.run)
     if second is None:
@@ -97,7 +190,7 @@ def _notes(first: Run, second: Run) -> Iterator[str]:
             "One run measured the model's own output and the other the reference, so their rows are of "
             "different texts and their scores are not compared."
         )
-    heads = [{(key.kind, key.layer, key.head) for key in summaries(run)} for run in (first, second)]
+    heads = [{key.whose for key in summaries(run)} for run in (first, second)]
     if heads[0] != heads[1]:
         yield say(
             "The first run has {n:,} heads and the second {m:,}; only those that both have are compared.",
@@ -107,15 +200,6 @@ def _notes(first: Run, second: Run) -> Iterator[str]:
 
 
 # ------------------------------------------------------------------------------------------------ numbers
-
-
-_SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
-    "loss": (say("Loss per piece"), ".3f"),
-    "exact": (say("Exact"), ".1%"),
-    "bleu": (say("BLEU"), ".1f"),
-    "chrf": (say("chrF"), ".1f"),
-    "log_prob": (say("Log-probability per line"), ".2f"),
-}
 
 
 def _scores(first: Run, second: Run) -> None:
@@ -131,9 +215,10 @@ def _scores(first: Run, second: Run) -> None:
     if not decoded and log_prob is not None and log_prob.low is not None and log_prob.high is not None:
         gap = Figure(log_prob.mean, log_prob.low, log_prob.high)
         rows["log_prob"] = PairedScore(log_prob.first, log_prob.second, gap)
+    scores = {**SCORES, "log_prob": (say("Log-probability per line"), ".2f")}
     with st.container(horizontal=True, key=page_style.SUMMARY):
         for name, one in rows.items():
-            label, form = _SCORES[name]
+            label, form = scores[name]
             help = say(
                 "{one} in the first run, {other} in the second; below, the 95 % interval of the difference.",
                 one=format(one.first, form),
@@ -148,7 +233,6 @@ def _table(of: Beside, run: Run) -> None:
     """Draw the heads with their differences, each opened by its name."""
     shown = of.shown
     scene = of.scene
-    chosen = (scene.key.kind, scene.key.layer, scene.key.head)
     columns = {
         "first": (of.names[0], "%.3f", 110),
         "second": (of.names[1], "%.3f", 110),
@@ -161,10 +245,10 @@ def _table(of: Beside, run: Run) -> None:
     looks = {name: number(here(said), format=form, width=width) for name, (said, form, width) in columns.items()}
     rows = {name: [getattr(one, name) for one in shown.values()] for name in columns}
     alt = say("Means of both runs, their difference and its 95 % interval, one row per head.")
-    hits.of_heads(TABLE, OPEN, list(shown), chosen, _look, shown=rows, looks=looks, alt=alt)
+    opened.of_heads(TABLE, OPEN, list(shown), scene.key.whose, _look, shown=rows, looks=looks, alt=alt)
     title = say("heads of two corpus runs")
     about = dict(zip(("attention", "layer", "head"), map(list, zip(*shown, strict=True)), strict=True))
-    drawing.csv_button(pd.DataFrame(about | rows), key=CSV, title=title, of=hits.origin(run, title))
+    drawing.csv_button(pd.DataFrame(about | rows), key=CSV, title=title, of=opened.origin(run, title))
 
 
 def _look(head: Head) -> None:
@@ -178,7 +262,7 @@ def _look(head: Head) -> None:
 def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
     """Draw the lines on which the chosen head differs most; the one that is opened in both runs."""
     scene = corpus.scene
-    head = (scene.key.kind, scene.key.layer, scene.key.head)
+    head = scene.key.whose
     st.subheader(say("Lines on which a head differs most"), anchor=False)
     if head not in of.found:
         st.info(say("Only one of the two runs has this head."), icon=":material/info:")
@@ -188,27 +272,15 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
         return
     _both(corpus, replace(corpus, run=second))
     listed = [
-        Hit(
-            one.line,
-            one.source,
-            one.target,
-            None,
-            None,
-            None,
-            None,
-            None,
-            (one.second - one.first, one.first, one.second),
-            None,
-        )
-        for one in found
+        Hit(one.line, one.source, one.target, values=(one.second - one.first, one.first, one.second)) for one in found
     ]
     headings = [(say("Difference"), "%+.3f"), *((name, "%.3f") for name in of.names)]
     said = say("{head}: {measure}.", head=head_name(scene.kind, *scene.head), measure=scene.words.full_title)
-    hits.table(LINES, listed, headings, say("The lines with the largest differences, largest first."))
+    opened.table(LINES, listed, headings, say("The lines with the largest differences, largest first."))
     st.caption(joined(" ", [said, say("Click a number to open that line in both runs.")]))
     title = say("lines on which a head differs most in two runs")
-    file = pd.DataFrame({"line": [one.line for one in found]} | hits.columns(listed, 3))
-    drawing.csv_button(here(file), key=SAVED, title=title, of=hits.origin(corpus.run, title))
+    file = pd.DataFrame({"line": [one.line for one in found]} | opened.columns(listed, 3))
+    drawing.csv_button(here(file), key=SAVED, title=title, of=opened.origin(corpus.run, title))
 
 
 def _both(first: OpenCorpus, second: OpenCorpus) -> None:

@@ -9,8 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from glassformer.extensions.sentences.analysis.line_table import as_csv, columns, summary
-from glassformer.extensions.sentences.analysis.many import batches, check_can_run, repeated_share, run_lines
+from glassformer.extensions.sentences.many import (
+    as_csv,
+    batches,
+    check_can_run,
+    columns,
+    repeated_share,
+    run_lines,
+    summary,
+)
 from tests.extensions.tokenizers.filling import filling
 from tests.transformer.one_stack import alone
 from transformer import Beam, Greedy, Query, Sampling, load
@@ -18,7 +25,7 @@ from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.analysis.line_file import read_text
 from transformer.errors import QueryError
 
-REVERSE = Path(__file__).parents[4] / "checkpoints" / "reverse"
+REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
 TEXT = "ba lo\tthe fox\nmi ta ba ke\nlo\tthe moon\n\nta ta ba mi su lo\tx\nba lo mi\na\tb\tc\nke\nlo su"
 
 

@@ -3,9 +3,8 @@
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.sentences.page.line_table import opened, table
-from glassformer.extensions.sentences.page.overview import overview
-from glassformer.extensions.sentences.page.sentence_runs import LIMITS, SentenceFile, SentenceRuns
+from glassformer.extensions.sentences.line_table import opened, overview, table
+from glassformer.extensions.sentences.sentence_runs import LIMITS, SentenceFile, SentenceRuns
 from glassformer.extensions.what_if.whatif import told
 from glassformer.runs.attempt import attempt
 from glassformer.runs.loading import runner

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.extensions.corpus.corpus_look import CorpusLook, Sought, TextIn
-from glassformer.extensions.corpus.library import database, queries
+from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.conditions import (
     Asked,
     Condition,
@@ -16,11 +16,18 @@ from glassformer.extensions.corpus.library.conditions import (
     OfSentence,
 )
 from glassformer.extensions.corpus.library.folder import Run
-from glassformer.extensions.corpus.page import asking, hits
+from glassformer.extensions.corpus.page import asking, opened
 from glassformer.extensions.corpus.page.corpus_pictures import Scene
-from glassformer.extensions.corpus.page.head_choice import choose_head, choose_measure, of
-from glassformer.extensions.corpus.page.hits import Heading
-from glassformer.extensions.corpus.page.opened import NEEDS_DUCKDB, OpenCorpus, card, choose_line
+from glassformer.extensions.corpus.page.opened import (
+    Heading,
+    OpenCorpus,
+    can_ask,
+    card,
+    choose_head,
+    choose_line,
+    choose_measure,
+    of,
+)
 from glassformer.runs.attempt import attempt
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import st
@@ -40,13 +47,8 @@ SOUGHT: Final[Mapping[Sought, Sentence]] = {
     "attends": say("A head attends much but matters little"),
     "owes": say("A head attends little but matters much"),
 }
-PROPOSED: Final[Mapping[Sought, float]] = {
-    "punctuation": 0.6,
-    "piece": 0.6,
-    "measure": 0.5,
-    "attends": 0.5,
-    "owes": 0.5,
-}
+PROPOSED: Final = 0.5  # as a bound
+PROPOSED_WEIGHT: Final = 0.6
 WHAT_DISAGREES: Final = say(
     "How much the head attends (its share of the output norm) and how much the output loses without it are ranked "
     "among all lines, each from 0 to 1. The number is the difference of the two ranks."
@@ -62,15 +64,14 @@ _Asked = tuple[Condition, Heading]
 
 def draw(corpus: OpenCorpus) -> None:
     """Draw the part."""
-    if not database.is_installed():
-        st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
+    if not can_ask():
         return
     conditions, headings = _conditions(corpus.run, corpus.scene)
     if not conditions:
         st.info(say("Choose at least one condition above."), icon=":material/filter_list:")
         return
     page = session.view(MAIN).of(CorpusLook).leaf
-    found = attempt(partial(asking.search, corpus.run, tuple(conditions), A_PAGE, page * A_PAGE))
+    found = attempt(lambda: asking.search(corpus.run, tuple(conditions), n=A_PAGE, offset=page * A_PAGE))
     if found is None:
         return
     if not found.total:
@@ -82,18 +83,18 @@ def draw(corpus: OpenCorpus) -> None:
     choose_line(corpus)
     card(corpus, at_head=any(one.of_head for one in conditions))
     title = say("lines of a corpus that were searched for")
-    hits.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
+    opened.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
     _pages(found.total)
     st.caption(say("Click a number to open that line. Click a column heading to sort this page by it."))
     drawing.csv_button(
-        partial(_saved, corpus.run, tuple(conditions)), key=CSV, title=title, of=hits.origin(corpus.run, title)
+        partial(_saved, corpus.run, tuple(conditions)), key=CSV, title=title, of=opened.origin(corpus.run, title)
     )
 
 
 def _saved(run: Run, conditions: Sequence[Condition]) -> Mapping[str, Any]:
     """The columns of all lines that fit, but for those after many."""
     found = queries.search(run, conditions, n=MOST_SAVED).hits
-    return {"line": [one.line for one in found]} | hits.columns(found, len(conditions))
+    return {"line": [one.line for one in found]} | opened.columns(found, len(conditions))
 
 
 def _pages(total: int) -> None:
@@ -143,7 +144,9 @@ def _of_head(run: Run, scene: Scene) -> list[_Asked]:
 def _bound(sought: Sought, scene: Scene) -> float:
     """Draw the box for the bound of a head's number."""
     mean = None if scene.summary is None else round(scene.summary.mean, 2)
-    proposed = PROPOSED[sought] if sought != "measure" or mean is None else mean
+    proposed = PROPOSED_WEIGHT if sought in ("punctuation", "piece") else PROPOSED
+    if sought == "measure" and mean is not None:
+        proposed = mean
     kept = of("bound")
     label = say("Bound") if sought == "measure" else say("At least")
     kept = replace(kept, value=proposed if kept.value is None else kept.value)
@@ -153,7 +156,7 @@ def _bound(sought: Sought, scene: Scene) -> float:
 
 def _asked(sought: Sought, scene: Scene, bound: float) -> list[_Asked]:
     look, key = session.view(MAIN).of(CorpusLook), scene.key
-    where = (key.kind, key.layer, key.head)
+    where = key.whose
     if sought == "measure":
         least, most = (None, bound) if look.below else (bound, None)
         return [(Asked(*where, key.measure, at_least=least, at_most=most), (scene.words.heading, "%.3f"))]

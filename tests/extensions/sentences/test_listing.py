@@ -2,8 +2,8 @@
 
 import pytest
 
-from glassformer.extensions.sentences.analysis.many import LineResult
-from glassformer.extensions.sentences.page.line_order import choices_of, listed, orders
+from glassformer.extensions.sentences.line_table import all_orders, choices_of, listed
+from glassformer.extensions.sentences.many import LineResult
 from transformer.analysis.chrf import chrf_counts
 from transformer.analysis.line_file import Line
 from transformer.i18n import say
@@ -54,5 +54,5 @@ def test_lines_are_chosen_by_what_they_are_and_hold():
 def test_only_what_lists_something_is_offered():
     assert list(choices_of(LINES[:1], counted=False)) == ["all"]
     assert choices_of(LINES, counted=True)["unknown"] == "With unknown pieces · 1"
-    assert "entropy" not in orders(LINES)
-    assert list(orders(LINES[3:])) == ["file", "unknown"]
+    assert "entropy" not in all_orders(LINES)
+    assert list(all_orders(LINES[3:])) == ["file", "unknown"]

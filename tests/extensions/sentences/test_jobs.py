@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.extensions.sentences.analysis.many import run_lines
-from glassformer.extensions.sentences.page.sentence_runs import SentenceRuns
+from glassformer.extensions.sentences.many import run_lines
+from glassformer.extensions.sentences.sentence_runs import SentenceRuns
 from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.server.work import BusyError, Runner
 from glassformer.state.link import Link
@@ -18,7 +18,7 @@ from transformer.errors import QueryError
 from transformer.runs.query import Beam
 from transformer.runs.together import run_together
 
-REVERSE = Path(__file__).parents[4] / "checkpoints" / "reverse"
+REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
 TEXT = "abc\tcba\nglass\na b c d e f g h i j\nxy\tyx"
 
 

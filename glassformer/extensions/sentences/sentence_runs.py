@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from glassformer.extensions.sentences.analysis.many import LineResult, batches, check_can_run, run_batch_of_lines
+from glassformer.extensions.sentences.many import LineResult, batches, check_can_run, run_batch_of_lines
 from glassformer.server import replicas
 from glassformer.server.jobs import ROWS, Job, Jobs
 from glassformer.server.queue import cost_of
