@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from glassformer.charts.theme import capitalised
-from glassformer.components.stepper.stepper import StepperRun, settled_step
+from glassformer.components.stepper_view import StepperRun, settled_step
 from glassformer.runs import loading, sources
 from glassformer.runs.attempt import attempt
 from glassformer.runs.seen import Seen

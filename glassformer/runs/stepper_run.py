@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glassformer.components.stepper.stepper import SourceChip, StepperRun, TargetChip
+from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip
 from glassformer.runs.step_rows import Looking, is_yours
 from transformer.i18n import say, say_n
 from transformer.runs.trace import Trace

@@ -7,8 +7,8 @@ from glassformer.attention.attention_panels import below, controls
 from glassformer.attention.drawn_maps import ALL_SPECIAL
 from glassformer.attention.flow.flow_pictures import FLOW, choice_of, drawn_flow
 from glassformer.charts.tables import heads_columns
-from glassformer.components.flow.flow_data import Flow
-from glassformer.components.flow.flow_view import flow_view, last_choice
+from glassformer.components.flow_data import Flow
+from glassformer.components.flow_view import flow_view, last_choice
 from glassformer.runs.open_maps import AnyRun
 from glassformer.shared import cover, drawing
 from glassformer.shared.door import here, st

@@ -11,7 +11,7 @@ import numpy as np
 from glassformer.attention import AttentionLook
 from glassformer.attention.attention_page import ATTENTION
 from glassformer.attention.drawn_maps import OTHER_SUMS, DrawnMap, drawn_map, find_span, first_from, words_note
-from glassformer.components.flow.flow_data import Choice, Flow, Pin, flow_payload
+from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
 from glassformer.runs.groups import prompt_row, size_of
 from glassformer.runs.picture import Part
 from glassformer.runs.seen import Drawn, Seen

@@ -27,7 +27,7 @@ import { addTools, askedRanges, refreshTools } from "./tools.js";
 
 const MOST_GROWN = 1.3;
 const SCROLL_BAR = 14, LEAST = 64;  // pixels; in less Plotly places its titles at infinity
-const NO_TABLE = "none";  // as in `saved_pages.py`
+const NO_TABLE = "none";  // as in `saved_run.py`
 const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, responsive: false, showLink: false };
 
 // ---------------------------------------------------------------- drawing

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from glassformer.extensions.classroom.components.lessons.lessons_view import lesson_memory
+from glassformer.extensions.classroom.lessons.memory import lesson_memory
 from tests.glassformer.components.test_components import ignore, sends_what_its_type_names
 
 DRAWN = {"LessonMemoryPayload": partial(lesson_memory, [], forgotten=0, opened="", look=(), on_news=ignore)}

@@ -4,8 +4,8 @@ from functools import partial
 
 import pytest
 
-from glassformer.extensions.rooms.components.present.present_view import presenter
-from glassformer.extensions.rooms.components.room.room_view import room_bar, room_counts
+from glassformer.extensions.rooms.blocks import presenter
+from glassformer.extensions.rooms.page.room_view import room_bar, room_counts
 from tests.glassformer.components.test_components import sends_what_its_type_names
 
 DRAWN = {

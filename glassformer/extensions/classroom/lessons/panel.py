@@ -17,7 +17,6 @@ from glassformer.extensions.classroom.lessons import (
     lesson_questions,
     lesson_style,
     memory,
-    route,
     short,
     voting,
 )
@@ -47,7 +46,7 @@ def begin(page: str) -> Any:
         return None
     lesson_style.apply()
     with st.container(key=lesson_style.PANEL):
-        number, count, _, _ = route.around(lesson.known(), here)
+        number, count, _, _ = short.around(lesson.known(), here)
         title = lesson.known()[here.lesson].title.said({})
         said = say("{title} · {n} of {count}", title=drawing.plain(title), n=number, count=count)
         line = st.empty()
@@ -131,7 +130,7 @@ def _not_here(here: Place, why: Sentence, checkpoint: Checkpoint | None) -> None
 
 def _ways(here: Place, checkpoint: Checkpoint | None, *, answered: bool, passed: bool) -> None:
     """Draw the links from here: on, back, back to the step, out of the lesson."""
-    _, _, before, after = route.around(lesson.known(), here)
+    _, _, before, after = short.around(lesson.known(), here)
     ways: list[leading.Way] = []
     if answered or passed:
         label = say("Next", about="lesson") if answered else say("Skip")

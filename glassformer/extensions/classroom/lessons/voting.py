@@ -12,8 +12,8 @@ from glassformer.extensions.classroom.lessons import answering, leading
 from glassformer.extensions.classroom.lessons.lesson_questions import Found
 from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.rooms import in_room
-from glassformer.extensions.rooms.components.room.room_view import room_counts
 from glassformer.extensions.rooms.page import polling
+from glassformer.extensions.rooms.page.room_view import room_counts
 from glassformer.extensions.rooms.server.public import LEAST_VOTES, Opened, Public, Question
 from glassformer.extensions.rooms.server.room import Room
 from glassformer.shared import drawing
