@@ -74,10 +74,7 @@ function setType() {
   document.dispatchEvent(new CustomEvent(PRESENT_EVENT));
 }
 
-/**
- * Begin or end the presentation.
- * @param {boolean} presented
- */
+/** Begin or end the presentation. @param {boolean} presented */
 export function present(presented) {
   document.documentElement.classList.toggle(CLASS, presented);
   keepAddress();

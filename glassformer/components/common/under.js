@@ -50,10 +50,7 @@ export function shortened(text) {
   return [text.slice(0, end), text.slice(end)];
 }
 
-/**
- * @param {{ open: () => void, data: () => void, picture: (format: "svg" | "png") => void }} acts
- * @returns {Foot}
- */
+/** @param {{ open: () => void, data: () => void, picture: (format: "svg" | "png") => void }} acts @returns {Foot} */
 export function makeFoot({ open, data, picture }) {
   const [foot, tools] = [make("div", "gf-foot"), make("div", "gf-tools", "", { role: "group" })];
   const title = say("Chart: expand, download…");
@@ -188,10 +185,7 @@ export function makeUnder(home, shown, { className, name, changed, data, picture
   return { ...foot, dialog, isLarge: () => dialog.open, write: lines.tell };
 }
 
-/**
- * @param {HTMLElement} dialog
- * @param {MouseEvent} event
- */
+/** @param {HTMLElement} dialog @param {MouseEvent} event */
 function isBeside(dialog, { clientX: x, clientY: y }) {
   const { left, right, top, bottom } = dialog.getBoundingClientRect();
   return x < left || x > right || y < top || y > bottom;

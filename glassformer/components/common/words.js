@@ -67,18 +67,12 @@ export function inARow(sentences) {
   return sentences.join(language.startsWith("zh") ? "" : " ");
 }
 
-/**
- * A number with the separators of the language.
- * @param {number} value
- */
+/** A number with the separators of the language. @param {number} value */
 export function asNumber(value) {
   return value.toLocaleString(language);
 }
 
-/**
- * @param {string} template
- * @param {Record<string, string | number>} values
- */
+/** @param {string} template @param {Record<string, string | number>} values */
 function filled(template, values) {
   return template.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
 }

@@ -7,20 +7,13 @@ import { update } from "./drawing.js";
 /** @import { Pin, Side } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
-/**
- * @param {View} view
- * @param {number[]} heads
- */
+/** @param {View} view @param {number[]} heads */
 export function hide(view, heads) {
   KEPT.hidden = heads;
   chosen(view);
 }
 
-/**
- * @param {View} view
- * @param {number} head
- * @param {boolean} alone
- */
+/** @param {View} view @param {number} head @param {boolean} alone */
 export function toggleHead(view, head, alone) {
   if (alone) return hide(view, everyHead(view).filter((other) => other !== head));
   const hidden = new Set(KEPT.hidden);
@@ -41,10 +34,7 @@ export function point(view, side, place) {
   update(view);
 }
 
-/**
- * @param {View} view
- * @param {Pin} place
- */
+/** @param {View} view @param {Pin} place */
 export function togglePin(view, place) {
   const letsGo = same(pinned(view), place);
   if (letsGo) view.pointed = null;

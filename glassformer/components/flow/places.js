@@ -78,13 +78,7 @@ function alphaOf({ pair, focus }, line) {
   return Math.sqrt(line.weight) * (aside ? 0.4 : 1);
 }
 
-/**
- * @param {Seen} seen
- * @param {Pin} focus
- * @param {number} width
- * @param {Rows} rows
- * @param {number} size
- */
+/** @param {Seen} seen @param {Pin} focus @param {number} width @param {Rows} rows @param {number} size */
 function blocksOf({ model, shown }, focus, width, rows, size) {
   const side = focus.side === "query" ? "key" : "query";
   const tall = Math.max(4, Math.min(rows[side].pitch - 5, 16));

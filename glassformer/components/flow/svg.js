@@ -31,10 +31,7 @@ const MIDDLE = 460;
 /** @param {number} number */
 const rounded = (number) => Math.round(number * 100) / 100;
 
-/**
- * @param {Scene} drawn
- * @param {Look} look
- */
+/** @param {Scene} drawn @param {Look} look */
 function svgLines(drawn, look) {
   const group = makeSvg("g", { fill: "none", "stroke-width": look.line });
   for (const line of drawn.lines) {
@@ -52,11 +49,7 @@ function svgLines(drawn, look) {
   return group;
 }
 
-/**
- * @param {Picture} picture
- * @param {Side} side
- * @param {number} x
- */
+/** @param {Picture} picture @param {Side} side @param {number} x */
 function svgColumn({ rows, focus, look, texts }, side, x) {
   const font = { "font-family": "monospace", "font-size": look.size };
   const group = makeSvg("g", { fill: look[side], "text-anchor": ANCHORS[side], ...font });

@@ -96,10 +96,7 @@ function show(view, { data: { payload: data }, setStateValue }) {
   reveal(view);
 }
 
-/**
- * Follow a step that Python need not hear of to draw it.
- * @param {View} view
- */
+/** Follow a step that Python need not hear of to draw it. @param {View} view */
 function stepped(view) {
   if (!view.rows) return;
   if (view.following) update(view);

@@ -56,10 +56,7 @@ function bringIntoView(range) {
   }
 }
 
-/**
- * @param {View} view
- * @param {string} id
- */
+/** @param {View} view @param {string} id */
 function makeStop(view, id) {
   const stop = make("span", "gf-term-stop", "", {
     role: "note", tabindex: 0, "aria-label": view.terms.get(id)?.name ?? "", "aria-describedby": view.tip.element.id,

@@ -29,18 +29,12 @@ export function eachText(root, visit) {
   }
 }
 
-/**
- * The paragraph, cell or label that a text is part of.
- * @param {Text} text
- */
+/** The paragraph, cell or label that a text is part of. @param {Text} text */
 export function blockOf(text) {
   return text.parentElement?.closest("p, li, td, th, label, h1, h2, h3, h4, h5, h6, div")?.textContent ?? text.data;
 }
 
-/**
- * Whether a text can be seen, or could be after scrolling.
- * @param {Text} text
- */
+/** Whether a text can be seen, or could be after scrolling. @param {Text} text */
 export function isShown(text) {
   return Boolean(text.parentElement?.checkVisibility({ visibilityProperty: true }));
 }

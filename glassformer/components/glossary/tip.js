@@ -47,10 +47,7 @@ export function hideTip(tip) {
   light(null);
 }
 
-/**
- * Put it under its term, or above where there is no room.
- * @param {Tip} tip
- */
+/** Put it under its term, or above where there is no room. @param {Tip} tip */
 function place(tip) {
   const at = tip.shown?.range.getClientRects()[0];
   if (!at) return hideTip(tip);
@@ -84,10 +81,7 @@ export function listen(view) {
   document.addEventListener("scroll", () => view.tip.shown && place(view.tip), { ...options, capture: true, passive: true });
 }
 
-/**
- * @param {View} view
- * @param {PointerEvent} event
- */
+/** @param {View} view @param {PointerEvent} event */
 function hover(view, event) {
   const at = event.composedPath()[0];
   const marked = pointedAt(view, at, event);
@@ -111,10 +105,7 @@ function stays(view) {
   view.leaving = undefined;
 }
 
-/**
- * @param {View} view
- * @param {MouseEvent} event
- */
+/** @param {View} view @param {MouseEvent} event */
 function tap(view, event) {
   const at = event.composedPath()[0];
   const marked = pointedAt(view, at, event);

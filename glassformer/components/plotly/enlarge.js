@@ -50,11 +50,7 @@ function grow(part, named, scale) {
   }
 }
 
-/**
- * @param {any} part
- * @param {string} named
- * @param {string} name
- */
+/** @param {any} part @param {string} named @param {string} name */
 function isLength(part, named, name) {
   if (name === "size") return MEASURED.test(named);
   if (name === "width") return named === "line";

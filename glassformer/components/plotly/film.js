@@ -70,13 +70,7 @@ export function wrapFilm({ data, layout }, { columns, rows }, height, scale) {
   Object.assign(film, { columns });
 }
 
-/**
- * @param {Trace} trace
- * @param {Film} film
- * @param {number} columns
- * @param {number} rows
- * @param {number} gap
- */
+/** @param {Trace} trace @param {Film} film @param {number} columns @param {number} rows @param {number} gap */
 function wrapTrace(trace, film, columns, rows, gap) {
   const sent = decoded(trace.z), [height, width] = [film.queries.length + 1, film.keys.length + 1];
   /** @type {[z: any[], customdata: any[]]} */

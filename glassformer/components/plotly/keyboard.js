@@ -115,10 +115,7 @@ export function makeKeyboard(view, click) {
   };
 }
 
-/**
- * The names of a map's rows and columns; null where the figure is none.
- * @param {View} view
- */
+/** The names of a map's rows and columns; null where the figure is none. @param {View} view */
 function cellsOf({ plot }) {
   return plot.data?.some((trace) => trace.meta === "cells") ? plot.layout?.meta?.cells ?? null : null;
 }

@@ -32,10 +32,7 @@ function fromHalf(bytes) {
   });
 }
 
-/**
- * 32-bit numbers without their lowest byte, which is 0.
- * @param {Uint8Array} bytes
- */
+/** 32-bit numbers without their lowest byte, which is 0. @param {Uint8Array} bytes */
 function fromThreeBytes(bytes) {
   const numbers = new Float32Array(bytes.length / 3);
   const whole = new Uint8Array(numbers.buffer);

@@ -46,10 +46,7 @@ export function axisNames(layout) {
   return Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name));
 }
 
-/**
- * @param {Layout} layout
- * @param {ReturnType<typeof themeOf>} theme
- */
+/** @param {Layout} layout @param {ReturnType<typeof themeOf>} theme */
 export function paint(layout, theme) {
   layout.font = { size: PLAIN_TYPE, ...layout.font, family: theme.font, color: theme.text };
   layout.paper_bgcolor = TRANSPARENT;

@@ -82,12 +82,7 @@ function places(given, first, step, count) {
   return list.length ? list : Array.from({ length: count }, (_, place) => (first ?? 0) + place * (step ?? 1));
 }
 
-/**
- * @param {Trace} trace
- * @param {Layout} layout
- * @param {Trace[]} closed
- * @returns {Table}
- */
+/** @param {Trace} trace @param {Layout} layout @param {Trace[]} closed @returns {Table} */
 function mapTable(trace, layout, closed) {
   /** @type {number[][]} */
   const z = decoded(trace.z);
@@ -106,12 +101,7 @@ function mapTable(trace, layout, closed) {
   return { columns: [...y.titles, ...x.titles, value, say("note")], rows };
 }
 
-/**
- * @param {Trace} trace
- * @param {Layout} layout
- * @param {Trace[]} closed
- * @returns {Table}
- */
+/** @param {Trace} trace @param {Layout} layout @param {Trace[]} closed @returns {Table} */
 function markTable(trace, layout, closed) {
   const [given, across] = [decoded(trace.x), decoded(trace.y)];
   const count = Math.max(given.length, across.length);

@@ -21,10 +21,7 @@ function saveData(view) {
   saveTable(file, [names, ...rows.map((row) => [...values, ...row])]);
 }
 
-/**
- * @param {View} view
- * @param {"svg" | "png"} format
- */
+/** @param {View} view @param {"svg" | "png"} format */
 async function saveDrawing(view, format) {
   if (!view.plotly) return;
   const layout = structuredClone(view.plot.layout);

@@ -171,11 +171,7 @@ async function drawOnce(view) {
   }
 }
 
-/**
- * @param {View} view
- * @param {Plotly} plotly
- * @param {Figure} figure
- */
+/** @param {View} view @param {Plotly} plotly @param {Figure} figure */
 async function react(view, plotly, figure) {
   view.note.hidden = true;
   delete view.root.dataset.waits;
@@ -222,10 +218,7 @@ function heightOf(view) {
   return Math.max(least, Math.floor(root.clientHeight));
 }
 
-/**
- * The film of the figure at hand, which decides its height.
- * @param {View} view
- */
+/** The film of the figure at hand, which decides its height. @param {View} view */
 function filmOf(view) {
   const { figure } = view.data;
   if (view.film?.figure !== figure) {
@@ -234,10 +227,7 @@ function filmOf(view) {
   return view.film.film;
 }
 
-/**
- * @param {View} view
- * @param {Film} film
- */
+/** @param {View} view @param {Film} film */
 function filmPlan({ root, under }, film) {
   return planned(film, Math.floor(root.clientWidth), under.isLarge() ? root.clientHeight : 0);
 }

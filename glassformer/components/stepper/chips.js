@@ -43,11 +43,7 @@ export function buildChips(view, choose) {
   view.targetList.replaceChildren(startChip(start), ...view.targetChips);
 }
 
-/**
- * @param {View} view
- * @param {number} index
- * @param {boolean} hidden
- */
+/** @param {View} view @param {number} index @param {boolean} hidden */
 export function fillTarget(view, index, hidden) {
   const chip = view.run.target[index];
   const item = view.targetChips[index];
@@ -98,10 +94,7 @@ export function drawSource(view) {
   });
 }
 
-/**
- * @param {SourceChip} chip
- * @param {string | null} weight
- */
+/** @param {SourceChip} chip @param {string | null} weight */
 function sourceTitle({ piece, id, unknown }, weight) {
   const values = { piece, id, weight: weight ?? "" };
   if (weight === null && unknown) return say("{piece} (not in the vocabulary), id {id}", values);

@@ -45,26 +45,17 @@ function follow(view) {
   view.text.scrollTop = view.text.scrollHeight;
 }
 
-/**
- * Whether the step's piece is hidden until somebody guesses it.
- * @param {View} view
- */
+/** Whether the step's piece is hidden until somebody guesses it. @param {View} view */
 export function isCovered({ data, step }) {
   return data.covered && data.revealed_step !== step;
 }
 
-/**
- * The step that a stepper shows; null if there is none.
- * @param {View | undefined} view
- */
+/** The step that a stepper shows; null if there is none. @param {View | undefined} view */
 export function stepOf(view) {
   return view?.run?.target.length ? view.step : null;
 }
 
-/**
- * @param {View} view
- * @param {boolean} covered
- */
+/** @param {View} view @param {boolean} covered */
 function drawText(view, covered) {
   const { texts } = view.run;
   const before = texts[view.step - 1] ?? "";
@@ -110,10 +101,7 @@ export function offerAll(side, all = side.classList.contains("gf-all")) {
   }
 }
 
-/**
- * The height of the whole text; its style has a limit.
- * @param {View} view
- */
+/** The height of the whole text; its style has a limit. @param {View} view */
 function finishedHeight(view) {
   const probe = make("p", "gf-text gf-probe", `${view.run.texts.at(-1) ?? ""} ?`);
   probe.dir = "auto";

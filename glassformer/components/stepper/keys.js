@@ -23,10 +23,7 @@ const clicked = new WeakSet();
 let pointerAt = -POINTER_MS;
 let heard = new AbortController();
 
-/**
- * @param {View} view
- * @param {AbortSignal} gone
- */
+/** @param {View} view @param {AbortSignal} gone */
 export function enter(view, gone) {
   view.root.addEventListener("pointerdown", () => prefer(view));
   view.root.addEventListener("focusin", () => prefer(view));
@@ -48,10 +45,7 @@ export function enter(view, gone) {
   document.addEventListener("focusin", onFocus, options);
 }
 
-/**
- * Forget a stepper; what comes back is the step of the one that is left.
- * @param {View} view
- */
+/** Forget a stepper; what comes back is the step of the one that is left. @param {View} view */
 export function leave(view) {
   steppers.splice(steppers.indexOf(view), 1);
   if (!steppers.length) heard.abort();

@@ -59,10 +59,7 @@ export function listen(hear, gone) {
   if (connection) hear(connection.known);
 }
 
-/**
- * Be in a room, and in no other; nothing happens where it is so.
- * @param {Wanted | null} wanted
- */
+/** Be in a room, and in no other; nothing happens where it is so. @param {Wanted | null} wanted */
 export function connect(wanted) {
   if (JSON.stringify(wanted) === JSON.stringify(connection?.wanted ?? null)) return;
   connection?.source?.close();
@@ -74,10 +71,7 @@ export function connect(wanted) {
   open(connection);
 }
 
-/**
- * @param {Connection} of
- * @param {Partial<Known>} news
- */
+/** @param {Connection} of @param {Partial<Known>} news */
 function tell(of, news) {
   if (of !== connection) return;
   of.known = { ...of.known, ...news };
@@ -152,11 +146,7 @@ async function open(of) {
   });
 }
 
-/**
- * @param {Connection} of
- * @param {string} why
- * @param {string} [away]
- */
+/** @param {Connection} of @param {string} why @param {string} [away] */
 function refused(of, why, away) {
   if (why === "no-token") keep(of.wanted.code, "token", "");  // not seen for long, and dropped for another
   else if (away) tell(of, { standing: "away", away });
@@ -164,10 +154,7 @@ function refused(of, why, away) {
   later(of);
 }
 
-/**
- * Ask for a token; whether there is one.
- * @param {Connection} of
- */
+/** Ask for a token; whether there is one. @param {Connection} of */
 async function joined(of) {
   const { code } = of.wanted;
   const answer = await post(code, "join", {});

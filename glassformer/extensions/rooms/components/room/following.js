@@ -37,10 +37,7 @@ let drawn = "";
 /** @type {{ state: RoomState, inLesson: boolean, tried: number, rested: number, again: number } | null} */
 let going = null;  // where, until it is seen to have arrived
 
-/**
- * What two addresses agree in that differ by a step at most.
- * @param {URL} address
- */
+/** What two addresses agree in that differ by a step at most. @param {URL} address */
 function butTheStep(address) {
   const parameters = Array.from(address.searchParams).filter(([name, value]) =>
     !SMALL.includes(name) && (value || !TAKEN_BACK.includes(name)));

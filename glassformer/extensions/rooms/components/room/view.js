@@ -39,10 +39,7 @@ function create(root, gone) {
   return view;
 }
 
-/**
- * @param {View} view
- * @param {Known} known
- */
+/** @param {View} view @param {Known} known */
 function hear(view, known) {
   latest = known;
   view.timer.hear(known);
@@ -98,10 +95,7 @@ function atRest(waiting, act, rested = 0) {
   else waiting.timer = setTimeout(() => atRest(waiting, act, isUnderWay() ? 0 : rested + 1), LOOK_MS);
 }
 
-/**
- * Whether a room was there, and is no more.
- * @param {Known | null} known
- */
+/** Whether a room was there, and is no more. @param {Known | null} known */
 const isGone = (known) => known?.standing === "ended" || known?.standing === "restarted" || known?.standing === "none";
 
 /** @param {View} view */
@@ -172,11 +166,7 @@ function drawBallot({ ballot, payload }, state) {
   } else ballot.append(say("Your teacher asks for your vote."));
 }
 
-/**
- * @param {Known | null} known
- * @param {{ code: string }} of
- * @param {boolean} away
- */
+/** @param {Known | null} known @param {{ code: string }} of @param {boolean} away */
 function sayStanding(known, { code }, away) {
   switch (known?.standing) {
     case "restarted": return say("The room has ended because the server restarted.");
