@@ -146,7 +146,12 @@ def place() -> Place | None:
 def step() -> Step | None:
     """The step that the session is at; None outside of lessons."""
     here = place()
-    return None if here is None else known()[here.lesson].steps[here.step - 1]
+    return None if here is None else step_of(here)
+
+
+def step_of(place: Place) -> Step:
+    """The step that stands at a place."""
+    return known()[place.lesson].steps[place.step - 1]
 
 
 def leave() -> None:

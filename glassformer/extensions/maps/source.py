@@ -32,51 +32,11 @@ ARRAYS: Final[dict[str, str]] = {
 }
 
 
-def draw_card(maps: LabelledMaps, name: str) -> None:
-    """Draw what a file of maps holds."""
-    st.subheader(drawing.plain(name))
-    rows: dict[str, str] = {
-        say("Model"): maps.checkpoint,
-        say("Sentence"): maps.sentence,
-        **{KIND_NAMES[one.kind]: _in_short(one) for one in maps.attentions},
-        say("Special pieces"): " ".join(maps.special),
-        say("Content hash"): maps.content_hash[:12],
-    }
-    with st.container(key=page_style.CARD):
-        st.table(table(rows), hide_header=True)
-    menu.link("attention", say("Look at these maps"), address(maps, session.asked()), icon=":material/visibility:")
-
-
 def _in_short(one: LabelledAttention) -> str:
     n_layers, n_heads, n_queries, n_keys = one.weights.shape
     sizes = say("{layers} layers × {heads} heads, {queries} queries × {keys} keys", layers=n_layers, heads=n_heads,
                 queries=n_queries, keys=n_keys)  # fmt: skip
     return sizes if one.sums_to_one else say("{sizes}; rows need not sum to 1", sizes=sizes)
-
-
-def how_to_make_one() -> None:
-    """Draw what a file of maps has to hold, with an example."""
-    with st.expander(say("Attention maps of a model that this app cannot open")):
-        st.markdown(
-            say(
-                "You can save attention maps in a file `NAME.npz` next to the checkpoint folders. The Attention "
-                "page then shows all of its parts that need only attention weights. Here is an example for a "
-                "Hugging Face `transformers` model loaded with {eager}:",
-                eager='`attn_implementation="eager"`',
-            )
-        )
-        st.code(EXAMPLE, language="python")
-        st.markdown(
-            say(
-                "In the names of the arrays, replace {encoder} with {decoder} for decoder self-attention, or with "
-                "{cross} for cross-attention. A file needs at least one of these three kinds of attention. Its "
-                "arrays are:",
-                encoder="`encoder`",
-                decoder="`decoder`",
-                cross="`cross`",
-            )
-        )
-        st.table(table(ARRAYS), hide_header=True)
 
 
 LONGEST_TITLE = 120
@@ -101,12 +61,43 @@ class MapsSource(Source):
 
     def card(self, maps: LabelledMaps, name: str) -> None:
         """Their sizes, and what they are of."""
-        if isinstance(maps, GivenMaps):
-            draw_card(maps, name)
+        st.subheader(drawing.plain(name))
+        rows: dict[str, str] = {
+            say("Model"): maps.checkpoint,
+            say("Sentence"): maps.sentence,
+            **{KIND_NAMES[one.kind]: _in_short(one) for one in maps.attentions},
+            say("Special pieces"): " ".join(maps.special),
+            say("Content hash"): maps.content_hash[:12],
+        }
+        with st.container(key=page_style.CARD):
+            st.table(table(rows), hide_header=True)
+        menu.link(
+            "attention", say("Look at these maps"), address(maps, session.asked()), icon=":material/visibility:"
+        )
 
     def explain(self) -> None:
-        """How a file is made."""
-        how_to_make_one()
+        """How a file is made: what it has to hold, with an example."""
+        with st.expander(say("Attention maps of a model that this app cannot open")):
+            st.markdown(
+                say(
+                    "You can save attention maps in a file `NAME.npz` next to the checkpoint folders. The Attention "
+                    "page then shows all of its parts that need only attention weights. Here is an example for a "
+                    "Hugging Face `transformers` model loaded with {eager}:",
+                    eager='`attn_implementation="eager"`',
+                )
+            )
+            st.code(EXAMPLE, language="python")
+            st.markdown(
+                say(
+                    "In the names of the arrays, replace {encoder} with {decoder} for decoder self-attention, or "
+                    "with {cross} for cross-attention. A file needs at least one of these three kinds of attention. "
+                    "Its arrays are:",
+                    encoder="`encoder`",
+                    decoder="`decoder`",
+                    cross="`cross`",
+                )
+            )
+            st.table(table(ARRAYS), hide_header=True)
 
     def label(self, entry: Entry) -> str | None:
         """That it is no model."""

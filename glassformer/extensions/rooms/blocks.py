@@ -8,14 +8,10 @@ from glassformer.state import language
 _PRESENTER = Element("presenter")
 
 
-def presenter() -> None:
-    """Draw the button; its place is fixed by `glassformer/shared/page_style.py`."""
-    _PRESENTER.draw({"spoken": language.in_address().get(language.PARAMETER, "")}, key="presenter")
-
-
 class _RoomBlocks(PageBlocks):
     def on_every_page(self) -> None:
-        presenter()
+        """The button of the presentation; its place is fixed by `glassformer/shared/page_style.py`."""
+        _PRESENTER.draw({"spoken": language.in_address().get(language.PARAMETER, "")}, key="presenter")
 
     def above_page(self, page: str) -> None:
         bar(page)

@@ -7,7 +7,7 @@ of `view.js` keep them in localStorage, say once what they found there, and writ
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import streamlit as st
@@ -20,27 +20,6 @@ from glassformer.extensions.classroom.predictions import Key, Prediction
 _MEMORY = Element("lesson_memory")
 
 
-def lesson_memory(
-    # Of each: the step, a digest of the run, the choice, whether it is right, a fingerprint of the question.
-    rows: Sequence[Sequence[Any]],
-    *,
-    key: str,
-    forgotten: int,  # how often all was forgotten; when it grows, the browser forgets too
-    opened: str,  # the step that is open; "" for none
-    look: Sequence[str],  # keys of the charts that it points at
-    # Called when the browser has said what it remembers; `remembered(key)` tells it.
-    on_news: Callable[[], None],
-) -> None:
-    """Have the browser remember answers, and bring what a step points at into sight when it first stands there."""
-    payload = {"rows": [list(row) for row in rows], "forgotten": forgotten, "open": opened, "look": list(look)}
-    _MEMORY.draw(payload, key=key, hears={"answers": on_news})
-
-
-def remembered(key: str) -> str:
-    """What the browser remembers; for use inside an `on_news` callback."""
-    return told_text(key, "answers")
-
-
 MEMORY: Final = "lesson_memory"
 LONGEST: Final = 100_000  # characters
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}\.[1-9][0-9]?", re.ASCII)
@@ -49,23 +28,21 @@ _LONGEST_CHOICE: Final = 100
 
 
 def mount(page: str) -> None:
-    """Have the browser remember what the session knows, and say what it remembers; draws nothing."""
+    """Have the browser remember what the session knows, say what it remembers, and show what a step is about."""
     here, step = lesson.place(), lesson.step()
     at_the_step = step is not None and step.page == page
-    rows = [[name, run, one.choice, one.right, one.text] for (name, run), one in predictions.kept().items()]
-    lesson_memory(
-        rows,
-        key=MEMORY,
-        forgotten=st.session_state.get(predictions.FORGOTTEN, 0),
-        opened=here.name if here is not None and at_the_step else "",
-        look=step.look if step is not None and at_the_step else (),
-        on_news=_heard,
-    )
+    payload = {
+        "rows": [[name, run, one.choice, one.right, one.text] for (name, run), one in predictions.kept().items()],
+        "forgotten": st.session_state.get(predictions.FORGOTTEN, 0),  # when it grows, the browser forgets too
+        "open": here.name if here is not None and at_the_step else "",
+        "look": list(step.look) if step is not None and at_the_step else [],
+    }
+    _MEMORY.draw(payload, key=MEMORY, hears={"answers": _heard})
 
 
 def _heard() -> None:
     """Callback: the browser says what it remembers; what the session knows goes before it."""
-    if told := remembered(MEMORY):
+    if told := told_text(MEMORY, "answers"):
         known = predictions.kept()
         predictions.keep(dict(read(told)) | dict(known))
         leading.news()

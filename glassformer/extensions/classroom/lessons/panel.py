@@ -83,12 +83,12 @@ def _draw(here: Place, checkpoint: Checkpoint | None, line: Any) -> None:
         _not_here(here, found, checkpoint)
     _ways(here, checkpoint, answered=answered, passed=not isinstance(found, Posed))
     if leading.at_the_step(here):
-        lesson_style.outline([key for key in leading.step_of(here).look if _KEY.fullmatch(key)])
+        lesson_style.outline([key for key in lesson.step_of(here).look if _KEY.fullmatch(key)])
 
 
 def current(here: Place, checkpoint: Checkpoint | None) -> Found:
     """The question of a step on the run that the page has opened, or why there is none."""
-    on = leading.step_of(here).on
+    on = lesson.step_of(here).on
     if checkpoint is None:
         return say("No model is open on this page. Go back to the step to continue.")
     if on not in ("", st.session_state.get(session.MODEL)):
@@ -111,7 +111,7 @@ def _asked(here: Place, found: Posed, checkpoint: Checkpoint) -> bool:
 
 def _not_here(here: Place, why: Sentence, checkpoint: Checkpoint | None) -> None:
     """Say why there is no question, and offer sentences that have one."""
-    if checkpoint is not None and predictions.open_up(here) and leading.step_of(here).cover:
+    if checkpoint is not None and predictions.open_up(here) and lesson.step_of(here).cover:
         st.rerun()  # there is nothing to cover
     st.info(drawing.plain(why), icon=":material/info:")
     examples = () if checkpoint is None else checkpoint.card.tried()

@@ -90,7 +90,7 @@ def draw(checkpoint: Checkpoint) -> None:
         place = start.place if start.place is not None and start.place.name == at else _place(at)
         page = _page(start, fixed=place is not None)
     with right:
-        target = page if place is None else lesson.known()[place.lesson].steps[place.step - 1].page
+        target = page if place is None else lesson.step_of(place).page
         hidden = _covered(target, start)
         st.session_state.setdefault(GUESS, start.link.view.guess)
         guess = st.toggle(say("Hide candidates until I guess"), key=GUESS, disabled=place is not None)
@@ -203,7 +203,7 @@ def _address(
     if place is None:
         return page, write_link(replace(link, view=replace(link.view, guess=guess))) | more
     bare = replace(link, forced=(), tried=(), interventions=(), beside="", view=View())
-    step = lesson.known()[place.lesson].steps[place.step - 1]
+    step = lesson.step_of(place)
     return step.page, write_link(bare) | place.in_address() | more
 
 

@@ -160,17 +160,13 @@ def _handout(checkpoint: Checkpoint) -> None:
         return
     st.download_button(
         say("Handout as HTML"),
-        partial(_file, known[name], checkpoint, source, current(), base(), answers=bool(answers)),
+        partial(written, known[name], checkpoint, source, current(), app=base(), answers=bool(answers)),
         file_name=f"{name}-{'answers' if answers else 'students'}.html",
         mime="text/html",
         key="teach_file",
         on_click="ignore",
         icon=":material/download:",
     )
-
-
-def _file(one: Lesson, checkpoint: Checkpoint, source: str, language: str, app: str, *, answers: bool) -> bytes:
-    return written(one, checkpoint, source, language, app=app, answers=answers)
 
 
 def _own(checkpoint: Checkpoint) -> None:

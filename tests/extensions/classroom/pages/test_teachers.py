@@ -11,7 +11,7 @@ from glassformer.extensions.classroom.teaching.teaching_panels import EXAMPLE
 from glassformer.shared.cover import ALL, PART
 from glassformer.state.link import read_link
 from tests.extensions.parts_of_pages import PARTS as OF_EXTENSIONS
-from tests.pages.conftest import PAGE_NAMES as SCRIPTS
+from tests.pages.conftest import PAGES as SCRIPTS
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import keys_of
 from tests.pages.test_pseudo_language import MODEL, SOURCE
