@@ -17,10 +17,8 @@ from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lessons import leading
 from glassformer.extensions.classroom.predictions import Key, Prediction
 
-_MEMORY = Element("lesson_memory")
-
-
 MEMORY: Final = "lesson_memory"
+_MEMORY: Final = Element(MEMORY)
 LONGEST: Final = 100_000  # characters
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}\.[1-9][0-9]?", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{8}", re.ASCII)
