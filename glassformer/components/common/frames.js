@@ -63,9 +63,7 @@ async function get(name) {
 
 /**
  * The picture at a step.
- * @param {Frames} frames
- * @param {number} step
- * @returns {Moment}
+ * @param {Frames} frames @param {number} step @returns {Moment}
  */
 export function momentAt({ first, changes }, step) {
   return changed(structuredClone(first), structuredClone(changes[step]));
@@ -73,8 +71,7 @@ export function momentAt({ first, changes }, step) {
 
 /**
  * Make of some JSON another one, by what `frames.py` calls its change.
- * @param {any} before
- * @param {any} change
+ * @param {any} before @param {any} change
  */
 export function changed(before, change) {
   if (change === null || change === undefined) return before;

@@ -114,8 +114,7 @@ async function embedded(rule) {
 
 /**
  * A file as a data address; empty if it cannot be had.
- * @param {string} address
- * @returns {Promise<string>}
+ * @param {string} address @returns {Promise<string>}
  */
 async function asData(address) {
   try {

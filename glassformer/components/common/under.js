@@ -35,8 +35,7 @@ const BETWEEN = /(?<=[.!?]["”’)]?)\s+(?=["“‘(]?[\p{Lu}\u2e80-\uffee])|(?
 
 /**
  * A text in two: the first sentence, and what else goes into a line; all that follows.
- * @param {string} text
- * @returns {[first: string, rest: string]}
+ * @param {string} text @returns {[first: string, rest: string]}
  */
 export function shortened(text) {
   const sentences = text.split(BETWEEN);
@@ -80,8 +79,7 @@ export function makeFoot({ open, data, picture }) {
 
 /**
  * Have a button open a list, and the keyboard move in it.
- * @param {HTMLButtonElement} button
- * @param {HTMLElement} list
+ * @param {HTMLButtonElement} button @param {HTMLElement} list
  */
 function opens(button, list) {
   list.popover = "auto";

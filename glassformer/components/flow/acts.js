@@ -23,9 +23,7 @@ export function toggleHead(view, head, alone) {
 
 /**
  * What is pointed at, by mouse or by keyboard; nothing in one of the columns leaves what is pointed at in the other.
- * @param {View} view
- * @param {Side} side
- * @param {Pin | null} place
+ * @param {View} view @param {Side} side @param {Pin | null} place
  */
 export function point(view, side, place) {
   if (!place && view.pointed?.side !== side) return;
@@ -54,8 +52,7 @@ export function toggleFollowing(view) {
 /**
  * Draw what is chosen, and tell Python, which says in the next data what it has heard. No head at all is said as all
  * of them: an address that shows nothing would help nobody.
- * @param {View} view
- * @param {Partial<View>} [choice]
+ * @param {View} view @param {Partial<View>} [choice]
  */
 function chosen(view, choice = {}) {
   Object.assign(view, choice);

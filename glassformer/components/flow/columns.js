@@ -55,9 +55,7 @@ const MOVES = {
 
 /**
  * What a key does on a piece; whether it means something here, as all arrows do.
- * @param {View} view
- * @param {Pin} place
- * @param {string} key
+ * @param {View} view @param {Pin} place @param {string} key
  */
 function pressed(view, place, key) {
   const { side, index } = place;
@@ -71,9 +69,7 @@ function pressed(view, place, key) {
 
 /**
  * The piece of the other column at the same height.
- * @param {View} view
- * @param {Pin} place
- * @returns {Pin}
+ * @param {View} view @param {Pin} place @returns {Pin}
  */
 function beside({ rows }, { side, index }) {
   const other = OTHER[side];

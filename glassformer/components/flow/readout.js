@@ -28,9 +28,7 @@ const quoted = (view, place) => pieceText(pieceAt(view, place), "gf-flow-quoted"
 
 /**
  * A head in its colour, and what it gives.
- * @param {View} view
- * @param {number} head
- * @param {...Node} rest
+ * @param {View} view @param {number} head @param {...Node} rest
  */
 function swatched(view, head, ...rest) {
   const item = make("span", "gf-flow-item");

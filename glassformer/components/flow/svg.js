@@ -63,9 +63,7 @@ function svgColumn({ rows, focus, look, texts }, side, x) {
 
 /**
  * Lay the names of the shown heads out under the title, as many a line as fit.
- * @param {number[]} shown
- * @param {Look} look
- * @param {number} width
+ * @param {number[]} shown @param {Look} look @param {number} width
  */
 function svgLegend(shown, look, width) {
   const group = makeSvg("g", { "font-size": 12, fill: look.text });
@@ -106,8 +104,7 @@ export function svgPicture(picture) {
 
 /**
  * Save what stays: the pinned piece, not the one that the mouse happens to be on.
- * @param {View} view
- * @param {"svg" | "png"} format
+ * @param {View} view @param {"svg" | "png"} format
  */
 export function saveDrawing(view, format) {
   const { pointed } = view;

@@ -52,8 +52,7 @@ function create(root) {
 
 /**
  * Take what Python says: heads, a pinned piece or following that are news; else the reader's own choice stays.
- * @param {View} view
- * @param {FlowPayload} data
+ * @param {View} view @param {FlowPayload} data
  */
 function adopt(view, data) {
   const fresh = !view.data || data.sentence !== view.data.sentence;

@@ -36,9 +36,7 @@ function create(root) {
 
 /**
  * A link that this page follows itself; opened in another tab it leads to the same.
- * @param {string} text
- * @param {string} address
- * @param {() => void} follow
+ * @param {string} text @param {string} address @param {() => void} follow
  */
 function link(text, address, follow) {
   const element = make("a", "", text);

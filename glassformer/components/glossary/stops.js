@@ -10,8 +10,7 @@ import { hideTip, showTip } from "./tip.js";
 /**
  * Have a stop for each marked term, and no other, in the order of the page. Stops that are right stay: one of them may
  * have the focus.
- * @param {View} view
- * @param {Map<string, Marked>} found
+ * @param {View} view @param {Map<string, Marked>} found
  */
 export function renewStops(view, found) {
   /** @type {Map<Element, HTMLElement[]>} */

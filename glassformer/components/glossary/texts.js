@@ -15,8 +15,7 @@ const SKIPPED = [
 
 /**
  * Visit every text below a node, in the order of the page, shadow trees included.
- * @param {Node} root
- * @param {(text: Text) => void} visit
+ * @param {Node} root @param {(text: Text) => void} visit
  */
 export function eachText(root, visit) {
   for (const node of root.childNodes) {

@@ -11,8 +11,7 @@ const LEAVING_MS = 200;  // enough to move the mouse from the term onto its defi
 
 /**
  * Make it, closed.
- * @param {HTMLElement} root
- * @returns {Tip}
+ * @param {HTMLElement} root @returns {Tip}
  */
 export function makeTip(root) {
   const element = make("div", "gf-term-tip", "", { id: "gf-term-tip", role: "tooltip", popover: "manual" });
@@ -24,8 +23,7 @@ export function makeTip(root) {
 
 /**
  * Show what a marked term means.
- * @param {Tip} tip
- * @param {Marked} marked
+ * @param {Tip} tip @param {Marked} marked
  */
 export function showTip(tip, marked) {
   if (tip.shown?.range !== marked.range) {
@@ -121,9 +119,7 @@ function tap(view, event) {
 
 /**
  * The marked term at a point.
- * @param {View} view
- * @param {EventTarget} at
- * @param {MouseEvent} point
+ * @param {View} view @param {EventTarget} at @param {MouseEvent} point
  */
 function pointedAt(view, at, { clientX: x, clientY: y }) {
   const here = at instanceof Element ? view.marked.get(at) : undefined;

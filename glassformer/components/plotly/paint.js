@@ -23,9 +23,7 @@ export function themeOf(root) {
 
 /**
  * Swap each of the charts' named colours for its dark twin, wherever it stands in the figure.
- * @param {any} value
- * @param {Record<string, string>} palette
- * @returns {any}
+ * @param {any} value @param {Record<string, string>} palette @returns {any}
  */
 export function recolour(value, palette) {
   if (typeof value === "string") return palette[value] ?? value;

@@ -123,9 +123,7 @@ function markTable(trace, layout, closed) {
 
 /**
  * One table out of several: their columns side by side, and which trace a row is from.
- * @param {Table[]} tables
- * @param {string[]} names
- * @returns {Table}
+ * @param {Table[]} tables @param {string[]} names @returns {Table}
  */
 function joined(tables, names) {
   const series = say("series");
@@ -139,8 +137,7 @@ function joined(tables, names) {
 
 /**
  * Drop a column of remarks that says nothing, or only repeats the piece beside it.
- * @param {Table} table
- * @returns {Table}
+ * @param {Table} table @returns {Table}
  */
 function tidied({ columns, rows }) {
   const remarks = [say("text"), say("note")];
@@ -162,8 +159,7 @@ export function numbered(columns) {
 
 /**
  * The table of a figure as Python sent it.
- * @param {Figure} figure
- * @returns {Table}
+ * @param {Figure} figure @returns {Table}
  */
 export function tableOf({ data, layout }) {
   if (layout.meta?.table) return layout.meta.table;

@@ -34,8 +34,7 @@ const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, res
 
 /**
  * Say a sentence instead of drawing.
- * @param {View} view
- * @param {string} sentence
+ * @param {View} view @param {string} sentence
  */
 function note(view, sentence) {
   view.note.textContent = sentence;
@@ -48,8 +47,7 @@ function note(view, sentence) {
 
 /**
  * Rebuild the pieces shown on hover, which Python does not send for every cell, and take logarithms for colours.
- * @param {Trace} trace
- * @param {{ rows: string[], columns: string[], floor?: number } | undefined} cells
+ * @param {Trace} trace @param {{ rows: string[], columns: string[], floor?: number } | undefined} cells
  */
 function restoreCells(trace, cells) {
   if (trace.meta !== "cells" || !cells) return;
@@ -63,9 +61,7 @@ function restoreCells(trace, cells) {
 
 /**
  * The figure as it is drawn now: in the theme's colours, fitted to the room.
- * @param {View} view
- * @param {Figure} sent
- * @returns {Figure}
+ * @param {View} view @param {Figure} sent @returns {Figure}
  */
 function prepared(view, { data, layout }) {
   const theme = themeOf(view.root);

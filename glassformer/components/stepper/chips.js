@@ -75,9 +75,7 @@ export function fillTarget(view, index, hidden) {
 
 /**
  * How much a step looks at a source piece, 0 to 1; null if there is no shading.
- * @param {View} view
- * @param {number} step
- * @param {number} index
+ * @param {View} view @param {number} step @param {number} index
  */
 export function weightAt({ run: { source, shading, still } }, step, index) {
   return shading ? shading.steps[(still ? 0 : step) * source.length + index] / shading.levels : null;

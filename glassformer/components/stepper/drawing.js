@@ -113,8 +113,7 @@ function finishedHeight(view) {
 
 /**
  * What the step reads and predicts, in words.
- * @param {View} view
- * @param {boolean} covered
+ * @param {View} view @param {boolean} covered
  */
 function caption(view, covered) {
   const { target, start_piece: start, stop_reason: reason, cut } = view.run;
@@ -133,8 +132,7 @@ function caption(view, covered) {
 
 /**
  * What a step predicts, with its probability if that may be seen.
- * @param {TargetChip} chip
- * @param {{ step: Node, read: Node, piece: Node }} values
+ * @param {TargetChip} chip @param {{ step: Node, read: Node, piece: Node }} values
  */
 function predicted({ probability, forced }, values) {
   if (probability === null) {
@@ -161,8 +159,7 @@ function drawControls(view) {
 
 /**
  * Scroll a list, and nothing around it, so that an entry is seen: with its row on top, or amid a single row.
- * @param {HTMLElement} list
- * @param {HTMLElement} item
+ * @param {HTMLElement} list @param {HTMLElement} item
  */
 function keepInView(list, item) {
   const [frame, place] = [list.getBoundingClientRect(), item.getBoundingClientRect()];

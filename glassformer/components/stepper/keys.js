@@ -73,8 +73,7 @@ const isShown = (element) => Boolean(element.getClientRects().length);
 
 /**
  * Whether the key belongs to something else: a field, a widget that uses arrows itself, or an open dialog.
- * @param {Event} event
- * @param {View} view
+ * @param {Event} event @param {View} view
  */
 function isTaken(event, view) {
   const at = event.composedPath()[0];
@@ -118,8 +117,7 @@ function onKey(event) {
 
 /**
  * Pick a piece; the one that was picked already is let go. Where Python does something with the choice, it is told.
- * @param {View} view
- * @param {number | null} index
+ * @param {View} view @param {number | null} index
  */
 function pick(view, index) {
   if (view.data.choosable) {

@@ -74,8 +74,7 @@ function whenRan(act) {
 
 /**
  * Tell Python where the reader rests; where it has to draw something, it moves the other stepper itself.
- * @param {View} view
- * @param {View} [other]
+ * @param {View} view @param {View} [other]
  */
 function settle(view, other) {
   const both = other ? [other, view] : [view];

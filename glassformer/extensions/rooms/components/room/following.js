@@ -71,9 +71,7 @@ export function whereTheTeacherIs(state, here, inLesson) {
 
 /**
  * Whether somebody with a sentence of their own is at the teacher's step of a lesson, wherever they look there.
- * @param {RoomState} state
- * @param {URL} there
- * @param {string} here
+ * @param {RoomState} state @param {URL} there @param {string} here
  */
 function atTheLessonsStep({ own }, there, here) {
   const now = new URL(here);
@@ -84,8 +82,7 @@ function atTheLessonsStep({ own }, there, here) {
 
 /**
  * Whether only the step differs, and which that is, from 0; null if more differs.
- * @param {URL} there
- * @param {string} here
+ * @param {URL} there @param {string} here
  */
 export function stepThere(there, here) {
   if (butTheStep(there) !== butTheStep(new URL(here))) return null;
@@ -139,9 +136,7 @@ function look() {
 
 /**
  * Whether an address shows what the teacher looks at, but for the step.
- * @param {RoomState} state
- * @param {URL} there
- * @param {string} address
+ * @param {RoomState} state @param {URL} there @param {string} address
  */
 const isAt = (state, there, address) => atTheLessonsStep(state, there, address) || stepThere(there, address) !== null;
 

@@ -60,9 +60,7 @@ function hear(view, known) {
 /**
  * Have the page drawn again when the votes stand otherwise: shown, answered, or asked anew. A teacher's is when the
  * room can do nothing, and when it can again: the class then goes where its teacher is.
- * @param {View} view
- * @param {RoomState} state
- * @param {boolean} away
+ * @param {View} view @param {RoomState} state @param {boolean} away
  */
 function tellPython(view, { question, round, taken, shown, answered, phase, spread }, away) {
   const now = JSON.stringify([question, round, taken, shown.length, answered, phase, away]);
@@ -72,9 +70,7 @@ function tellPython(view, { question, round, taken, shown, answered, phase, spre
 
 /**
  * Have Python draw the page again, once for each thing that it has to know.
- * @param {View} view
- * @param {string} now
- * @param {number} spread
+ * @param {View} view @param {string} now @param {number} spread
  */
 function redraw(view, now, spread) {
   if (votes === now) return;
@@ -146,8 +142,7 @@ function draw(view) {
 
 /**
  * Buttons to vote with on what the teacher asks aloud, or that the vote is in.
- * @param {View} view
- * @param {RoomState | null} state
+ * @param {View} view @param {RoomState | null} state
  */
 function drawBallot({ ballot, payload }, state) {
   const open = state?.taken ? state : null;

@@ -26,8 +26,7 @@ function placed(component, payload, className = "") {
 
 /**
  * A link that opens the same live, at the step that is looked at.
- * @param {SavedIn} said
- * @param {SavedPage} page
+ * @param {SavedIn} said @param {SavedPage} page
  */
 function live({ live: says, stepper: { name, step } }, { address }) {
   const link = make("a", "", says);
@@ -53,8 +52,7 @@ function about(said, page) {
 
 /**
  * Links to the pages of the file, if there are several.
- * @param {SavedIn} said
- * @param {SavedPage} shown
+ * @param {SavedIn} said @param {SavedPage} shown
  */
 function pages(said, shown) {
   const nav = make("nav", "gf-saved-pages");
