@@ -17,7 +17,7 @@ from glassformer.extensions.sentences.many import LineResult, batches, check_can
 from glassformer.server import replicas
 from glassformer.server.jobs import ROWS, Job, Jobs
 from glassformer.server.queue import cost_of
-from glassformer.server.store_plain import read, written
+from glassformer.server.replicas import read, written
 from glassformer.server.work import BusyError, Runner
 from glassformer.state.link import Link, read_link, write_link
 from transformer.analysis.line_file import Limits, Line

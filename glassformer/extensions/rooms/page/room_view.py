@@ -7,7 +7,7 @@ script for each move, none for a step until it has settled, and none while nothi
 from collections.abc import Callable
 from typing import Literal
 
-from glassformer.components.element import Element, told_text
+from glassformer.components.element import Element
 
 _BAR = Element("room_bar")
 _COUNTS = Element("room_counts")
@@ -25,7 +25,7 @@ def room_bar(
     vote: tuple[int, int] | None = None,
     at: str = "",  # the address that is drawn, behind the app's own
     lesson: bool = False,  # whether the session is in a lesson, whatever the address says
-    # Called when a tab that has kept the secret was loaded again; `kept_secret(key)` tells it.
+    # Called when a tab that has kept the secret was loaded again; `told_text(key, "teacher")` tells it.
     on_teacher: Callable[[], None] | None = None,
     on_left: Callable[[], None] | None = None,  # called when the reader leaves a room that has ended
 ) -> None:
@@ -33,11 +33,6 @@ def room_bar(
     choice = None if vote is None else dict(zip(("round", "choice"), vote, strict=True))
     payload = {"code": code, "role": role, "secret": secret, "choice": choice, "lesson": lesson, "at": at}
     _BAR.draw(payload, key=key, hears={"teacher": on_teacher, "votes": None, "left": on_left})
-
-
-def kept_secret(key: str) -> str:
-    """What the teacher's tab kept; for use inside an `on_teacher` callback."""
-    return told_text(key, "teacher")
 
 
 def room_counts(*, key: str, large: bool = False) -> None:

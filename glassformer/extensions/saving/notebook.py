@@ -3,11 +3,15 @@
 In a notebook it is a saved run (`extensions.saving.saved_run`) in a frame, below which a plain rendering stands for
 whoever runs no scripts: a notebook that is not trusted, a page that shows notebooks, a screen reader.
 
+PNG and SVG are drawn by kaleido, which is an extra and uses the Chrome or Chromium that is installed.
+
 Knows nothing of Streamlit's sessions.
 """
 
+import asyncio
 import base64
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from difflib import get_close_matches
 from html import escape
@@ -16,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from warnings import warn
 
-from glassformer.extensions.saving.notebook.images import Format, images
+from glassformer.charts.theme import Spec, figure_in
 from glassformer.extensions.saving.saved_run import Shown, file_of
 from glassformer.runs.declared import PAGES, PICTURES
 from glassformer.runs.open_run import seen, stepper_run
@@ -28,6 +32,12 @@ from transformer.checkpoint.load import Checkpoint, in_memory, load
 from transformer.errors import GlassformerError, QueryError, shown
 from transformer.i18n import ENGLISH, languages, said, say
 from transformer.runs.trace import Trace
+
+Format = Literal["png", "svg"]
+MM_PER_INCH: Final = 25.4
+CSS_DPI: Final = 96  # pixels of a browser in an inch
+LEAST_MM, MOST_MM = 30, 1000
+MOST_DPI: Final = 1200
 
 FRAME_PIXELS: Final = 720
 IMAGE_MM: Final = 200
@@ -169,7 +179,7 @@ def picture_file(
         name: As of `pictures_named`; of several the first is drawn, but in HTML all.
         form: HTML is a saved run.
         language: Of PNG and SVG.
-        width, height, dpi: As of `extensions.saving.notebook.images.images`.
+        width, height, dpi: As of `images`.
         device: Where the model computes.
 
     Raises:
@@ -224,3 +234,59 @@ def _images(plots: Sequence[Plot]) -> list[str]:
     except GlassformerError:
         return [""] * len(plots)
     return [base64.b64encode(one).decode("ascii") for one in drawn]
+
+
+def images(
+    specs: Sequence[Spec], language: str, *, form: Format, width: float, height: float | None = None, dpi: float = 300
+) -> list[bytes]:
+    """Draw pictures.
+
+    Args:
+        specs: What `..._spec` of `charts` made.
+        language: One of `words.languages()`.
+        form: PNG, or SVG, whose text stays text.
+        width: In millimetres.
+        height: In millimetres; None for the one that each picture suggests.
+        dpi: Pixels of a PNG in an inch.
+
+    Raises:
+        GlassformerError: A size is out of range, kaleido or a browser is missing, or the browser fails.
+    """
+    for size in (width, width if height is None else height):
+        if not LEAST_MM <= size <= MOST_MM:
+            raise GlassformerError(
+                "{size} mm is not a valid picture size; use {least} to {most} mm.",
+                size=shown(size), least=LEAST_MM, most=MOST_MM,
+            )  # fmt: skip
+    if not CSS_DPI <= dpi <= MOST_DPI:
+        raise GlassformerError(
+            "{dpi} dpi is out of range; use {least} to {most} dpi.", dpi=shown(dpi), least=CSS_DPI, most=MOST_DPI
+        )
+    pixels = round(width / MM_PER_INCH * CSS_DPI)
+    tall = [height / MM_PER_INCH * CSS_DPI if height else spec["layout"]["height"] for spec in specs]
+    options = [
+        {"format": form, "width": pixels, "height": round(one), "scale": dpi / CSS_DPI if form == "png" else 1}
+        for one in tall
+    ]
+    figures = [figure_in(spec, language).update_layout(paper_bgcolor="white") for spec in specs]
+    try:
+        from kaleido import Kaleido
+    except ModuleNotFoundError as error:
+        raise GlassformerError(
+            "PNG and SVG files need {name}; install it with `pip install 'glassformer[pictures]'`. HTML files need "
+            "nothing extra.",
+            name=error.name,
+        ) from error
+
+    async def drawn() -> list[bytes]:
+        async with Kaleido(mathjax=False) as browser:  # which would be fetched from elsewhere
+            return [await browser.calc_fig(*one) for one in zip(figures, options, strict=True)]
+
+    try:
+        with ThreadPoolExecutor(1) as other:  # as a notebook has a loop of its own in this thread
+            return other.submit(asyncio.run, drawn()).result()
+    except Exception as error:  # of several libraries, without a base in common
+        raise GlassformerError(
+            "the browser could not draw the picture: {problem}. Install Chrome or Chromium.",
+            problem=str(error).rstrip("."),
+        ) from error

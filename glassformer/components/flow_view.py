@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from glassformer.components.element import Element, is_count, told
-from glassformer.components.flow.flow_data import Choice, Flow, Pin, flow_payload
+from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
 
 _VIEW = Element("flow_view")
 
