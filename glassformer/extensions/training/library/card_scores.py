@@ -18,7 +18,7 @@ from transformer.checkpoint import card
 from transformer.checkpoint.card import MAX_BYTES, MAX_ITEMS
 from transformer.checkpoint.load import CARD, Checkpoint, load
 from transformer.errors import ClauseError, DataError
-from transformer.files import strictjson, texts
+from transformer.files import files, strictjson
 from transformer.files.files import FolderFiles
 from transformer.i18n import say_n
 
@@ -137,7 +137,7 @@ def read_card(path: Path | None) -> dict[str, object]:
     """What the file given as --card says; a `DataError` where loading the checkpoint would leave some of it out."""
     if path is None:
         return {}
-    content = texts.read(path, MOST_CARD + 1)
+    content = files.read_start(path, MOST_CARD + 1)
     if len(content) > MOST_CARD:
         raise DataError("{file}: is longer than {most:,} bytes; shorten it.", file=str(path), most=MOST_CARD)
     _, problems = card.read_card(content)

@@ -37,8 +37,7 @@ from transformer.errors import DataError
 from transformer.runs.pairs import read_pairs
 from transformer.runs.query import Beam, Greedy
 from transformer.text.tokenizer import Tokenizer
-from transformer.trying.losses import loss_of
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples, loss_of
 
 PIECES = learn_vocabulary(SOURCES + TARGETS, size=40, kind="char", with_mask=True)
 TOKENIZER = Tokenizer(PIECES)
