@@ -26,11 +26,11 @@ from glassformer.runs.sides import KIND_NAMES, mask_reason, prompt_row
 from glassformer.runs.step_rows import N_CANDIDATES, Looking, is_yours
 from glassformer.state.click import place_of
 from glassformer.step import StepLook, Unsureness
-from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
+from transformer.analysis.reshaping import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.i18n import joined, say
+from transformer.runs.distribution import RuleChange
 from transformer.runs.query import Sampling
-from transformer.runs.step import Candidate, RuleChange
-from transformer.runs.trace import Trace
+from transformer.runs.trace import Candidate, Trace
 
 _ROUNDING = 1e-6  # what float32 probabilities that sum to 1 may lack
 

@@ -21,8 +21,15 @@ from glassformer.runs.picture import Plot
 from glassformer.runs.seen import Drawn, OfDrawn, Seen, Work
 from glassformer.runs.sides import KIND_NAMES, sides, size_of
 from glassformer.state.click import cell_of, fields
-from transformer.analysis.head_norms import norm_share, output_projections, site
-from transformer.analysis.head_statistics import Measure, Name, measure_by_layer, measure_maps
+from transformer.analysis.head_statistics import (
+    Measure,
+    Name,
+    measure_by_layer,
+    measure_maps,
+    norm_share,
+    output_projections,
+    outputs_site,
+)
 from transformer.i18n import joined, say
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from transformer.runs.labelled_maps import LabelledMaps
@@ -86,7 +93,7 @@ def open_heads(run: Seen) -> Heads | None:
 
 def written(run: Seen) -> np.ndarray:
     """What each head writes before W_O [layer, head, query, d_head]; errors as of `open_heads`."""
-    sites = [site(run.view.kind, layer) for layer in range(len(run.trace.maps(run.view.kind)))]
+    sites = [outputs_site(run.view.kind, layer) for layer in range(len(run.trace.maps(run.view.kind)))]
     found = run.work.replay(run.checkpoint, run.trace, sites)
     return np.stack([found[name] for name in sites])
 
