@@ -9,8 +9,8 @@ from glassformer.attention import AttentionLook, AttentionPanel
 from glassformer.attention.drawn_maps import ALL_SPECIAL, ATTENTION, KINDS, DrawnMap, is_spread_thin
 from glassformer.attention.map_pictures import FLOW, GRIDS, choice_of, drawn_flow, one_map, open_map
 from glassformer.charts.tables import heads_columns
-from glassformer.components.flow.flow_data import Flow
-from glassformer.components.flow.flow_view import flow_view, last_choice
+from glassformer.components.flow_data import Flow
+from glassformer.components.flow_view import flow_view, last_choice
 from glassformer.frame.sentence_stepper import Still, encoder_attention, sentence
 from glassformer.maps.grid import columns, is_long
 from glassformer.runs.attempt import attempt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from glassformer.components.glossary.glossary_view import chosen_term, glossary_list, glossary_marks
+from glassformer.components.glossary_view import chosen_term, glossary_list, glossary_marks
 from glassformer.glossary import GlossaryLook
 from glassformer.glossary.terms import APART, PLACES, TERMS, Place
 from glassformer.runs import loading

@@ -24,7 +24,7 @@ import numpy as np
 from glassformer.paths import SHIPPED
 from glassformer.runs import sources
 from glassformer.runs.step_rows import Work
-from glassformer.server import command_line, garbage
+from glassformer.server import command_line, turns
 from glassformer.server.shelf import Open, Opening, Shelf
 from glassformer.server.streamlit_private import session_id
 from glassformer.server.work import Runner
@@ -319,4 +319,4 @@ def warm_up() -> None:
         checkpoint = open_checkpoint(entry)
         for example in checkpoint.card.examples[:1]:
             runner().trace(checkpoint, checkpoint.query(example))
-    garbage.begin()
+    turns.begin()

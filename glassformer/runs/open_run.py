@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from glassformer.charts.theme import capitalised
-from glassformer.components.stepper.stepper import SourceChip, StepperRun, TargetChip, settled_step
+from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, settled_step
 from glassformer.runs import loading, sources
 from glassformer.runs.attempt import attempt
 from glassformer.runs.seen import Drawn, Seen

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from glassformer.components.stepper.stepper import rest_key
+from glassformer.components.stepper_view import rest_key
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot, View

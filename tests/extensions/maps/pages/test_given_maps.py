@@ -13,8 +13,7 @@ from glassformer.attention.attention_panels import EXPLAIN
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.extensions.huggingface.library.folder import FAMILIES
 from glassformer.extensions.importers.library.foreign import SUFFIXES
-from glassformer.extensions.maps.card import ARRAYS
-from glassformer.extensions.maps.code_to_copy import EXAMPLE
+from glassformer.extensions.maps.source import ARRAYS, EXAMPLE
 from glassformer.maps import grid
 from glassformer.runs import loading
 from glassformer.runs.sides import sides

@@ -9,9 +9,16 @@ from typing import Final
 import numpy as np
 import torch
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, numbered, worded
-from glassformer.extensions.lessons.library.margins import above, only_rounding
-from glassformer.extensions.lessons.library.run_differences import amount
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    NotHere,
+    above,
+    amount,
+    numbered,
+    only_rounding,
+    worded,
+)
 from transformer.analysis import head_statistics
 from transformer.analysis.one_weight import place
 from transformer.i18n import say

@@ -13,13 +13,18 @@ import numpy as np
 import torch
 
 import transformer
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
-from glassformer.extensions.lessons.library.margins import between, only_rounding
-from glassformer.extensions.lessons.library.run_differences import (
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    NotHere,
+    Option,
     amount,
+    between,
     first_difference,
     largest_difference,
+    only_rounding,
     outputs,
+    worded,
 )
 from glassformer.extensions.lessons.library.subjects.masks_questions import exchanged, positions_read
 from glassformer.extensions.what_if.interventions import CausalMask, HeadsTold, NoGuard, PaddingMask, Pads, Replace
