@@ -7,9 +7,9 @@ trained model most are silent at most tokens.
 Rows are compared by direction, as a norm takes off their length. How many directions a table has is counted by the
 entropy of its singular values, so that one long direction does not hide the others.
 
-Sources: Voita et al. (2023), "Neurons in Large Language Models: Dead, N-gram, Positional", section 3; Roy and Vetterli
-(2007), "The Effective Rank"; Ethayarajh (2019), "How Contextual are Contextualized Word Representations?", for the
-mean cosine.
+Sources: Voita et al. (2023), "Neurons in Large Language Models: Dead, N-gram, Positional", section 3; Roy and
+Vetterli (2007), "The Effective Rank"; Ethayarajh (2019), "How Contextual are Contextualized Word Representations?",
+for the mean cosine.
 
 Shapes: B texts, T tokens, V vocabulary, D d_model, F d_ff.
 """
