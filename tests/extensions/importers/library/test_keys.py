@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers.library import keys, renaming
+from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.imported import Opened
 from glassformer.extensions.importers.library.keys import (
     FLATTENED,
@@ -111,13 +111,13 @@ def test_any_names_are_accounted_for(names):
 @pytest.mark.parametrize(
     ("reshape", "shape"),
     [
-        (renaming.PLUS_ONE, (4,)),
-        (renaming.ONE_MAP, (6, 4)),
-        (renaming.ONE_MAP, (6,)),
-        (renaming.WITH_NO_OUTPUT_MAP, (4, 4)),
-        (renaming.UNIT_VECTORS, (6, 4)),
+        (keys.PLUS_ONE, (4,)),
+        (keys.ONE_MAP, (6, 4)),
+        (keys.ONE_MAP, (6,)),
+        (keys.WITH_NO_OUTPUT_MAP, (4, 4)),
+        (keys.UNIT_VECTORS, (6, 4)),
     ],
 )
 def test_shapes_are_known_without_values(reshape, shape):
     made = reshape.apply(torch.randn(shape), {})
-    assert renaming.shapes_of(reshape, shape, {}) == tuple(tuple(tensor.shape) for tensor in made)
+    assert keys.shapes_of(reshape, shape, {}) == tuple(tuple(tensor.shape) for tensor in made)
