@@ -17,8 +17,7 @@ from glassformer.runs.loading import warm_up
 from glassformer.server import command_line, descriptors, replicas, streamlit_private
 from glassformer.server.descriptors import MoreHeaders
 from glassformer.server.parts import parts
-from glassformer.shared.entrance import Entrance
-from glassformer.shared.first_sight import FirstSight
+from glassformer.shared.first_sight import Entrance, FirstSight
 from transformer.errors import GlassformerError
 
 try:

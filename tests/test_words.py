@@ -27,7 +27,7 @@ CODE = (
     "glassformer/state/view.py",
     "glassformer/components/streamlit_page.py",
     "glassformer/shared/page_style.py",
-    "glassformer/start/start_style.py",
+    "glassformer/start/diagram.py",
     "glassformer/extensions/maps/code_to_copy.py",
     "glassformer/extensions/corpus/page/code_to_copy.py",
     "glassformer/extensions/classroom/lessons/lesson_style.py",

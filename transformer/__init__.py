@@ -27,9 +27,8 @@ _OWN = {
     "model.transformer": ("Transformer",),
     "runs.query": ("Beam", "Greedy", "Query", "Sampling"),
     "runs.running": ("run", "run_batch"),
-    "runs.step": ("RowLabel", "Step"),
     "runs.teacher_forcing": ("Score", "score"),
-    "runs.trace": ("Trace",),
+    "runs.trace": ("RowLabel", "Step", "Trace"),
 }
 _NAMES = {name: f"{__name__}.{module}:{name}" for module, names in _OWN.items() for name in names}
 install()

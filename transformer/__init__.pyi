@@ -15,10 +15,10 @@ from transformer.runs.query import Query as Query
 from transformer.runs.query import Sampling as Sampling
 from transformer.runs.running import run as run
 from transformer.runs.running import run_batch as run_batch
-from transformer.runs.step import RowLabel as RowLabel
-from transformer.runs.step import Step as Step
 from transformer.runs.teacher_forcing import Score as Score
 from transformer.runs.teacher_forcing import score as score
+from transformer.runs.trace import RowLabel as RowLabel
+from transformer.runs.trace import Step as Step
 from transformer.runs.trace import Trace as Trace
 
 __version__: str

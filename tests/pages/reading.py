@@ -15,7 +15,7 @@ from glassformer.components.stepper_view import rest_key
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot, View
-from glassformer.step.piece_choice import FORCE_CHOICE
+from glassformer.step.step_panels import FORCE_CHOICE
 from tests.pages.conftest import check
 from transformer.checkpoint.load import Checkpoint
 

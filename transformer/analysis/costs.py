@@ -1,4 +1,4 @@
-"""The cost of each component of a model: parameters, and multiply-adds of one pass.
+"""The cost of each component of a model: parameters, multiply-adds and shapes of one pass.
 
 The count is for one teacher-forced pass over a source of S and a target of T tokens, without a cache and without
 padding. A multiply-add is one multiplication whose product is added to a sum; a product of [a, b] and [b, c] takes
@@ -7,25 +7,66 @@ a·b·c of them. The half of a decoder map that the causal mask hides is compute
 Not counted: operations that touch every value once (norms, softmax, activation, biases, residual sums, the
 embedding's scale), and looking up a row of a table, which multiplies nothing.
 
+The smallest models of articles leave parts out: an import puts matrices there that change nothing, and so count for
+nothing (see `extensions.importers.library.reshapes`). `stand_ins` knows them by their values: an output projection or
+a second linear map that is exactly the identity, a table of embeddings that holds the unit vectors.
+
 Source: Vaswani et al. (2017), section 4 and table 1, which give the orders n²·d and n·d².
 
 Shapes: S source tokens, T target tokens, D d_model, F d_ff, V target vocabulary.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
+from weakref import WeakKeyDictionary
 
-from transformer.analysis.stand_ins import stand_ins
+import torch
+from torch import Tensor
+
+from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
+from transformer.model.taps import Onlooker, tap_of
+from transformer.model.transformer import Transformer
 
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
+PROJECTION, MAP, TABLE = ".out_proj.weight", ".ffn.down_proj.weight", "src_table"
+SAID: dict[str, Sentence] = {
+    PROJECTION: say("The model has no output projection; an identity matrix takes its place and is not counted."),
+    MAP: say(
+        "The feed-forward network is a single linear map; an identity matrix takes the place of the second one and "
+        "is not counted."
+    ),
+    TABLE: say("The model has no embeddings; unit vectors take their place and are not counted."),
+}
+_FOUND: WeakKeyDictionary[Transformer, frozenset[str]] = WeakKeyDictionary()
+
+
+def stand_ins(model: Transformer) -> frozenset[str]:
+    """The names of a model's tensors that stand in for what it does not have, the biases beside them included."""
+    if model not in _FOUND:
+        tensors = dict(model.named_parameters())
+        ends = (PROJECTION, TABLE, *((MAP,) if model.config.activation == "none" else ()))
+        identities = [name for name, one in tensors.items() if name.endswith(ends) and _is_identity(one)]
+        biases = (name.removesuffix("weight") + "bias" for name in identities)
+        zeros = (name for name in biases if name in tensors and not tensors[name].any())
+        _FOUND[model] = frozenset((*identities, *zeros))
+    return _FOUND[model]
+
+
+def said(names: frozenset[str], beginning: str = "") -> list[Sentence]:
+    """What to say of those whose names begin so."""
+    ours = [one for one in names if one.startswith(beginning)]
+    return [text for end, text in SAID.items() if any(one.endswith(end) for one in ours)]
+
+
+def _is_identity(one: Tensor) -> bool:
+    if one.dim() != 2 or one.size(0) != one.size(1) or not bool((one.diagonal() == 1).all()):
+        return False
+    return int(torch.count_nonzero(one)) == len(one)
+
 
 Part = Literal[
     "source_embedding", "target_embedding", "positions", "encoder_projections", "encoder_maps", "encoder_ffn",
@@ -171,3 +212,27 @@ def grouped(counts: Mapping[Part, int]) -> dict[str, int]:
 def _without_layer(name: str) -> str:
     """`encoder.layers.2.ffn.up_proj.weight` -> `ffn.up_proj.weight`; what stands in no layer keeps its name."""
     return name.split(".", 3)[3] if ".layers." in name else name
+
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """The shapes of one teacher-forced pass; equal only to itself, so results computed from it can be cached."""
+
+    src_ids: Shape  # shapes of the two inputs, [batch, token]
+    tgt_ids: Shape  # shapes of the two inputs, [batch, token]
+    # Every site of `transformer.tap.SITES` that the model has, in the order of the pass, with the shape that it had,
+    # the batch axis included.
+    sites: dict[str, Shape]
+
+
+@torch.inference_mode()
+def shapes_of(model: Transformer, src_ids: Sequence[int], tgt_ids: Sequence[int]) -> Pass:
+    """Run one sentence and record the shape of every value; the decoder reads its start id or prompt first."""
+    seen: dict[str, Shape] = {}
+    keep = Onlooker(["*"], lambda site, value: seen.update({site: tuple(value.shape)}))
+    src, tgt = (torch.tensor([list(ids)], dtype=torch.long) for ids in (src_ids, tgt_ids))
+    model(src, tgt, tap=tap_of(keep))
+    return Pass(tuple(src.shape), tuple(tgt.shape), seen)

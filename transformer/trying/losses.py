@@ -24,7 +24,7 @@ from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.decoding import Prefix, greedy
-from transformer.runs.logits import losses_of
+from transformer.runs.distribution import losses_of
 from transformer.runs.reading import padded, read_before
 from transformer.runs.runnable import Scorable
 from transformer.text.normalise import normalise

@@ -132,7 +132,7 @@ def _check_fits(checkpoint: Checkpoint, options: argparse.Namespace) -> None:
 
 def _corpus(checkpoint: Checkpoint, options: argparse.Namespace) -> Corpus:
     from glassformer.extensions.corpus.library import lines
-    from transformer.analysis.spacing import usual_spacing
+    from transformer.analysis.alignment import usual_spacing
 
     if options.pairs:
         empty = 0 if options.max_pairs else lines.n_empty(options.pairs)

@@ -28,7 +28,7 @@ from glassformer.extensions.doctor.library.findings import Finding, not_applicab
 from glassformer.extensions.doctor.library.patient import Patient, Test
 from glassformer.extensions.doctor.library.whole import Report
 from glassformer.runs import loading
-from glassformer.runs.examiner import Examiner
+from glassformer.runs.attempt import Examiner
 from glassformer.server.jobs import Job, Jobs, Seen, StoppedError
 from glassformer.server.work import BusyError
 from glassformer.shared.door import st

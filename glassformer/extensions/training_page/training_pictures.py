@@ -26,7 +26,7 @@ from glassformer.extensions.training_page.charts.training import (
 )
 from glassformer.extensions.training_page.training_look import TrainingLook
 from glassformer.runs.picture import Page, PartEntry, Plot
-from glassformer.shared.effort import effort_of
+from glassformer.shared.dialect import effort_of
 from glassformer.state.click import place_of
 from glassformer.state.view import MAIN, Slot, View
 from transformer.checkpoint.curve import Curve, load_curve

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glassformer.attention.flow.flow_pictures import drawn_flow
+from glassformer.attention.map_pictures import drawn_flow
 from glassformer.components.assets import read_asset
 from glassformer.components.flow_data import Choice, flow_payload
 from glassformer.components.plotly_view import figure_json
@@ -19,9 +19,8 @@ from glassformer.extensions.saving.saved_run import Kept
 from glassformer.runs import loading
 from glassformer.runs.declared import PAGES, PICTURES
 from glassformer.runs.frames import Again
-from glassformer.runs.open_run import seen
+from glassformer.runs.open_run import seen, stepper_run
 from glassformer.runs.seen import at_step
-from glassformer.runs.stepper_run import stepper_run
 from glassformer.shared.door import here
 from glassformer.state.link import Link
 from tests.glassformer.runs.test_frames import changed

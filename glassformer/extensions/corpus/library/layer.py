@@ -171,7 +171,7 @@ def output_factors(weight: Tensor, n_heads: int) -> Tensor:
 def norm_shares(heads: Tensor, factors: Tensor, rows: Tensor) -> Tensor:
     """Each head's mean share of what the attention writes [B, H], from head vectors [B, H, Q, d] and rows [B, Q].
 
-    Rows in which no head writes anything do not count; NaN if there are no others. See `head_norms.norm_share`.
+    Rows in which no head writes anything do not count; NaN if there are no others. See `head_statistics.norm_share`.
     """
     joined = heads.transpose(0, 1).reshape(heads.size(1), -1, heads.size(3))  # [H, B * Q, d]
     norms = torch.linalg.vector_norm(torch.bmm(joined, factors), dim=-1)  # [H, B * Q]

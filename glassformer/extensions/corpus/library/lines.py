@@ -10,8 +10,7 @@ from itertools import groupby, islice
 from pathlib import Path
 
 from glassformer.extensions.corpus.library.tables import Line
-from transformer.analysis.gold import GoldPair, read_gold
-from transformer.analysis.spacing import SPACINGS
+from transformer.analysis.alignment import SPACINGS, GoldPair, read_gold
 from transformer.checkpoint.save import file_sha256
 from transformer.errors import DataError
 from transformer.i18n import say_n

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from glassformer.extensions.corpus.library.reading import Item, Pieces
 from glassformer.extensions.corpus.library.tables import Line
-from transformer.analysis.alignment import Links, best_sources, count_links, piece_shares
-from transformer.analysis.gold import GoldPair
+from transformer.analysis.alignment import GoldPair, Links, best_sources, count_links, piece_shares
 from transformer.analysis.words import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
 from transformer.text.normalise import normalise

@@ -26,14 +26,13 @@ from glassformer.extensions.corpus.library.reading import Item, Pieces, batches,
 from glassformer.extensions.corpus.library.tables import NAMES, Line, Options
 from glassformer.extensions.corpus.library.vectors import room_for, vectors_table
 from glassformer.extensions.corpus.library.watch import Batch, Watch
+from transformer.analysis.alignment import GoldPair
 from transformer.analysis.chrf import chrf_counts, usual_words
-from transformer.analysis.gold import GoldPair
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.anatomy import Anatomy, Kind, anatomy
 from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
-from transformer.runs.distribution import ranks_of
-from transformer.runs.finite import first_site, not_finite
-from transformer.runs.logits import ROWS, logits_of, losses_of
+from transformer.runs.distribution import ROWS, logits_of, losses_of, ranks_of
+from transformer.runs.recording import first_site, not_finite
 
 
 @dataclass(frozen=True)

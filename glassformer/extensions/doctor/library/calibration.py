@@ -28,7 +28,7 @@ from glassformer.extensions.doctor.library.rereading import Texts, pairs_that_fi
 from transformer.checkpoint.curve import load_curve
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, say
-from transformer.runs.logits import ROWS, logits_of
+from transformer.runs.distribution import ROWS, logits_of
 from transformer.runs.trace import Trace
 from transformer.trying.losses import MASKS, Row, loss_of
 from transformer.trying.verdicts import POOR

@@ -18,8 +18,8 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError, DataError, shown
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.finite import check_recorded
 from transformer.runs.reading import padded
+from transformer.runs.recording import check_recorded
 from transformer.trying.losses import text_ids
 from transformer.trying.samples import Samples
 

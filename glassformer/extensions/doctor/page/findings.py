@@ -17,10 +17,10 @@ from glassformer.extensions.doctor.library.findings import (
 from glassformer.extensions.doctor.library.whole import Report, follows, told_once
 from glassformer.shared import drawing, menu
 from glassformer.shared.door import here, st, table
-from glassformer.shared.numbers import digits
 from glassformer.shared.saving import Origin
 from glassformer.state.link import Link
 from transformer.i18n import Sentence, joined, say, say_n
+from transformer.i18n.numbers import digits
 
 ICONS: Final[dict[Verdict, str]] = {
     "broken": ":material/error:",

@@ -21,7 +21,7 @@ from glassformer.extensions.lessons.library.lesson import ALWAYS, Shown
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import SaidError
 from transformer.i18n import say
-from transformer.runs.drafting.checking import verdict_of
+from transformer.runs.drafting import verdict_of
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Query
 from transformer.runs.trace import Trace

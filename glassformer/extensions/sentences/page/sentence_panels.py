@@ -6,7 +6,7 @@ from typing import Final
 from glassformer.extensions.sentences.page.line_table import opened, table
 from glassformer.extensions.sentences.page.overview import overview
 from glassformer.extensions.sentences.page.sentence_runs import LIMITS, SentenceFile, SentenceRuns
-from glassformer.extensions.what_if.change_chips import told
+from glassformer.extensions.what_if.whatif import told
 from glassformer.runs.attempt import attempt
 from glassformer.runs.loading import runner
 from glassformer.runs.open_run import publish

@@ -172,9 +172,8 @@ def _print_scores(held_out: HeldOut, scorings: list[Scoring]) -> None:
 
 
 def _score_alignments(checkpoint: Checkpoint, options: argparse.Namespace) -> dict[str, object]:
+    from transformer.analysis.alignment import read_gold, usual_spacing
     from transformer.analysis.alignment_scores import score_alignment
-    from transformer.analysis.gold import read_gold
-    from transformer.analysis.spacing import usual_spacing
 
     gold = read_gold(*options.alignments)
     with _bar(len(gold.pairs), "alignments") as bar:

@@ -6,8 +6,7 @@ from functools import partial
 
 from glassformer.extensions.snapshots.growing import name_here, snapshot_of
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
-from glassformer.runs.examiner import Examiner, examiner
+from glassformer.runs.attempt import Examiner, attempt, examiner
 from glassformer.runs.measured import LOOK_SECONDS, studies
 from glassformer.server.jobs import Job, Seen
 from glassformer.shared.door import st

@@ -29,8 +29,8 @@ from glassformer.server.jobs import Seen
 from glassformer.server.work import BusyError
 from glassformer.shared import choices, cover, drawing
 from glassformer.shared.choices import KEEP
+from glassformer.shared.dialect import time_of
 from glassformer.shared.door import here, st
-from glassformer.shared.effort import time_of
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import apart, session
 from glassformer.state.view import MAIN

@@ -19,7 +19,7 @@ from glassformer.extensions.lessons.library.case import (
     only_rounding,
     worded,
 )
-from transformer.analysis import head_norms
+from transformer.analysis import head_statistics
 from transformer.analysis.one_weight import place
 from transformer.i18n import say
 from transformer.model.config import ModelConfig
@@ -131,7 +131,7 @@ def _joined(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _matrix(case: Case) -> np.ndarray:
     """The rows of W_O by head, float64 [head, d_head, d_model]."""
-    parts = head_norms.output_projections(case.checkpoint.model, case.picked["kind"])
+    parts = head_statistics.output_projections(case.checkpoint.model, case.picked["kind"])
     return np.asarray(parts[case.at("layer")], np.float64)
 
 

@@ -25,8 +25,7 @@ from glassformer.extensions.lessons.library.case import (
     worded,
 )
 from glassformer.extensions.what_if.interventions.head_changes import Temper
-from glassformer.extensions.what_if.interventions.score_changes import ScoreScale
-from glassformer.extensions.what_if.interventions.similarity import OtherSimilarity
+from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
 from transformer.analysis.one_weight import Walk, place, sites, walk
 from transformer.analysis.worth_seeing import LEAST_KEYS, worth_seeing
 from transformer.i18n import say
