@@ -30,7 +30,7 @@ from tests.extensions.doctor.library.planted import FAULTS
 from tests.healthy import NAMES, OWN, healthy, texts
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples
 
 MOST_SECONDS = 60.0
 

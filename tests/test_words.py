@@ -18,7 +18,6 @@ CONVERTED = ("main.py", "pages/", "glassformer/", "transformer/")
 # of the log, and no bare word for people.
 CODE = (
     "glassformer/extensions/corpus/library/conditions.py",
-    "glassformer/extensions/corpus/library/database.py",
     "glassformer/extensions/corpus/library/joined.py",
     "glassformer/extensions/corpus/library/paired.py",
     "glassformer/extensions/corpus/library/queries.py",

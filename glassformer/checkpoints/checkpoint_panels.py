@@ -237,11 +237,8 @@ def scores(checkpoint: Checkpoint) -> None:
 
 def score_rows(records: Sequence[Record]) -> list[dict[str, str]]:
     """Scorings of translations of a card, one row each; a column that no record fills is left out."""
-    rows = [{title: _cell(record, name) for name, title in _COLUMNS.items()} for record in records]
-    filled = [
-        title for name, title in _COLUMNS.items() if any(_value(record.get(name)) != NONE for record in records)
-    ]
-    return [{title: row[title] for title in filled} for row in rows]
+    filled = [name for name in _COLUMNS if any(_value(record.get(name)) != NONE for record in records)]
+    return [{_COLUMNS[name]: _cell(record, name) for name in filled} for record in records]
 
 
 def other_rows(records: Sequence[Record]) -> list[dict[str, str]]:

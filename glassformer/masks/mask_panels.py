@@ -24,7 +24,6 @@ from glassformer.masks.scene import (
 )
 from glassformer.runs.attempt import attempt
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.picture import Picture
 from glassformer.runs.show import choose_part, show, show_beside
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import frame, st
@@ -177,8 +176,7 @@ def draw(run: OpenRun) -> None:
     scene = scene_of(run, batch)
     if part != "checks":
         choose_mask(scene, row)
-        special = words.about_special(run.checkpoint.config, scene.name, part)
-        if special:
+        if special := words.about_special(run.checkpoint.config, scene.name, part):
             st.info(drawing.plain(special))
     _DRAW[part](scene)
 
@@ -267,12 +265,9 @@ def _causality(scene: Scene) -> mask_pictures.Check | None:
         st.info(words.nothing_later(batch), icon=":material/info:")
         return None
     pieces = batch.pieces("target", batch.sentence)
-    choices.menu(
-        choices.field(scene.slot, "changed", key="mask_changed"),
-        say("Token to change"),
-        choices.labelled(pieces[: batch.n_target(batch.sentence)], first=1),
-        otherwise=changed,
-    )
+    tokens = choices.labelled(pieces[: batch.n_target(batch.sentence)], first=1)
+    kept = choices.field(scene.slot, "changed", key="mask_changed")
+    choices.menu(kept, say("Token to change"), tokens, otherwise=changed)
     check = mask_pictures.causality_check(scene, changed)
     what = say(
         "Token {n} reads “{piece}” in the first run and “{other}” in the second.",
@@ -299,10 +294,11 @@ def _padding(scene: Scene) -> mask_pictures.Check | None:
     else:
         choices.slider(choices.field(scene.slot, "pads"), say("Pads to add"), 1, most)
     found = mask_pictures.padding_checks(scene)
+    pads = {"source": mask_pictures.source_pads, "target": mask_pictures.target_pads}
     for column, (side, check) in zip(st.columns(len(found), gap="medium"), found.items(), strict=True):
         with column:
             _say(check.held, check.verdict)
-            show(_PADS[side], scene)
+            show(pads[side], scene)
     return next(iter(found.values()))
 
 
@@ -310,8 +306,4 @@ def _say(held: bool, text: str) -> None:
     (st.success if held else st.error)(drawing.plain(text), icon=":material/rule:" if held else ":material/error:")
 
 
-_PADS: Final[Mapping[str, Picture[Scene]]] = {
-    "source": mask_pictures.source_pads,
-    "target": mask_pictures.target_pads,
-}
 _DRAW: Final[Mapping[str, Callable[[Scene], None]]] = {"masks": _masks, "one_row": _one_row, "checks": _checks}

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from transformer.analysis.words import Floats
 from transformer.errors import ClauseError, DataError, within
-from transformer.files import texts
+from transformer.files import files
 from transformer.i18n import Sentence, say, say_n
 
 Link = tuple[int, int]  # source word, target word, both from 0
@@ -164,7 +164,7 @@ def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
     or names a word that its sentence does not have.
     """
     paths = (source, target, gold)
-    contents = [texts.read(path) for path in paths]
+    contents = [files.read_start(path) for path in paths]
     lines = [_lines(content, path) for content, path in zip(contents, paths, strict=True)]
     if len({len(found) for found in lines}) > 1:
         counted = ", ".join(f"{path.name} {len(found):,}" for path, found in zip(paths, lines, strict=True))
@@ -182,7 +182,7 @@ def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
 
 
 def _lines(content: bytes, path: Path) -> list[str]:
-    text = texts.decoded(content, label=str(path))
+    text = files.decoded(content, label=str(path))
     # Only these are ends of lines: U+2028 and the like may stand inside a sentence.
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if lines == [""]:

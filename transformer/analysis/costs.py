@@ -8,7 +8,7 @@ Not counted: operations that touch every value once (norms, softmax, activation,
 embedding's scale), and looking up a row of a table, which multiplies nothing.
 
 The smallest models of articles leave parts out: an import puts matrices there that change nothing, and so count for
-nothing (see `extensions.importers.library.reshapes`). `stand_ins` knows them by their values: an output projection or
+nothing (see `extensions.importers.library.renaming`). `stand_ins` knows them by their values: an output projection or
 a second linear map that is exactly the identity, a table of embeddings that holds the unit vectors.
 
 Source: Vaswani et al. (2017), section 4 and table 1, which give the orders n²·d and n·d².

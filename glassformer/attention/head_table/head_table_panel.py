@@ -97,14 +97,10 @@ def _choose_measure(found: pictures.Heads) -> None:
     """Draw the choice; a measure that this attention lacks is remembered for the next one that has it."""
     asked = session.view(found.slot).of(AttentionLook).measure
     if asked not in NAMES:
-        drawing.notes(
-            (
-                say(
-                    "The link names the measure “{name}”, which does not exist; a different measure is shown.",
-                    name=asked,
-                ),
-            )
+        said = say(
+            "The link names the measure “{name}”, which does not exist; a different measure is shown.", name=asked
         )
+        drawing.notes((said,))
         session.replace(found.slot, measure=AttentionLook.measure)
     choices.menu(
         choices.field(found.slot, "measure", key=MEASURE),

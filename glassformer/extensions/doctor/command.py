@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace) -> int:
     from glassformer.extensions.importers.import_command import answers_of, keep_answers
     from glassformer.extensions.importers.library.handed_pieces import Given
     from transformer.checkpoint.opening import load
-    from transformer.trying.samples import read_samples
+    from transformer.trying.losses import read_samples
 
     pairs = None if options.pairs is None else read_samples(options.pairs)
     given = Given(options.source_pieces, options.target_pieces, options.pieces)

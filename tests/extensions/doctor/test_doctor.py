@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from glassformer.extensions.doctor.library import examination
-from glassformer.extensions.doctor.library.checklist import TESTS
+from glassformer.extensions.doctor.library.examination import TESTS
 from transformer.__main__ import main
 
 from tests.transformer.spoiling import weights_with  # isort: skip

@@ -25,8 +25,15 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.calibrated import at_least, at_most
-from glassformer.extensions.doctor.library.findings import MOST_PLACES, Measured, NotTested, Shown, Verdict
+from glassformer.extensions.doctor.library.findings import (
+    MOST_PLACES,
+    Measured,
+    NotTested,
+    Shown,
+    Verdict,
+    at_least,
+    at_most,
+)
 from glassformer.extensions.doctor.library.patient import BELOW, Patient, Test
 from glassformer.extensions.doctor.library.read_rows import Row
 from transformer.analysis.spectra import UNIFORM, is_unstructured, largest_of, spectrum, work_of

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from glassformer.extensions.doctor.library.calibration import COLUMNS as COLUMNS_OF_PAIRS
 from glassformer.extensions.doctor.library.calibration import Pair, pairs_of
-from glassformer.extensions.doctor.library.checklist import ordered
+from glassformer.extensions.doctor.library.examination import ordered
 from glassformer.extensions.doctor.library.findings import AREAS, VERDICTS, Finding, Health, Verdict
 from glassformer.extensions.doctor.library.patient import Origin, Patient
 from transformer.i18n import Sentence, joined, say, say_n, through

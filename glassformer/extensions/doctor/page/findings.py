@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
 from glassformer.extensions.doctor.library.calibration import COLUMNS
-from glassformer.extensions.doctor.library.checklist import ordered
+from glassformer.extensions.doctor.library.examination import ordered
 from glassformer.extensions.doctor.library.findings import (
     AREAS,
     MOST_PLACES,

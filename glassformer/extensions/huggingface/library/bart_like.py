@@ -13,6 +13,7 @@ from itertools import product
 from glassformer.extensions.importers.library.config_settings import Family, Fields, Present, Settings, always
 from glassformer.extensions.importers.library.keys import Rule, Table
 from glassformer.extensions.importers.library.renaming import (
+    AS_IS,
     BIAS,
     FORMULA,
     INPUT,
@@ -20,11 +21,12 @@ from glassformer.extensions.importers.library.renaming import (
     OUTPUT,
     SOURCE,
     TARGET,
+    Reshape,
+    cut_rows,
     names_of,
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.reshapes import AS_IS, Reshape, cut_rows
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
 

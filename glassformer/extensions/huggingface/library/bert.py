@@ -22,10 +22,10 @@ from glassformer.extensions.importers.library.renaming import (
     INPUT,
     OUTPUT,
     OUTPUT_BIAS,
+    cut_rows,
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.reshapes import cut_rows
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
 

@@ -23,11 +23,13 @@ from glassformer.extensions.importers.library.renaming import (
     INPUT,
     MASK,
     OUTPUT,
+    SPLIT_COLUMNS,
+    SPLIT_HEADS,
+    TRANSPOSED,
     joined_rules,
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.reshapes import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 
 from glassformer.extensions.importers.library.keys import Match, Rule, Table, Taken, Unused
-from glassformer.extensions.importers.library.reshapes import (
+from glassformer.extensions.importers.library.renaming import (
     AS_IS,
     FLATTENED,
     FLATTENED_FOR_BOTH,

@@ -30,15 +30,15 @@ from glassformer.extensions.importers.library.renaming import (
     FORMULA,
     OUTPUT,
     SOURCE,
+    SPLIT_ROWS,
     TARGET,
+    cut_rows,
     names_of,
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.reshapes import SPLIT_ROWS, cut_rows
 from glassformer.extensions.importers.library.tutorials import ORDER
-from glassformer.extensions.toolkits.library.lists import lines
-from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit, part
+from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit, lines, part
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import CheckpointError, shown
 from transformer.i18n import Sentence, say

@@ -11,7 +11,7 @@ from glassformer.extensions.training_page import own_trainings
 from glassformer.extensions.training_page.charts.growing import HOW_TO_READ
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Progress, Training
-from glassformer.extensions.training_page.watch import watch_choices, watch_keep, watch_pictures
+from glassformer.extensions.training_page.watch import watch_choices, watch_pictures
 from glassformer.extensions.training_page.watch.watch_choices import (
     LIMITS,
     MOST_PARAMETERS,
@@ -369,7 +369,7 @@ def _steer(training: Training, seen: Seen, name: str) -> None:
         if training.has_model:
             st.download_button(
                 say("Save the checkpoint (zip)"),
-                partial(watch_keep.packed, training, here(watch_keep.about(training))),
+                partial(watch_choices.packed, training, here(watch_choices.about(training))),
                 file_name=f"{training.plan.name}.zip",
                 mime="application/zip",
                 key=f"{_KEY}save",

@@ -30,9 +30,8 @@ from glassformer.state.link import Link
 from glassformer.state.view import MAIN, SECOND
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.opening import UnansweredError
 from transformer.checkpoint.snapshots import at_step
-from transformer.errors import GlassformerError
+from transformer.errors import GlassformerError, UnansweredError
 from transformer.i18n import say
 from transformer.runs.query import Query
 

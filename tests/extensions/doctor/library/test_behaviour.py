@@ -17,8 +17,7 @@ from tests.transformer.one_stack import alone
 from transformer.checkpoint.load import load
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
-from transformer.trying.losses import loss_of
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples, loss_of
 
 TESTS = (*outputs.TESTS, *calibration.TESTS)
 WORDS = ("glass", "abcdef", "transform", "window", "streets", "qwertz")

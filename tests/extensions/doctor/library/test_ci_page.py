@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from glassformer.extensions.doctor.library.checklist import TESTS
+from glassformer.extensions.doctor.library.examination import TESTS
 from glassformer.extensions.doctor.library.huggingface_callback import DoctorCallback
 from glassformer.extensions.doctor.library.watching import Watching, watch
 

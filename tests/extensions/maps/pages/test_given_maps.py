@@ -11,7 +11,7 @@ import torch
 from glassformer.attention import attention_panels as flow
 from glassformer.attention.attention_panels import EXPLAIN
 from glassformer.attention.one_weight import one_weight_panel as one_weight
-from glassformer.extensions.huggingface.library.families import FAMILIES
+from glassformer.extensions.huggingface.library.folder import FAMILIES
 from glassformer.extensions.importers.library.foreign import SUFFIXES
 from glassformer.extensions.maps.source import ARRAYS, EXAMPLE
 from glassformer.maps import grid

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
+from glassformer.extensions.training.library.run import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_model
 from transformer import run

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.sentences.analysis.many import run_lines
+from glassformer.extensions.sentences.many import run_lines
 from glassformer.extensions.what_if.interventions import (
     CopyMap,
     Insist,
