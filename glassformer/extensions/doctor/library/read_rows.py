@@ -19,8 +19,8 @@ from transformer.errors import CheckpointError, DataError, shown
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
 from transformer.runs.reading import padded
-from transformer.trying.losses import Samples, text_ids
 from transformer.runs.recording import check_recorded
+from transformer.trying.losses import Samples, text_ids
 
 Forward = Callable[..., Tensor]
 """Logits [B, T, V] for source ids [B, S] and what the decoder reads [B, T]; a model of one stack has one argument.
