@@ -11,7 +11,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import streamlit as st
 from starlette.middleware import Middleware
 
-from glassformer.components.assets import Scripts, link
+from glassformer.components.assets import link
+from glassformer.components.serving import Scripts
 from glassformer.runs import frames
 from glassformer.runs.loading import warm_up
 from glassformer.server import command_line, descriptors, replicas, streamlit_private
