@@ -14,8 +14,8 @@ from typing import Final
 
 import torch
 
-from glassformer.extensions.doctor.library.examination import examine
 from glassformer.extensions.doctor.library.findings import FILE, Finding
+from glassformer.extensions.doctor.library.whole import examine
 from transformer.checkpoint.load import load
 
 SHIPPED: Final = Path(__file__).resolve().parents[1] / "checkpoints"

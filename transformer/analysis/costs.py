@@ -7,66 +7,28 @@ a·b·c of them. The half of a decoder map that the causal mask hides is compute
 Not counted: operations that touch every value once (norms, softmax, activation, biases, residual sums, the
 embedding's scale), and looking up a row of a table, which multiplies nothing.
 
-The smallest models of articles leave parts out: an import puts matrices there that change nothing, and so count for
-nothing (see `extensions.importers.library.renaming`). `stand_ins` knows them by their values: an output projection or
-a second linear map that is exactly the identity, a table of embeddings that holds the unit vectors.
-
 Source: Vaswani et al. (2017), section 4 and table 1, which give the orders n²·d and n·d².
 
 Shapes: S source tokens, T target tokens, D d_model, F d_ff, V target vocabulary.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
-from typing import Final, Literal, get_args
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import torch
-from torch import Tensor
 
-from transformer.i18n import Sentence, say
+from transformer.analysis.stand_ins import stand_ins
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.taps import Onlooker, tap_of
-from transformer.model.transformer import Transformer
 
-PROJECTION, MAP, TABLE = ".out_proj.weight", ".ffn.down_proj.weight", "src_table"
-SAID: dict[str, Sentence] = {
-    PROJECTION: say("The model has no output projection; an identity matrix takes its place and is not counted."),
-    MAP: say(
-        "The feed-forward network is a single linear map; an identity matrix takes the place of the second one and "
-        "is not counted."
-    ),
-    TABLE: say("The model has no embeddings; unit vectors take their place and are not counted."),
-}
-_FOUND: WeakKeyDictionary[Transformer, frozenset[str]] = WeakKeyDictionary()
-
-
-def stand_ins(model: Transformer) -> frozenset[str]:
-    """The names of a model's tensors that stand in for what it does not have, the biases beside them included."""
-    if model not in _FOUND:
-        tensors = dict(model.named_parameters())
-        ends = (PROJECTION, TABLE, *((MAP,) if model.config.activation == "none" else ()))
-        identities = [name for name, one in tensors.items() if name.endswith(ends) and _is_identity(one)]
-        biases = (name.removesuffix("weight") + "bias" for name in identities)
-        zeros = (name for name in biases if name in tensors and not tensors[name].any())
-        _FOUND[model] = frozenset((*identities, *zeros))
-    return _FOUND[model]
-
-
-def said(names: frozenset[str], beginning: str = "") -> list[Sentence]:
-    """What to say of those whose names begin so."""
-    ours = [one for one in names if one.startswith(beginning)]
-    return [text for end, text in SAID.items() if any(one.endswith(end) for one in ours)]
-
-
-def _is_identity(one: Tensor) -> bool:
-    if one.dim() != 2 or one.size(0) != one.size(1) or not bool((one.diagonal() == 1).all()):
-        return False
-    return int(torch.count_nonzero(one)) == len(one)
-
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 Part = Literal[
     "source_embedding", "target_embedding", "positions", "encoder_projections", "encoder_maps", "encoder_ffn",

@@ -54,7 +54,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     import torch
 
-    from glassformer.extensions.doctor.library.examination import examine
+    from glassformer.extensions.doctor.library.whole import examine
     from glassformer.extensions.importers.import_command import answers_of, keep_answers
     from glassformer.extensions.importers.library.handed_pieces import Given
     from transformer.checkpoint.opening import load

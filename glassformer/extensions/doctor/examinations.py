@@ -22,10 +22,9 @@ from typing import Final, Literal
 
 import torch
 
-from glassformer.extensions.doctor.library.examination import TESTS, run_test
 from glassformer.extensions.doctor.library.findings import Finding, not_applicable
 from glassformer.extensions.doctor.library.patient import Patient, Test
-from glassformer.extensions.doctor.library.whole import Report
+from glassformer.extensions.doctor.library.whole import TESTS, Report, run_test
 from glassformer.runs import loading
 from glassformer.runs.attempt import Examiner
 from glassformer.server.jobs import Job, Jobs, Seen, StoppedError

@@ -4,18 +4,14 @@ A neuron is dead if it stays silent in every text, random ones included, and if 
 point where it fires that no text will do: `FAR` of its own standard deviations. Rare neurons are not dead: in a
 trained model most are silent at most tokens.
 
-Source: Voita et al. (2023), "Neurons in Large Language Models: Dead, N-gram, Positional", section 3. Embeddings stand
-in `extensions.doctor.library.embeddings`.
-
-Shapes: B texts, T tokens, D d_model, F d_ff.
-
 Rows are compared by direction, as a norm takes off their length. How many directions a table has is counted by the
 entropy of its singular values, so that one long direction does not hide the others.
 
-Source: Roy and Vetterli (2007), "The Effective Rank"; Ethayarajh (2019), "How Contextual are Contextualized Word
-Representations?", for the mean cosine.
+Sources: Voita et al. (2023), "Neurons in Large Language Models: Dead, N-gram, Positional", section 3; Roy and
+Vetterli (2007), "The Effective Rank"; Ethayarajh (2019), "How Contextual are Contextualized Word Representations?",
+for the mean cosine.
 
-Shapes: V vocabulary, D d_model.
+Shapes: B texts, T tokens, V vocabulary, D d_model, F d_ff.
 """
 
 from __future__ import annotations

@@ -30,12 +30,11 @@ import torch
 from torch import Tensor, nn
 
 from glassformer.extensions.doctor.library import outputs, own_code, wiring
-from glassformer.extensions.doctor.library.examination import TESTS, run_test
 from glassformer.extensions.doctor.library.findings import VERDICTS, Finding, not_applicable
 from glassformer.extensions.doctor.library.live import Read, bare, reader
 from glassformer.extensions.doctor.library.patient import BELOW, LEAK, Patient, Test
 from glassformer.extensions.doctor.library.read_rows import Forward, OwnCode
-from glassformer.extensions.doctor.library.whole import Report, follows
+from glassformer.extensions.doctor.library.whole import TESTS, Report, follows, run_test
 from transformer.errors import DataError, shown
 from transformer.i18n import say
 from transformer.trying.losses import Samples, read_samples

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
 from glassformer.extensions.doctor.library.calibration import COLUMNS
-from glassformer.extensions.doctor.library.examination import ordered
 from glassformer.extensions.doctor.library.findings import (
     AREAS,
     MOST_PLACES,
@@ -14,7 +13,7 @@ from glassformer.extensions.doctor.library.findings import (
     Shown,
     Verdict,
 )
-from glassformer.extensions.doctor.library.whole import Report, follows, told_once
+from glassformer.extensions.doctor.library.whole import Report, follows, ordered, told_once
 from glassformer.shared import drawing, menu
 from glassformer.shared.door import here, st, table
 from glassformer.shared.saving import Origin

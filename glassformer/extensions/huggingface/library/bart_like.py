@@ -11,9 +11,8 @@ from functools import partial
 from itertools import product
 
 from glassformer.extensions.importers.library.config_settings import Family, Fields, Present, Settings, always
-from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.keys import AS_IS, Reshape, Rule, Table, cut_rows
 from glassformer.extensions.importers.library.renaming import (
-    AS_IS,
     BIAS,
     FORMULA,
     INPUT,
@@ -21,8 +20,6 @@ from glassformer.extensions.importers.library.renaming import (
     OUTPUT,
     SOURCE,
     TARGET,
-    Reshape,
-    cut_rows,
     names_of,
     renamed,
     unused,

@@ -15,14 +15,13 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table, Unused
+from glassformer.extensions.importers.library.keys import Rule, Table, Unused, cut_rows
 from glassformer.extensions.importers.library.renaming import (
     BIAS,
     CLASSES,
     INPUT,
     OUTPUT,
     OUTPUT_BIAS,
-    cut_rows,
     renamed,
     unused,
 )

@@ -41,10 +41,11 @@ from glassformer.extensions.importers.library.config_settings import (
     reported,
 )
 from glassformer.extensions.importers.library.foreign import MOST_CONFIG
+from glassformer.extensions.importers.library.imported import Content, Imported
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU
 from glassformer.extensions.importers.library.keys import Match, Table
 from glassformer.extensions.importers.library.renaming import settle_sinusoids, settle_tables
-from glassformer.extensions.importers.library.report import Content, Field, Imported, ask
+from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.weight_files.library.weights import Weights, open_weights
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.checkpoint.load import CONFIG

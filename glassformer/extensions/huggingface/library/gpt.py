@@ -17,15 +17,12 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.keys import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, Rule, Table
 from glassformer.extensions.importers.library.renaming import (
     FORMULA,
     INPUT,
     MASK,
     OUTPUT,
-    SPLIT_COLUMNS,
-    SPLIT_HEADS,
-    TRANSPOSED,
     joined_rules,
     renamed,
     unused,

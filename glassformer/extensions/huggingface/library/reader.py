@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from glassformer.extensions.huggingface.library.folder import ADAPTER, FAMILIES, SPECIAL_IDS, import_folder
 from glassformer.extensions.importers.library.handed_pieces import Given
+from glassformer.extensions.importers.library.imported import Imported
 from glassformer.extensions.importers.library.kept_answers import check_names
 from glassformer.extensions.importers.library.readers import Reader
-from glassformer.extensions.importers.library.report import Imported
 from transformer.errors import CheckpointError
 from transformer.files.files import as_typed
 from transformer.i18n import Sentence, say

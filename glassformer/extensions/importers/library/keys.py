@@ -10,19 +10,129 @@ rule. What no rule knows is left over, and what nothing may come of is never dro
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from types import MappingProxyType
-from typing import Any
 
-from glassformer.extensions.importers.library import parts
-from glassformer.extensions.importers.library.renaming import AS_IS, Facts, Reshape, shapes_of
-from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, TABLES, TUTORIALS
+import torch
+from torch import Tensor
+
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import ClauseError, shown, within
 from transformer.i18n import Sentence, say
+
+Facts = Mapping[str, int]  # numbers that a reshape needs and no tensor says, such as n_heads
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """A named way to move values."""
+
+    # From a tensor of the file to those of the model.
+    apply: Callable[[Tensor, Facts], tuple[Tensor, ...]]
+    said: Sentence | None = None  # what it does, for the report; None if values stay as they are
+    needs: tuple[str, ...] = ()  # the facts that it reads
+    exact: bool = True  # values only move, so that those of 16 bits need no more
+    stands_in: Sentence | None = None  # what the last target is, if the file has no such part and it changes nothing
+
+
+AS_IS = Reshape(lambda tensor, _: (tensor,))
+
+TRANSPOSED = Reshape(lambda tensor, _: (tensor.t(),), say("transposed"))  # [in, out] -> [out, in]
+
+SPLIT_ROWS = Reshape(  # [3 D, D] -> q, k, v, each [D, D]; biases [3 D] alike
+    lambda tensor, _: _thirds(tensor), say("split into queries, keys and values by rows")
+)
+
+SPLIT_COLUMNS = Reshape(  # [D, 3 D] -> q, k, v, each [D, D]; biases [3 D] alike
+    lambda tensor, _: _thirds(tensor.t() if tensor.dim() == 2 else tensor),
+    say("transposed, and split into queries, keys and values"),
+)
+
+SPLIT_HEADS = Reshape(  # rows are [head][q, k, v][d]
+    lambda tensor, facts: _thirds_of_heads(tensor, facts["n_heads"]),
+    say("split into queries, keys and values head by head"),
+    needs=("n_heads",),
+)
+
+PLUS_ONE = Reshape(
+    lambda tensor, _: (tensor if tensor.is_meta else tensor + 1,), say("plus 1"), exact=False
+)  # a norm that scales by 1 + w
+
+FLATTENED = Reshape(  # positions [1, L, D] or [L, 1, D] -> [L, D]
+    lambda tensor, _: (_flat(tensor),), say("axis of length 1 removed")
+)
+
+FLATTENED_FOR_BOTH = Reshape(
+    lambda tensor, _: (_flat(tensor),) * 2, say("used for both sides, without the axis of length 1")
+)
+
+FOR_BOTH = Reshape(lambda tensor, _: (tensor,) * 2, say("used for both sides"))
+
+ONE_MAP = Reshape(  # a map [F, D], or its bias, and behind it one [F, F] that changes nothing
+    lambda tensor, _: (tensor, _nothing_more(tensor)),
+    stands_in=say("identity (weight 1 on the diagonal, bias 0), as the feed-forward network is a single map"),
+)
+
+WITH_NO_OUTPUT_MAP = Reshape(  # of values [D, D] -> [D, D]
+    lambda tensor, _: (_unit_vectors(len(tensor), tensor),),
+    stands_in=say("identity matrix, as the heads have no output projection"),
+)
+
+UNIT_VECTORS = Reshape(  # of the first map of a feed-forward network [F, D] -> [D, D]
+    lambda tensor, _: (_unit_vectors(tensor.size(1), tensor),),
+    stands_in=say("unit vectors, as there are no embeddings"),
+)
+
+
+def cut_rows(n: int) -> Reshape:
+    """Leave out the first rows of a table: those that count positions from `n` do not use them."""
+    return Reshape(lambda tensor, _: (tensor[n:],), say("first {n} rows removed", n=n))
+
+
+def shapes_of(reshape: Reshape, shape: Sequence[int], facts: Facts) -> tuple[tuple[int, ...], ...]:
+    """The shapes that come out for a shape that goes in; ValueError if it cannot be reshaped so."""
+    try:
+        made = reshape.apply(torch.empty(tuple(shape), device="meta"), facts)
+    except (RuntimeError, IndexError, TypeError, ZeroDivisionError) as error:  # TypeError: a number has no length
+        raise ValueError("shape") from error
+    return tuple(tuple(tensor.shape) for tensor in made)
+
+
+def _nothing_more(tensor: Tensor) -> Tensor:
+    """The weight or the bias of a map that changes nothing, behind the one of this weight or bias."""
+    return tensor.new_zeros(tensor.shape) if tensor.dim() == 1 else _unit_vectors(len(tensor), tensor)
+
+
+# For a sum, an identity or zeros like others without values, torch would import its compiler, which takes seconds.
+
+
+def _unit_vectors(n: int, where: Tensor) -> Tensor:
+    return torch.zeros(n, n, device=where.device).fill_diagonal_(1)
+
+
+def _thirds(tensor: Tensor) -> tuple[Tensor, ...]:
+    if len(tensor) % 3:
+        raise ValueError("three parts")
+    return tensor.split(len(tensor) // 3)
+
+
+def _thirds_of_heads(tensor: Tensor, n_heads: int) -> tuple[Tensor, ...]:
+    if n_heads < 1 or len(tensor) % (3 * n_heads):
+        raise ValueError("three parts a head")
+    by_head = tensor.reshape(n_heads, 3, -1, *tensor.shape[1:])  # [H, 3, d, D]
+    return tuple(by_head[:, i].flatten(0, 1) for i in range(3))
+
+
+def _flat(table: Tensor) -> Tensor:
+    if table.dim() == 3 and 1 in table.shape[:2]:
+        return table.flatten(0, 1)
+    if table.dim() != 2:
+        raise ValueError("a table of positions")
+    return table
+
 
 MAX_PREFIX = 6  # parts of a name that stand before what a table knows
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
@@ -264,86 +374,3 @@ def prefixes(table: Table, names: Sequence[str]) -> dict[str, dict[str, str]]:
             if isinstance(found, Taken) and (counted or all(one.startswith(prefix) for one in ends)):
                 given.setdefault(prefix, {}).update(dict.fromkeys(found.targets, name))
     return dict(sorted(given.items(), key=lambda one: one[0].count(".")))
-
-
-PREFIX = "prefix"  # the question which of several models is meant
-WITHOUT = say("you said that the model does not need it")
-_WHOLE = say("it holds whole numbers, so it is not a weight")
-_OTHER = say("it belongs to another model in the file")
-_WHOLE_NUMBERS = ("I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL")
-
-
-def matched(weights: Weights, answers: Mapping[str, Any]) -> Match:
-    """What the names of a file say, with what the user says of prefixes and of the parts of layers."""
-    names = list(weights.tensors)
-    found = best_match([TUTORIALS], names)
-    others = []
-    if PREFIX in answers:
-        found = match(TUTORIALS, names, prefix=_prefix(answers[PREFIX], weights))
-        others = rivals(found, names)
-        theirs = tuple(filter(None, others))
-        names = [name for name in names if not name.startswith(theirs)]
-        names = [name for name in names if "" not in others or name.startswith(found.prefix)]
-    called = parts.names_said(names, found.prefix, answers)
-    for _ in range(2):  # norms are counted once their layers are known
-        found = match(TUTORIALS, names, prefix=found.prefix, called=called)
-        called |= parts.counted_norms(found, weights)
-    found = _single(found, called)
-    none = {name: _OTHER for name in weights.tensors if name not in names}
-    none |= {name: _WHOLE for name in found.left_over if weights.tensors[name].dtype in _WHOLE_NUMBERS}
-    left = tuple(name for name in found.left_over if name not in none)
-    return replace(found, ignored={**found.ignored, **none}, left_over=left)
-
-
-def unused(found: Match) -> list[str]:
-    """The tensors without a meaning so far, those included that the user says are not needed."""
-    return [*found.left_over, *(name for name, why in found.ignored.items() if why == WITHOUT)]
-
-
-def rivals(found: Match, names: Sequence[str]) -> list[str]:
-    """Other prefixes behind which there is a whole model, too, such as an average of the weights."""
-    own = {one.source for one in found.taken}
-    stacks = {stack for stack in LAYERS if found.n_layers(stack)}
-    others: list[str] = []
-    for prefix, given in prefixes(TUTORIALS, names).items():
-        layers = {target for target, name in given.items() if re.search(r"(^|\.)\d+\.", name.removeprefix(prefix))}
-        there = {target.partition(".layers.")[0] for target in layers if ".layers." in target}
-        nested = others and prefix.startswith(tuple(others))
-        if stacks and stacks <= there and own.isdisjoint(given.values()) and not nested:
-            others.append(prefix)
-    return others
-
-
-def _prefix(said: Any, weights: Weights) -> str:
-    prefix = "" if said == parts.NONE else f"{str(said).rstrip('.')}."
-    if not any(name.startswith(prefix) for name in weights.tensors):
-        raise ClauseError("{field}: no tensor has a name that begins with {found}", field=PREFIX, found=shown(said))
-    return prefix
-
-
-def places(found: Match, stack: str, called: Mapping[str, str] | None = None) -> dict[str, list[Taken]]:
-    """Where a file has layers of a stack, and the tensors there; "" is a layer without a number."""
-    there: dict[str, list[Taken]] = {}
-    for one in found.taken:
-        if one.targets[0].startswith(f"{stack}.layers."):
-            name = (called or {}).get(one.source, one.source.removeprefix(found.prefix))
-            place = next((place for place in LAYERS[stack] if re.match(rf"{re.escape(place)}\.\d+\.", name)), "")
-            there.setdefault(place, []).append(one)
-    return there
-
-
-def _single(found: Match, called: Mapping[str, str]) -> Match:
-    """The match without tables, and without layers as a whole, that are there twice: they are left over."""
-    gone: set[str] = set()
-    for stack in LAYERS:
-        there = sorted(places(found, stack, called).items(), key=lambda one: (one[0] == "", -len(one[1])))
-        kept = {target for one in (there[0][1] if there else ()) for target in one.targets}
-        for _, taken in there[1:]:
-            twice = any(kept & set(one.targets) for one in taken)
-            gone |= {one.source for one in taken if twice}
-    seen: set[str] = set()
-    for one in found.taken:
-        if {*one.targets} <= {*TABLES, *POSITION_OF.values()}:
-            gone |= {one.source} if seen & {*one.targets} else set()
-            seen |= {*one.targets}
-    return found.leaving(gone)

@@ -18,7 +18,7 @@ from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
     from glassformer.extensions.importers.library.handed_pieces import Given
-    from glassformer.extensions.importers.library.report import Imported
+    from glassformer.extensions.importers.library.imported import Imported
     from glassformer.extensions.weight_files.library.weights import Weights
 
 

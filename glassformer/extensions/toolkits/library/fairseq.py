@@ -24,15 +24,13 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.keys import SPLIT_ROWS, Rule, Table, cut_rows
 from glassformer.extensions.importers.library.renaming import (
     ATTENTIONS,
     FORMULA,
     OUTPUT,
     SOURCE,
-    SPLIT_ROWS,
     TARGET,
-    cut_rows,
     names_of,
     renamed,
     unused,

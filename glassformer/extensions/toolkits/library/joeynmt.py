@@ -21,8 +21,8 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table
-from glassformer.extensions.importers.library.renaming import FLATTENED, OUTPUT, SOURCE, TARGET, renamed
+from glassformer.extensions.importers.library.keys import FLATTENED, Rule, Table
+from glassformer.extensions.importers.library.renaming import OUTPUT, SOURCE, TARGET, renamed
 from glassformer.extensions.toolkits.library.toolkit import (
     MAX_SETTINGS,
     Options,

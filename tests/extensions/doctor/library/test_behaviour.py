@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from glassformer.extensions.doctor.library import calibration, foresight, outputs
-from glassformer.extensions.doctor.library.examination import examine
 from glassformer.extensions.doctor.library.outputs import loops
 from glassformer.extensions.doctor.library.patient import Patient
 from glassformer.extensions.doctor.library.rereading import random_texts
+from glassformer.extensions.doctor.library.whole import examine
 from tests.extensions.doctor.library.changed import changed, verdicts
 from tests.extensions.doctor.library.changed import look as look_at
 from tests.healthy import SHIPPED, healthy, texts

@@ -7,18 +7,22 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from glassformer.extensions.importers.library import keys, renaming
-from glassformer.extensions.importers.library.keys import Rule, Table, Unused, best_match, match
-from glassformer.extensions.importers.library.renaming import (
+from glassformer.extensions.importers.library.imported import Opened
+from glassformer.extensions.importers.library.keys import (
     FLATTENED,
     PLUS_ONE,
     SPLIT_COLUMNS,
     SPLIT_HEADS,
     SPLIT_ROWS,
     TRANSPOSED,
+    Rule,
+    Table,
+    Unused,
+    best_match,
     cut_rows,
+    match,
     shapes_of,
 )
-from glassformer.extensions.importers.library.report import Opened
 from glassformer.extensions.weight_files.library.weights import open_weights
 from transformer.errors import CheckpointError
 from transformer.i18n import say

@@ -11,7 +11,8 @@ from tests.extensions.importers.library.test_opening import saved
 from tests.extensions.importers.library.tutorial_encoders import Block, Blocks, Least
 from tests.extensions.importers.library.tutorial_models import at_random
 from tests.transformer.tiny import DECODER, tiny_model
-from transformer.analysis.costs import holdings, stand_ins
+from transformer.analysis.costs import holdings
+from transformer.analysis.stand_ins import stand_ins
 from transformer.checkpoint import load as native
 from transformer.checkpoint.save import save
 

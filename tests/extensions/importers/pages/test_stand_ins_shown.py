@@ -11,7 +11,7 @@ from tests.extensions.importers.library.tutorial_models import at_random
 from tests.extensions.scripts import DOCTOR
 from tests.pages.conftest import ATTENTION, CHECKPOINTS, INSIDE
 from tests.pages.reading import told
-from transformer.analysis.costs import MAP, PROJECTION, SAID, TABLE
+from transformer.analysis.stand_ins import MAP, PROJECTION, SAID, TABLE
 
 ABSENT = {Least: (PROJECTION, MAP), Block: (TABLE,), Blocks: ()}
 

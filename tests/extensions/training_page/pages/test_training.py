@@ -7,7 +7,7 @@ import pytest
 
 from glassformer.extensions.doctor import examinations
 from glassformer.extensions.doctor.examinations import Examinations
-from glassformer.extensions.doctor.library.examination import TESTS
+from glassformer.extensions.doctor.library.whole import TESTS
 from glassformer.extensions.snapshots import growing
 from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS
 from glassformer.extensions.training_page import training_panels, training_pictures
