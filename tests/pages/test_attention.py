@@ -7,8 +7,8 @@ import pytest
 from streamlit.testing.v1.element_tree import Block
 
 from glassformer.attention import attention_panels
-from glassformer.attention import attention_panels as flow
-from glassformer.attention.attention_panels import EXPLAIN
+from glassformer.attention import maps_panel as flow
+from glassformer.attention.maps_panel import EXPLAIN
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.maps import grid
 from glassformer.runs import loading

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.attention import attention_panels as flow
-from glassformer.attention.attention_panels import EXPLAIN
+from glassformer.attention import maps_panel as flow
+from glassformer.attention.maps_panel import EXPLAIN
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.extensions.huggingface.library.folder import FAMILIES
 from glassformer.extensions.importers.library.foreign import SUFFIXES
