@@ -11,15 +11,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import streamlit as st
 from starlette.middleware import Middleware
 
-from glassformer.components.assets import link
-from glassformer.components.serving import Scripts
+from glassformer.components.assets import Scripts, link
 from glassformer.runs import frames
 from glassformer.runs.loading import warm_up
 from glassformer.server import command_line, descriptors, replicas, streamlit_private
-from glassformer.server.headers import MoreHeaders
+from glassformer.server.descriptors import MoreHeaders
 from glassformer.server.parts import parts
-from glassformer.shared.entrance import Entrance
-from glassformer.shared.first_sight import FirstSight
+from glassformer.shared.first_sight import Entrance, FirstSight
 from transformer.errors import GlassformerError
 
 try:

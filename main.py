@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from glassformer.frame.visitor import language_choice
+from glassformer.frame.sidebar import language_choice
 from glassformer.glossary import glossary_page
 from glassformer.server import measures
 from glassformer.server.turns import DRAWING
 from glassformer.shared import menu
 from glassformer.shared.door import st
-from glassformer.shared.page_blocks import around_page, page_blocks
-from glassformer.shared.page_list import MY_MODEL, PageEntry, by_section
+from glassformer.shared.page_blocks import MY_MODEL, PageEntry, around_page, by_section, page_blocks
 from glassformer.state import apart
 from transformer.i18n import say
 

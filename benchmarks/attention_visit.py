@@ -10,8 +10,8 @@ from statistics import median
 from playwright.sync_api import Browser, Page, WebSocket
 
 from benchmarks.raw_client import RawClient
-from glassformer.attention.flow import flow_pictures
-from glassformer.attention.maps import map_pictures
+from glassformer.attention import map_pictures
+from glassformer.attention.map_pictures import FLOW
 from glassformer.runs.sides import KIND_NAMES
 from tests.browser.idle import wait_for_idle
 from tools.serve import Server
@@ -51,12 +51,7 @@ VISIT = (
         for kind, click, name in (("encoder", "Encoder self", ENCODER), ("decoder", "Decoder self", DECODER))
     ),
     *(
-        View(
-            f"flow of 8 heads, {kind}",
-            f"panel=flow&kind={kind}&{ONE}",
-            click,
-            ((flow_pictures.FLOW, f"{name}, layer"),),
-        )
+        View(f"flow of 8 heads, {kind}", f"panel=flow&kind={kind}&{ONE}", click, ((FLOW, f"{name}, layer"),))
         for kind, click, name in (
             ("decoder", ("panel", "Flow"), DECODER),
             ("encoder", ("kind", "Encoder self"), ENCODER),

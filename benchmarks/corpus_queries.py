@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from glassformer.extensions.corpus.library import database, folder, queries
+from glassformer.extensions.corpus.library import folder, queries
 from glassformer.extensions.corpus.library.conditions import (
     Asked,
     Condition,
@@ -164,8 +164,8 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def forget() -> None:
     """As in a process that was asked nothing yet."""
-    database._database.cache_clear()
-    folder._summaries.cache_clear()
+    queries._database.cache_clear()
+    folder.summaries.cache_clear()
 
 
 def of_a_million(run: Run) -> float:

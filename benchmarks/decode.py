@@ -9,7 +9,7 @@ eight sentences; the others have random parameters, read 20 tokens and write 30.
 encoder included, divided by the number of pieces they write. Each program has its own process, and one works while
 the others wait; a turn of one takes about `--seconds`. A program's time is that of its better number of threads.
 
-Ours runs with each draft that it has (`extensions.drafts.drafting.drafts`), named by GLASSFORMER_DRAFT.
+Ours runs with each draft that it has (`extensions.drafts.drafter`), named by GLASSFORMER_DRAFT.
 
 Needs: pip install transformers ctranslate2 (tried with 5.23.0 and 4.8.5).
 """
@@ -33,7 +33,7 @@ import torch
 
 from benchmarks import same_model
 from benchmarks.same_model import CHECKPOINTS
-from glassformer.extensions.drafts.drafting import drafts
+from glassformer.extensions.drafts import drafter
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.runs.query import Query
 from transformer.runs.reading import go_on, read
@@ -144,7 +144,7 @@ def _start(program: Program, shape: str, path: Path, options: argparse.Namespace
     command += ["--processor"] * options.processor
     return subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, env=os.environ | {drafts.ENVIRONMENT: program.draft or "none"},
+        stderr=subprocess.DEVNULL, text=True, env=os.environ | {drafter.ENVIRONMENT: program.draft or "none"},
     )  # fmt: skip
 
 
@@ -234,7 +234,7 @@ class _Side:
         checkpoint, right, whole, name = self.checkpoint(threads), 0, 0, ""
         for query, ids in zip(self.queries(batch), written, strict=True):
             reading = read(checkpoint, [query])
-            draft = drafts.draft_for(reading)
+            draft = drafter.draft_for(reading)
             if draft is None:
                 return "no draft"
             (guess,) = draft.write(reading, [0], [()], go_on)

@@ -25,12 +25,12 @@ from pathlib import Path
 import torch
 
 from benchmarks.doctor_models import RECIPES
-from glassformer.extensions.doctor.library.examination import examine
+from glassformer.extensions.doctor.library.whole import examine
 from tests.extensions.doctor.library.planted import FAULTS
 from tests.healthy import NAMES, OWN, healthy, texts
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples
 
 MOST_SECONDS = 60.0
 

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 import transformer
-from glassformer.extensions.what_if.analysis.head_effects import HeadEffects, head_effects, together
+from glassformer.extensions.what_if.head_effects import HeadEffects, head_effects, together
 from glassformer.extensions.what_if.interventions import ZeroHead
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer

@@ -14,8 +14,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from transformer.analysis.head_norms import norm_share
-from transformer.analysis.head_statistics import Name, measure_maps
+from transformer.analysis.head_statistics import Name, measure_maps, norm_share
 
 HEADS, TOKENS, D_HEAD = 12, 1000, 64
 Layer = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -27,7 +27,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
-from glassformer.components.stepper.stepper import rest_key
+from glassformer.components.stepper_view import rest_key
 
 STEPPER = "stepper"  # the key of the component that reports a step
 ANSWER_SECONDS = 120.0

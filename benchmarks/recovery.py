@@ -32,8 +32,7 @@ from transformer.checkpoint.opening import load
 from transformer.i18n import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.trying.samples import Samples
-from transformer.trying.variants import Variants
+from transformer.trying.losses import Samples, Variants
 
 ROOT = Path(__file__).parents[1]
 STRUCTURE = ("n_heads", "norm", "scale_embedding", "activation")

@@ -27,12 +27,11 @@ import numpy as np
 import torch
 
 from benchmarks import same_model
-from glassformer.extensions.drafts.drafting import drafts, quick
+from glassformer.extensions.drafts import drafter, quick
 from transformer.checkpoint.load import Checkpoint, load
 from transformer.errors import QueryError
-from transformer.runs.drafting.draft import Draft, Ids, Pause
-from transformer.runs.reading import Reading
-from transformer.runs.record import Output
+from transformer.runs.drafting import Draft, Ids, Pause
+from transformer.runs.reading import Output, Reading
 from transformer.runs.running import run, write
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
@@ -103,7 +102,7 @@ def main() -> None:
     print(f"{len(texts)} sentences\n\n| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}", flush=True)
     wrong = 0
     smallest = 1 if tiny else quick.SMALLEST  # else nothing in the tiny ones would be rounded to 8 bits
-    used = mock.patch.object(drafts, "judge")  # drafts are used even where most are wrong
+    used = mock.patch.object(drafter, "judge")  # drafts are used even where most are wrong
     with used, mock.patch.object(quick, "SMALLEST", smallest):
         for name, checkpoint in checkpoints:
             for kind, found in _compare(name, checkpoint, texts, options.drafts, as_numbers=tiny).items():
@@ -130,12 +129,12 @@ def _compare(
     found, began, done = {kind: Found() for kind in kinds}, time.monotonic(), 0
     for start in range(0, len(texts), AT_ONCE):
         block = texts[start : start + AT_ONCE]
-        os.environ[drafts.ENVIRONMENT] = "none"
+        os.environ[drafter.ENVIRONMENT] = "none"
         sources = [_numbers(text, checkpoint) for text in block] if as_numbers else block
         truth = [trace for trace in (_step_by_step(checkpoint, source) for source in sources) if trace]
         plain = _plain(checkpoint, truth)
         for kind in kinds:
-            os.environ[drafts.ENVIRONMENT] = kind
+            os.environ[drafter.ENVIRONMENT] = kind
             _one_by_one(checkpoint, truth, found[kind])
             _in_a_batch(checkpoint, truth, found[kind])
             found[kind].plain += sum(a != b for a, b in zip(_plain(checkpoint, truth), plain, strict=True))
@@ -180,7 +179,7 @@ class _watching:  # noqa: N801  # read as a verb
     def __enter__(self) -> tuple[list[Watched], mock.Mock]:
         """Begin."""
         watched: list[Watched] = []
-        ask, decode, decoded = drafts.draft_for, Reading.decode, mock.Mock()
+        ask, decode, decoded = drafter.draft_for, Reading.decode, mock.Mock()
 
         def draft_for(reading: Reading) -> Draft | None:
             draft = ask(reading)
@@ -194,7 +193,7 @@ class _watching:  # noqa: N801  # read as a verb
             return decode(reading, *args, **options)
 
         self._patches = (
-            mock.patch.object(drafts, "draft_for", draft_for),
+            mock.patch.object(drafter, "draft_for", draft_for),
             mock.patch.object(Reading, "decode", counted),
         )
         for patch in self._patches:

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import torch
 
-from glassformer.extensions.sentences.analysis.many import ROWS, run_lines
-from glassformer.extensions.sentences.page.sentence_runs import SentenceRuns
+from glassformer.extensions.sentences.many import ROWS, run_lines
+from glassformer.extensions.sentences.sentence_runs import SentenceRuns
 from glassformer.server.work import Runner
 from glassformer.state.link import Link
 from transformer.analysis.line_file import Line, read_file

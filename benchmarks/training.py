@@ -36,8 +36,8 @@ from benchmarks.plain_loop import PlainTrainer, PlainTransformer, copy_parameter
 from benchmarks.training_side import RATE, SEED, SIDES, Timing
 from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, make_batch
 from glassformer.extensions.training.library.loop import Trainer
+from glassformer.extensions.training.library.run import learn_vocabulary
 from glassformer.extensions.training.library.settings import TrainSettings
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.pairs import read_pairs

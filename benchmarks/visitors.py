@@ -39,7 +39,7 @@ from benchmarks.raw_client import (
     stream_address,
 )
 from benchmarks.room_client import get_all
-from glassformer.components.stepper.stepper import rest_key
+from glassformer.components.stepper_view import rest_key
 from transformer.runs.trace import Trace
 
 PAGES = ("step", "attention", "masks", "positions", "inside")  # in the order in which a visitor goes round

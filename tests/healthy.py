@@ -10,7 +10,7 @@ from glassformer.extensions.importers.library.handed_pieces import Given
 from tests.data.healthy import tasks
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples
 
 ROOT = Path(__file__).parents[1]
 DATA, SHIPPED = ROOT / "tests" / "data" / "healthy", ROOT / "checkpoints"

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import transformer
-from glassformer.extensions.doctor.library.examination import examine
+from glassformer.extensions.doctor.library.whole import examine
 from glassformer.extensions.training.library.evaluation import read_held_out, score_gaps
 from glassformer.extensions.training.library.tasks import write_task
 from transformer.runs.pairs import read_pairs
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples
 
 FOLDER = Path(__file__).resolve().parents[1] / "checkpoints"
 MOST_BYTES = 2_000_000

@@ -18,7 +18,6 @@ CONVERTED = ("main.py", "pages/", "glassformer/", "transformer/")
 # of the log, and no bare word for people.
 CODE = (
     "glassformer/extensions/corpus/library/conditions.py",
-    "glassformer/extensions/corpus/library/database.py",
     "glassformer/extensions/corpus/library/joined.py",
     "glassformer/extensions/corpus/library/paired.py",
     "glassformer/extensions/corpus/library/queries.py",
@@ -27,7 +26,7 @@ CODE = (
     "glassformer/state/view.py",
     "glassformer/components/streamlit_page.py",
     "glassformer/shared/page_style.py",
-    "glassformer/start/start_style.py",
+    "glassformer/start/diagram.py",
     "glassformer/extensions/maps/code_to_copy.py",
     "glassformer/extensions/corpus/page/code_to_copy.py",
     "glassformer/extensions/classroom/lessons/lesson_style.py",

@@ -2,7 +2,7 @@
 
     python -m tools.calibrate    after a shipped checkpoint was trained again, or a test changed
 
-It takes half a minute. `extensions.doctor.library.calibrated` reads the file.
+It takes half a minute. `extensions.doctor.library.findings` reads the file.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import Final
 
 import torch
 
-from glassformer.extensions.doctor.library.calibrated import FILE
-from glassformer.extensions.doctor.library.examination import examine
-from glassformer.extensions.doctor.library.findings import Finding
+from glassformer.extensions.doctor.library.findings import FILE, Finding
+from glassformer.extensions.doctor.library.whole import examine
 from transformer.checkpoint.load import load
 
 SHIPPED: Final = Path(__file__).resolve().parents[1] / "checkpoints"

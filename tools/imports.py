@@ -22,10 +22,10 @@ EXTENSIONS = "glassformer.extensions."
 Graph = Mapping[str, frozenset[str]]
 
 
-def files(root: Path = ROOT) -> dict[str, Path]:
-    """Every module of the product by its name."""
-    found = [root / f"{name}.py" for name in SCRIPTS]
-    found += [file for folder in FOLDERS for file in sorted((root / folder).rglob("*.py"))]
+def files(root: Path = ROOT, suffix: str = ".py") -> dict[str, Path]:
+    """Every module of the product by its name; with the suffix ".pyi" their stubs."""
+    found = [root / f"{name}{suffix}" for name in SCRIPTS]
+    found += [file for folder in FOLDERS for file in sorted((root / folder).rglob(f"*{suffix}"))]
     return {
         ".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): file
         for file in found
@@ -39,13 +39,14 @@ def lines(file: Path) -> int:
     return len(file.read_text(encoding="utf-8").splitlines())
 
 
-def graph(modules: Mapping[str, Path]) -> dict[str, frozenset[str]]:
-    """What each module imports of the product."""
-    return {name: frozenset(_imported(name, file, modules)) - {name} for name, file in modules.items()}
+def graph(modules: Mapping[str, Path], stubs: Mapping[str, Path] | None = None) -> dict[str, frozenset[str]]:
+    """What each module imports of the product; with stubs, what each of those does."""
+    read = modules if stubs is None else stubs
+    return {name: frozenset(_imported(name, file, modules)) - {name} for name, file in read.items()}
 
 
 def _imported(name: str, file: Path, modules: Mapping[str, Path]) -> Iterator[str]:
-    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+    package = name if file.stem == "__init__" else name.rpartition(".")[0]
     for node in _statements(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (one.name for one in node.names if one.name in modules)
@@ -157,7 +158,8 @@ def main(names: Iterable[str] = ()) -> int:
     for name in entries(modules):
         needed = closure(name, imported)
         print(f"{sum(lines(modules[one]) for one in needed):7,} lines in {len(needed):3} modules: {name}")
-    wrong = [f"{a} imports {b}" for a, b in arrows(imported)]
+    stubs = graph(modules, files(suffix=".pyi"))
+    wrong = [f"{a} imports {b}" for a, b in arrows(imported) + arrows(stubs)]
     wrong += [f"circle: {', '.join(group)}" for group in circles(imported) + circles(folders(imported))]
     print("\n".join(wrong))
     return bool(wrong)

@@ -17,7 +17,7 @@ from transformer.extensions import imported
 from transformer.module_aliases import install, renamed
 
 __version__ = "0.2.0"
-# Where the library's own names are; extensions have more. `__init__.pyi` has the types of all.
+# Where the library's own names are, whose types `__init__.pyi` has; extensions have more.
 _OWN = {
     "checkpoint.curve": ("Curve", "load_curve"),
     "checkpoint.load": ("Checkpoint",),
@@ -27,9 +27,8 @@ _OWN = {
     "model.transformer": ("Transformer",),
     "runs.query": ("Beam", "Greedy", "Query", "Sampling"),
     "runs.running": ("run", "run_batch"),
-    "runs.step": ("RowLabel", "Step"),
     "runs.teacher_forcing": ("Score", "score"),
-    "runs.trace": ("Trace",),
+    "runs.trace": ("RowLabel", "Step", "Trace"),
 }
 _NAMES = {name: f"{__name__}.{module}:{name}" for module, names in _OWN.items() for name in names}
 install()

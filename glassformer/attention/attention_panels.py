@@ -1,4 +1,4 @@
-"""The Attention page: its row of controls, the chosen part, and what parts share."""
+"""The Attention page: its row of controls, what its parts share, and the parts All heads, One map and Flow."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,17 +6,21 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.attention import AttentionLook, AttentionPanel
-from glassformer.attention.attention_page import ATTENTION, KINDS
-from glassformer.attention.drawn_maps import is_spread_thin
+from glassformer.attention.drawn_maps import ALL_SPECIAL, ATTENTION, KINDS, DrawnMap, is_spread_thin
+from glassformer.attention.map_pictures import FLOW, GRIDS, choice_of, drawn_flow, one_map, open_map
+from glassformer.charts.tables import heads_columns
+from glassformer.components.flow_data import Flow
+from glassformer.components.flow_view import flow_view, last_choice
 from glassformer.frame.sentence_stepper import Still, encoder_attention, sentence
+from glassformer.maps.grid import columns, is_long
 from glassformer.runs.attempt import attempt
-from glassformer.runs.given_maps import can_roll, has_words
-from glassformer.runs.open_maps import AnyRun, OpenMaps
-from glassformer.runs.open_run import OpenRun
-from glassformer.runs.show import choose_part
+from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
+from glassformer.runs.show import choose_part, show
+from glassformer.runs.sides import mask_reason, sides
+from glassformer.runs.step_rows import can_roll, has_words
 from glassformer.shared import choices, cover, drawing
 from glassformer.shared.dialect import about_scores
-from glassformer.shared.door import st
+from glassformer.shared.door import here, st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
 from glassformer.state.view import Aggregate, Slot
@@ -119,17 +123,11 @@ def _sizes(run: AnyRun) -> tuple[int, int]:
 
 def one_head(run: OpenRun, shown: dict[str, int], *, query: int | None = None) -> None:
     """Draw the choice of one layer and one head; what the page had chosen by itself stays where it is."""
-    slot, before = run.slot, shown if query is None else shown | {"query": query}
-    layer = choices.Kept(f"{slot}one_layer", shown["layer"], partial(_take, slot, before, "layer"))
-    head = choices.Kept(f"{slot}one_head", shown["head"], partial(_take, slot, before, "head"))
+    shown = shown if query is None else shown | {"query": query}
+    layer, head, *_ = choices.together(run.slot, shown, key="one_")
     n_layers, n_heads = _sizes(run)
     choices.menu_of_layers(layer, n_layers, all_together=False)
     choices.menu_of_heads(head, n_heads, all_together=False)
-
-
-def _take(slot: Slot, before: dict[str, int], name: str, place: int) -> None:
-    """Callback: of what is looked at one place changes, and the rest is not the page's own choice any more."""
-    session.replace(slot, **before | {name: place})
 
 
 def _more(run: AnyRun, panel: str, *, several: bool) -> None:
@@ -194,3 +192,127 @@ def about_attention(config: ModelConfig, kind: Kind, panel: AttentionPanel, laye
     together = panel in ("head", "flow") and layer is None
     said += [_MEAN] if any(config.windows) and anatomy(config).attention(kind).causal and together else []
     return joined(" ", [say("This model's attention differs from that of the original Transformer."), *said])
+
+
+CELL_ROW: Final = "head_cell"
+EXPLAIN: Final = "head_explain"
+
+
+def all_heads(run: AnyRun, row: Any) -> None:
+    """Draw the part "All heads", with its controls in `row`."""
+    controls(run, row, "overview")
+    below(run, partial(_grids, run))
+
+
+def _grids(run: AnyRun) -> None:
+    """The chosen attention large, the others beside it."""
+    kind = run.view.kind
+    large, others = partial(_grid, run, kind), [partial(_grid, run, one) for one in run.trace.kinds if one != kind]
+    if not others:
+        large()
+    elif is_long(run, kind):
+        large()
+        drawing.beside(*others, gap="medium")
+    else:
+        drawing.beside(large, lambda: [draw() for draw in others], widths=(5, 3), gap="medium")
+
+
+def _grid(run: AnyRun, kind: Kind) -> None:
+    show(GRIDS[kind], run, table=partial(columns, run.again(), kind, sides(run.looking, kind)))
+
+
+def one(run: AnyRun, row: Any) -> None:
+    """Draw the part "One map", with its controls in `row`."""
+    controls(run, row, "head")
+    below(run, partial(map_and_cell, run))
+
+
+def map_and_cell(run: AnyRun) -> None:
+    """Draw the map, and under it its cell that is looked at."""
+    found = open_map(run)
+    if found is None:
+        st.info(ALL_SPECIAL)
+        return
+    show(one_map, found)
+    _cell(run, found.drawn, found.cell)
+
+
+def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
+    """Say the number of the cell that is looked at, and lead to how it came to be."""
+    if cell is None:
+        return
+    query = say("{piece} (row {place})", piece=drawing.plain(drawn.queries[cell[0]]), place=cell[0] + 1)
+    key = say("{piece} (column {place})", piece=drawing.plain(drawn.keys[cell[1]]), place=cell[1] + 1)
+    if drawn.allowed[cell]:
+        weight = drawn.weights[cell]
+        said = say("Selected: {query}, {key}; weight **{weight:.4f}**", query=query, key=key, weight=weight)
+    else:
+        said = say(
+            "Selected: {query}, {key}; {reason}",
+            query=query,
+            key=key,
+            reason=mask_reason(run.checkpoint, run.view.kind),
+        )
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key=run.key(CELL_ROW)):
+        st.markdown(said, width="content")
+        if isinstance(run, OpenMaps):
+            return
+        st.button(
+            say("See how this weight is computed"),
+            key=run.key(EXPLAIN),
+            on_click=partial(session.replace, run.slot, panel="walk"),
+            icon=":material/arrow_forward:",
+        )
+
+
+def lines(run: AnyRun, row: Any) -> None:
+    """Draw the part, with its controls in `row`."""
+    controls(run, row, "flow")
+    below(run, partial(_lines, run))
+
+
+def _lines(run: AnyRun) -> None:
+    """The lines of the chosen kind and layer."""
+    drawn = drawn_flow(run, run.run_id)
+    if not drawn.flow.weights.size:
+        st.info(ALL_SPECIAL)
+        return
+    view, flow, rows, columns = run.view, drawn.flow, drawn.rows, drawn.columns
+    n_heads, n_queries, n_keys = run.trace.maps(view.kind).shape[1], len(rows), len(columns)
+    slot, key, together = run.slot, run.key(FLOW), flow.together
+    of = drawing.origin(key, say("{kind}, {layer}", kind=flow.kind, layer=flow.layer))
+    if cover.stands_for(key):
+        return
+    cover.met(key, of.chart)
+
+    def take() -> None:  # a session keeps it, so it must not hold the weights
+        told = last_choice(key, n_heads=n_heads, n_queries=n_queries, n_keys=n_keys)
+        row, column = (told.pin.index if told.pin and told.pin.side == side else None for side in ("query", "key"))
+        query, place = None if row is None else rows[row][0], None if column is None else columns[column][0]
+        heads: dict[str, Any] = {"head": None, "heads": told.heads}
+        if len(told.heads) == 1:  # a single one is what the other parts look at, too
+            heads = {"head": told.heads[0], "heads": ()}
+        session.replace(slot, query=query, key=place, follow=told.following, **({} if together else heads))
+
+    flow_view(
+        flow,
+        key=key,
+        file=of.stem(key),
+        table=drawing.table_behind(partial(_flow_columns, flow), of, key=key),
+        alt=here(drawn.alt),
+        caption=here(drawn.caption),
+        choice=choice_of(drawn, view),
+        on_choice=take,
+    )
+
+
+def _flow_columns(flow: Flow) -> dict[str, Any]:
+    """The weights of all heads as a table: those of weak lines and of hidden heads, too."""
+    return heads_columns(
+        flow.weights[None],
+        layers=[flow.layer],
+        heads=[say("mean")] if flow.together else range(1, len(flow.weights) + 1),
+        queries=flow.queries,
+        keys=flow.keys,
+        allowed=flow.allowed,
+    )

@@ -1,24 +1,21 @@
-"""One attention map as the Attention page draws it: which heads, pieces or words, with special pieces or without.
+"""The Attention page's parts, and one map as it draws it: which heads, pieces or words, special pieces or none.
 
 Nothing is renormalised: what is hidden is missing, and the map says how much. Decoder rows stand for the piece that
 they predict, a prompt's rows for the one that they read: those pieces make the words, and a row is special if its
 piece is. Rows and columns of given maps are what their labels say.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from glassformer.runs.given_maps import GivenLooking, marked
-from glassformer.runs.map_layers import mean
+from glassformer.runs.picture import Page, PartEntry
 from glassformer.runs.sides import KIND_NAMES, Sides, sides
-from glassformer.runs.step_rows import HIDDEN, Looking, heads_name
+from glassformer.runs.step_rows import HIDDEN, GivenLooking, Looking, heads_name, marked, mean
 from glassformer.state.view import Aggregate, View
 from transformer.analysis.rollout import cross_rollout, self_rollout
 from transformer.analysis.words import Span, by_words, open_words, word_spans, word_text
@@ -30,6 +27,7 @@ from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
+
 
 _READ_WORDS = say(
     "Words: for a word among the keys, the weights of its pieces are added up; for a word among the queries, they "
@@ -334,3 +332,24 @@ def _single(count: int) -> tuple[Span, ...]:
 def _word(pieces: Sequence[str], span: Span, continuation: str) -> str:
     text = word_text(pieces, span, continuation)
     return text.removeprefix(SPACE_MARK) or text
+
+
+ATTENTION = Page(
+    "attention",
+    say("Attention"),
+    panel="panel",
+    entries=(
+        PartEntry("overview", say("All heads"), "glassformer.attention.attention_panels:all_heads"),
+        PartEntry("head", say("One map"), "glassformer.attention.attention_panels:one"),
+        PartEntry("flow", say("Flow"), "glassformer.attention.attention_panels:lines"),
+        PartEntry("walk", say("One weight"), "glassformer.attention.one_weight.one_weight_panel:draw"),
+        PartEntry(
+            "table", say("What heads do"), "glassformer.attention.head_table.head_table_panel:draw", still=True
+        ),
+    ),
+)
+KINDS: Final[dict[Kind, Sentence]] = {
+    "encoder": say("Encoder self"),
+    "decoder": say("Decoder self"),
+    "cross": say("Cross-attention"),
+}

@@ -86,22 +86,18 @@ def _texts(scene: Forced, take: partial[None]) -> None:
 def _instead(run: OpenRun) -> None:
     """What an encoder alone has in the place of right outputs."""
     if anatomy(run.checkpoint.config).fills:
-        st.info(
-            say(
-                "This encoder-only model generates no output, so there is no correct output to compare with. To "
-                "see how well it predicts each piece of a text, hide one piece at a time."
-            ),
-            icon=":material/info:",
+        said = say(
+            "This encoder-only model generates no output, so there is no correct output to compare with. To "
+            "see how well it predicts each piece of a text, hide one piece at a time."
         )
+        st.info(said, icon=":material/info:")
         menu.link("step", say("Hide a piece on the Step page"), run.link, icon=":material/visibility_off:")
     else:
-        st.info(
-            say(
-                "This encoder-only model generates no output and has no head that predicts masked pieces, so it "
-                "has no loss."
-            ),
-            icon=":material/info:",
+        said = say(
+            "This encoder-only model generates no output and has no head that predicts masked pieces, so it "
+            "has no loss."
         )
+        st.info(said, icon=":material/info:")
 
 
 # ------------------------------------------------------------------------------------------------ words

@@ -3,8 +3,6 @@
 A reference that the reader gave stands in the address. Without one the card's is taken, if it has one for this
 sentence: what an example means in English is a right output of a model that writes English. Without either the
 model's own output is judged, so that the page never opens without a picture.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Iterator

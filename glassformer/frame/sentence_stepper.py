@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from glassformer.components.stepper.stepper import StepperRun, last_chosen, rest, settled_step, stepper, written
+from glassformer.components.stepper_view import StepperRun, last_chosen, rest, settled_step, stepper, written
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import PAGES
 from glassformer.runs.step_rows import chosen_map, heads_name

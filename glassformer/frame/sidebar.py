@@ -1,14 +1,13 @@
-"""The sidebar: which checkpoint or which given maps, how it decodes, and what a class may see."""
+"""The sidebar: which checkpoint or which given maps, how it decodes, what a class may see, and the language."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from glassformer.frame.source_box import head
-from glassformer.frame.visitor import language_choice, settle_defaults
 from glassformer.runs import loading, sources
 from glassformer.runs.open_run import address, publish
 from glassformer.runs.step_rows import no_head, no_layer
@@ -16,19 +15,56 @@ from glassformer.shared import choices, cover, drawing, menu
 from glassformer.shared.choices import KEEP
 from glassformer.shared.door import st
 from glassformer.shared.page_blocks import page_blocks
-from glassformer.state import session
+from glassformer.state import apart, language, session
 from glassformer.state.link import DEFAULT_NEW, WAYS
 from glassformer.state.view import MAIN
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.snapshot_names import at_step, split
 from transformer.errors import GlassformerError, UnansweredError
-from transformer.i18n import Sentence, say, say_n
+from transformer.i18n import Sentence, languages, name_of, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.labelled_maps import LabelledMaps
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
+
+
+LANGUAGE: Final = "language_choice"
+
+
+def language_choice() -> None:
+    """Draw the choice of a language, if there is one."""
+    if not language.menu_is_needed():
+        return
+    st.session_state[LANGUAGE] = language.current()
+    st.selectbox(
+        say("Language"),
+        languages(),
+        key=LANGUAGE,
+        format_func=name_of,
+        on_change=lambda: language.choose(st.session_state[LANGUAGE]),
+        label_visibility="collapsed",
+    )
+
+
+def settle_defaults(usable: Mapping[str, Entry]) -> None:
+    """Remember which checkpoint an address means that names none, and which one a bare address means here.
+
+    Addresses that say a sentence or a checkpoint's hash mean the same for everybody, and so do lessons. In a room a
+    bare one means its teacher's checkpoint and sentence. Of what is `usable`, the default stands first.
+    """
+    names, state = list(usable), st.session_state
+    spoken, guidance = language.of_browser(), apart.guidance()
+    read = (name for name, entry in usable.items() if entry.code and entry.code == spoken)
+    bare = names[0] if guidance.follows or guidance.is_set else next(read, names[0])
+    state[session.DEFAULT_MODEL], state[session.BARE_MODEL] = names[0], bare
+    is_bare = state.get(session.SOURCE) is None and not session.standing(MAIN).revision
+    if not state.get(session.MODEL):
+        state[session.MODEL] = bare if is_bare else names[0]
+        if is_bare and guidance.bare.get("model") in usable:
+            state.update({session.MODEL: guidance.bare["model"], session.SOURCE: guidance.bare.get("src")})
+
 
 ONLY_MAPS = say("These are attention maps without a model. Open the Attention page to see them.")
 NEEDS_A_MODEL = say(
@@ -214,13 +250,12 @@ def _settle_model(names: list[str]) -> None:
 def _mention_broken() -> None:
     broken = sum(entry.error is not None for entry in loading.entries())
     if broken:
-        st.caption(
-            say_n(
-                "{n} folder or file cannot be opened: see the Checkpoints page.",
-                "{n} folders or files cannot be opened: see the Checkpoints page.",
-                broken,
-            )
+        said = say_n(
+            "{n} folder or file cannot be opened: see the Checkpoints page.",
+            "{n} folders or files cannot be opened: see the Checkpoints page.",
+            broken,
         )
+        st.caption(said)
 
 
 def _decoding(checkpoint: Checkpoint) -> None:
@@ -321,12 +356,11 @@ def _new_seed() -> None:
 def _limit_output(checkpoint: Checkpoint, most: int) -> None:
     wanted = st.session_state.get(session.MAX_NEW, DEFAULT_NEW)
     if wanted > most and wanted != DEFAULT_NEW:
-        session.add_note(
-            say(
-                "Up to {wanted} pieces were requested, but {name} writes at most {most}.",
-                wanted=wanted,
-                name=checkpoint.name,
-                most=most,
-            )
+        said = say(
+            "Up to {wanted} pieces were requested, but {name} writes at most {most}.",
+            wanted=wanted,
+            name=checkpoint.name,
+            most=most,
         )
+        session.add_note(said)
     st.session_state[session.MAX_NEW] = min(max(wanted, 1), most)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from glassformer.components.glossary.glossary_view import chosen_term, glossary_list, glossary_marks
+from glassformer.components.glossary_view import chosen_term, glossary_list, glossary_marks
 from glassformer.glossary import GlossaryLook
-from glassformer.glossary.term_places import PLACES, Place
-from glassformer.glossary.terms import APART, TERMS
+from glassformer.glossary.terms import APART, PLACES, TERMS, Place
 from glassformer.runs import loading
 from glassformer.runs.open_run import address, publish
 from glassformer.shared import menu

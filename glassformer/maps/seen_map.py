@@ -12,9 +12,8 @@ from glassformer.charts.heatmap import HOW_TO_READ_CLOSED, heatmap_spec
 from glassformer.charts.prompt import part_map
 from glassformer.charts.tables import CLOSED
 from glassformer.charts.theme import Spec
-from glassformer.runs.groups import prompt_row
 from glassformer.runs.seen import Seen
-from glassformer.runs.sides import Sides, sides
+from glassformer.runs.sides import Sides, prompt_row, sides
 from glassformer.runs.step_rows import Looking, chosen_map
 from transformer.i18n import say
 from transformer.model.anatomy import Kind

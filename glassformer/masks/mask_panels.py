@@ -1,20 +1,161 @@
 """The Masks page: its controls, its pictures, and what is said of them."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 import pandas as pd
 
-from glassformer.masks import mask_controls, mask_pictures, words
-from glassformer.masks.scene import ATTENTIONS, KINDS, MASKS, Scene, scene_of
+from glassformer.charts.theme import shortened
+from glassformer.masks import MasksLook, mask_pictures, words
+from glassformer.masks.scene import (
+    ATTENTIONS,
+    KINDS,
+    MASKS,
+    NAMES,
+    Batch,
+    Scene,
+    batch_of,
+    companions,
+    fit_cell,
+    left_out,
+    scene_of,
+    verdict,
+)
 from glassformer.runs.attempt import attempt
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.picture import Picture
 from glassformer.runs.show import choose_part, show, show_beside
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import frame, st
+from glassformer.state import session
+from glassformer.state.fields import MOST_COMPANIONS
+from glassformer.state.view import Slot
+from transformer.errors import QueryError
 from transformer.i18n import joined, say
 from transformer.i18n.numbers import written
+from transformer.runs.query import check_source
+
+BOX = "mask_companion_"
+SHOWN = 24  # characters of a sentence in its button
+
+
+def choose_batch(run: OpenRun, row: Any) -> Batch | None:
+    """Draw the menu of the batch's further sentences and the choice of one, and run the batch.
+
+    Says what was left out and why; None if the model has too much to do. The choices stand in `row`.
+    """
+    with (
+        row,
+        st.popover(
+            say("Batch"), key=run.key("mask_batch_menu"), help=say("The sentences that run together as one batch")
+        ),
+    ):
+        chosen = companions(run)
+        for place in range(MOST_COMPANIONS):
+            key = run.key(f"{BOX}{place}")
+            st.session_state[key] = chosen[place] if place < len(chosen) else ""
+            st.text_input(
+                say("Together with ({n})", n=place + 1),
+                key=key,
+                on_change=partial(_keep_companions, run.slot),
+                placeholder=say("Another sentence (optional)"),
+            )
+    if chosen and run.checkpoint.config.pad_id is None:
+        st.info(say("This model has no padding piece to fill a batch with, so your sentence runs alone."))
+    found = attempt(lambda: batch_of(run))
+    if found is None:
+        return None
+    batch, refused = found
+    if refused:
+        st.warning(joined("  \n", map(drawing.plain, refused)), icon=":material/playlist_remove:")
+    _choose_sentence(run, batch, row)
+    return batch
+
+
+def _keep_companions(slot: Slot) -> None:
+    session.stand(slot, notes=())
+    texts = [" ".join(st.session_state.get(f"{slot}{BOX}{place}", "").split()) for place in range(MOST_COMPANIONS)]
+    for place, text in enumerate(texts):
+        try:
+            check_source(text)
+        except QueryError as error:  # an address could not hold it
+            session.add_note(left_out(text, error), slot)
+            texts[place] = ""
+    while texts and not texts[-1]:
+        texts.pop()
+    st.session_state[f"{slot}{session.COMPANIONS}"] = tuple(texts)
+
+
+def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
+    asked, count = run.view.of(MasksLook).sentence, len(batch.traces)
+    if asked is not None and asked >= count:
+        said = say(
+            "Sentence {n} was chosen, but this batch ends at sentence {count}, which is shown instead.",
+            n=asked + 1,
+            count=count,
+        )
+        drawing.notes((said,))
+        session.replace(run.slot, sentence=batch.sentence)
+    names = [shortened(trace.source_text, limit=SHOWN) for trace in batch.traces]  # a menu shows text as it is
+    with row:
+        kept = choices.field(run.slot, "sentence")
+        named = choices.labelled(names)
+        choices.menu(kept, say("Sentence looked at"), named, otherwise=batch.sentence, bare=True, width=160)
+
+
+def choose_mask(scene: Scene, row: Any) -> None:
+    """Draw the choice of a mask among those that the model uses; of one row also that of a layer and a head."""
+    look, slot = scene.run.view.of(MasksLook), scene.slot
+    one_row = look.masks_panel == "one_row"
+    own = {name: label for name, label in (ATTENTIONS if one_row else NAMES).items() if name in scene.masks.names}
+    with row:
+        if one_row:  # an attention is named by the mask that it takes
+            kept = choices.field(slot, "mask", key="mask_attention")
+            choices.menu(kept, say("Attention and its mask"), own, otherwise=scene.name, bare=True, width=148)
+            _layer_and_head(scene)
+        else:
+            choices.menu(choices.field(slot, "mask"), say("Mask"), own, otherwise=scene.name, bare=True, width=172)
+    if look.mask not in scene.masks.names and look.mask != MasksLook.mask:  # nobody asked for the default
+        said = say(
+            "The mask “{asked}” was chosen, but this model does not use it. “{shown}” is shown instead.",
+            asked=NAMES[look.mask],
+            shown=NAMES[scene.name],
+        )
+        drawing.notes((said,))
+
+
+def _layer_and_head(scene: Scene) -> None:
+    attention = scene.batch.parts.attention(scene.kind)
+    layer, head = choices.together(scene.slot, dict(zip(("layer", "head"), scene.where, strict=True)), key="mask_")
+    choices.menu_of_layers(layer, attention.n_layers, all_together=False)
+    n_heads = scene.run.checkpoint.config.of(attention.stack).n_heads
+    choices.menu_of_heads(head, n_heads, all_together=False)
+
+
+def cell(scene: Scene) -> None:
+    """Draw the choice of a cell [query, key], ask whether its query may see its key, and answer."""
+    view, found, chosen = scene.run.view, scene.axes, scene.cell
+    drawing.notes(fit_cell(view.query, view.key, scene.whole, found.real_queries)[1])
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key=scene.run.key("mask_cell")):
+        _menus(scene)
+        allowed, why = verdict(scene)
+        # A row's label also says what it predicts, and thereby what the key after it is: the answer.
+        asked = say("**May query {query}, which reads “{read}”, see key {key}, “{piece}”?**", query=chosen[0] + 1,
+                    read=drawing.plain(found.reads[chosen[0]]), key=chosen[1] + 1,
+                    piece=drawing.plain(found.keys[chosen[1]]))  # fmt: skip
+        icon = ":material/check_circle:" if allowed else ":material/block:"
+        with st.container(key=scene.run.key("mask_verdict")):
+            st.markdown(joined(" ", [icon, asked, drawing.plain(why)]))
+
+
+def _menus(scene: Scene) -> None:
+    found, shown = scene.axes, dict(zip(("query", "key"), scene.cell, strict=True))
+    queries = {n: say("Query {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.queries)}
+    keys = {n: say("Key {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.keys)}
+    each = choices.together(scene.slot, shown, key="mask_")
+    for kept, name, labels in zip(each, found.names, (queries, keys), strict=True):
+        choices.menu(kept, name, labels, bare=True, width=168)
+
 
 IN_NUMBERS = mask_pictures.as_additive.title
 MOST_BESIDE = 20  # keys of a map that has another beside it
@@ -25,7 +166,7 @@ def draw(run: OpenRun) -> None:
     row = choices.bar(run.slot)
     with row:
         part = choose_part(MASKS, run.slot)
-    batch = mask_controls.choose_batch(run, row)
+    batch = choose_batch(run, row)
     if batch is None:
         return
     if run.view.guess and batch.parts.writes:
@@ -34,15 +175,14 @@ def draw(run: OpenRun) -> None:
         st.info(words.UNCHANGED, icon=":material/info:")
     scene = scene_of(run, batch)
     if part != "checks":
-        mask_controls.choose_mask(scene, row)
-        special = words.about_special(run.checkpoint.config, scene.name, part)
-        if special:
+        choose_mask(scene, row)
+        if special := words.about_special(run.checkpoint.config, scene.name, part):
             st.info(drawing.plain(special))
     _DRAW[part](scene)
 
 
 def _masks(scene: Scene) -> None:
-    mask_controls.cell(scene)
+    cell(scene)
     if len(scene.axes.keys) <= MOST_BESIDE:
         left, right = st.columns(2, gap="medium")
     else:  # a long sentence's pieces are read only on the whole width, and its cells have no room for signs
@@ -82,7 +222,7 @@ def _differences(scene: Scene) -> tuple[int, int]:
 
 
 def _one_row(scene: Scene) -> None:
-    mask_controls.cell(scene)
+    cell(scene)
     row = attempt(lambda: mask_pictures.row_of(scene))
     if row is None:
         return
@@ -125,12 +265,9 @@ def _causality(scene: Scene) -> mask_pictures.Check | None:
         st.info(words.nothing_later(batch), icon=":material/info:")
         return None
     pieces = batch.pieces("target", batch.sentence)
-    choices.menu(
-        choices.field(scene.slot, "changed", key="mask_changed"),
-        say("Token to change"),
-        choices.labelled(pieces[: batch.n_target(batch.sentence)], first=1),
-        otherwise=changed,
-    )
+    tokens = choices.labelled(pieces[: batch.n_target(batch.sentence)], first=1)
+    kept = choices.field(scene.slot, "changed", key="mask_changed")
+    choices.menu(kept, say("Token to change"), tokens, otherwise=changed)
     check = mask_pictures.causality_check(scene, changed)
     what = say(
         "Token {n} reads “{piece}” in the first run and “{other}” in the second.",
@@ -157,10 +294,11 @@ def _padding(scene: Scene) -> mask_pictures.Check | None:
     else:
         choices.slider(choices.field(scene.slot, "pads"), say("Pads to add"), 1, most)
     found = mask_pictures.padding_checks(scene)
+    pads = {"source": mask_pictures.source_pads, "target": mask_pictures.target_pads}
     for column, (side, check) in zip(st.columns(len(found), gap="medium"), found.items(), strict=True):
         with column:
             _say(check.held, check.verdict)
-            show(_PADS[side], scene)
+            show(pads[side], scene)
     return next(iter(found.values()))
 
 
@@ -168,8 +306,4 @@ def _say(held: bool, text: str) -> None:
     (st.success if held else st.error)(drawing.plain(text), icon=":material/rule:" if held else ":material/error:")
 
 
-_PADS: Final[Mapping[str, Picture[Scene]]] = {
-    "source": mask_pictures.source_pads,
-    "target": mask_pictures.target_pads,
-}
 _DRAW: Final[Mapping[str, Callable[[Scene], None]]] = {"masks": _masks, "one_row": _one_row, "checks": _checks}

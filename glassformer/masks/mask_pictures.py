@@ -1,7 +1,4 @@
-"""The pictures of the Masks page: the masks of a padded batch, one row before and after its mask, the checks.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of the Masks page: the masks of a padded batch, one row before and after its mask, the checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,18 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from glassformer.charts.masks import (
-    LOGITS,
-    POSITION,
-    READS_PREDICTS,
-    VECTORS,
-    Convention,
-    logit_movement_spec,
-    mask_map_spec,
-    mask_own_shape_spec,
-    masked_row_spec,
-    padded_batch_spec,
-)
+from glassformer.charts import masks as charts
 from glassformer.masks import MasksLook, words
 from glassformer.masks.scene import CHECKS, NAMES, ONE_ROW, WHOLE, Scene, closed_for
 from glassformer.runs.picture import Plot
@@ -49,9 +35,9 @@ def as_additive(scene: Scene) -> Plot:
     return _map(scene, "additive", title, say("0 and minus infinity"))
 
 
-def _map(scene: Scene, convention: Convention, title: str, written: str) -> Plot:
+def _map(scene: Scene, convention: charts.Convention, title: str, written: str) -> Plot:
     place, whole, found = scene.batch.sentence, scene.whole, scene.axes
-    spec = mask_map_spec(
+    spec = charts.mask_map_spec(
         whole,
         reasons=closed_for(scene.name, scene.masks, place),
         queries=found.queries,
@@ -86,7 +72,7 @@ def batch(scene: Scene) -> Plot:
     real = scene.batch.is_real(side)
     n_sentences, n_positions = real.shape
     shape = list(real.shape)
-    spec = padded_batch_spec(
+    spec = charts.padded_batch_spec(
         [scene.batch.pieces(side, i) for i in range(n_sentences)],
         real,
         sentences=_sentences(n_sentences),
@@ -94,7 +80,7 @@ def batch(scene: Scene) -> Plot:
         title=say("The batch: source ids {shape}", shape=shape)
         if side == "source"
         else say("The batch: target ids {shape}", shape=shape),
-        column_axis=POSITION,
+        column_axis=charts.POSITION,
         marked_row=scene.batch.sentence,
         colour=side,
     )
@@ -117,7 +103,7 @@ def _sentences(count: int) -> list[str]:
 def own(scene: Scene) -> Plot:
     """The mask before broadcasting."""
     mask, title = scene.masks.own(scene.name), NAMES[scene.name]
-    spec = mask_own_shape_spec(
+    spec = charts.mask_own_shape_spec(
         mask,
         title=say("{mask} before broadcasting, shape {shape}", mask=title, shape=list(mask.shape)),
         sentences=_sentences(len(scene.batch.traces)),
@@ -177,7 +163,7 @@ def _without_unread(scores: np.ndarray) -> np.ndarray:
 def one_row(scene: Scene) -> Plot:
     """A query's scores, the same after the mask, its weights."""
     row, found, (query, key), (layer, head) = row_of(scene), scene.axes, scene.cell, scene.where
-    spec = masked_row_spec(
+    spec = charts.masked_row_spec(
         row.scores,
         row.allowed,
         row.weights,
@@ -252,7 +238,7 @@ def causality(scene: Scene) -> Plot | None:
         return None
     check, n_rows = causality_check(scene, changed), scene.batch.n_target(place)
     moved = check.moved
-    spec = logit_movement_spec(
+    spec = charts.logit_movement_spec(
         {say("with the causal mask"): moved.kept[:n_rows], say("without it"): moved.taken[:n_rows]},
         rows=scene.batch.decoder_rows(place)[:n_rows],
         title=say(
@@ -311,15 +297,15 @@ def _pads(scene: Scene, side: str, with_mask: str) -> Plot | None:
         return None
     place, logits = batch.sentence, batch.parts.writes
     rows = batch.decoder_rows(place)[: batch.n_target(place)] if logits else batch.pieces("source", place)
-    spec = logit_movement_spec(
+    spec = charts.logit_movement_spec(
         {with_mask: check.moved.kept, say("without it"): check.moved.taken},
         rows=rows if logits else rows[: batch.n_source(place)],
         title=words.about_pads(
             of_source=side == "source", n_pads=min(scene.run.view.of(MasksLook).pads, most_pads(scene)), logits=logits
         ),
         rounding=check.moved.rounding,
-        row_axis=READS_PREDICTS if logits else SOURCE_ROWS,
-        value_name=LOGITS if logits else VECTORS,
+        row_axis=charts.READS_PREDICTS if logits else SOURCE_ROWS,
+        value_name=charts.LOGITS if logits else charts.VECTORS,
     )
     return Plot(spec=spec, alt=check.verdict)
 

@@ -176,9 +176,7 @@ def agreement(cells: int, different: int) -> str:
 
 
 def without_mask(batch: Batch) -> str:
-    """Where decoding passes no mask at all; "" without a decoder."""
-    if not batch.parts.writes:
-        return ""
+    """Where decoding passes no mask at all."""
     whole = say("These are the masks used when the model reads the finished output in one pass.")
     return joined(" ", [whole, _while_it_writes(batch)])
 

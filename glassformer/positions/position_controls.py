@@ -23,13 +23,13 @@ from glassformer.runs import loading
 from glassformer.runs.sides import SIDE_OF, SIDES
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import st
-from glassformer.shared.numbers import short
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
 from transformer.analysis.rotations import Turning
 from transformer.i18n import joined, say, say_n
+from transformer.i18n.numbers import short
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.position_kinds import Adds

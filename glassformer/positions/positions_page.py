@@ -17,13 +17,12 @@ from glassformer.runs.seen import Seen, Work
 from glassformer.runs.sides import STACKS, fit_parts
 from glassformer.state.view import Slot, View
 from transformer.analysis import position_study as study
-from transformer.analysis.distance_bias import DistanceBias, distance_bias
 from transformer.analysis.position_study import own_table
-from transformer.analysis.rotations import Turning, turnings
+from transformer.analysis.rotations import DistanceBias, Turning, distance_bias, turnings
 from transformer.i18n import joined, say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.runs.finite import not_finite
+from transformer.runs.recording import not_finite
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint

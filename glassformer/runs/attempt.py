@@ -1,8 +1,10 @@
 """Errors of a computation, said in a sentence instead of a traceback, and whom to ask about a model that is wrong."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from glassformer.charts.theme import capitalised
 from glassformer.server.work import BusyError
@@ -11,7 +13,12 @@ from glassformer.shared.door import st
 from glassformer.state import session
 from glassformer.state.link import Link
 from transformer.errors import GlassformerError, NotFiniteError
+from transformer.extensions import provided
 from transformer.i18n import joined, say
+
+if TYPE_CHECKING:
+    from glassformer.server.jobs import Job
+    from transformer.checkpoint.load import Checkpoint
 
 DOCTOR: Final = ":material/stethoscope:"
 
@@ -33,3 +40,19 @@ def to_the_doctor(link: Link) -> None:
     """Draw the link to the page that says what is wrong with a checkpoint, which the link names."""
     there = replace(link, revision="", view=link.view.but(doctor_panel="findings"))
     menu.link("doctor", say("Is this model healthy? Ask the doctor"), there, icon=DOCTOR)
+
+
+class Examiner:
+    """Tests of a checkpoint."""
+
+    def counts(self, checkpoint: Checkpoint, job: Job) -> tuple[int, int, int] | None:
+        """How many tests find it broken, worth a look, and well; None if that failed.
+
+        It waits for its turn among other visitors' examinations, and ends where the job is stopped.
+        """
+        raise NotImplementedError
+
+
+def examiner() -> Examiner | None:
+    """The first there is; None without any."""
+    return next(iter(provided("examines")), None)

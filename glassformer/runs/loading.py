@@ -23,8 +23,8 @@ import numpy as np
 
 from glassformer.paths import SHIPPED
 from glassformer.runs import sources
-from glassformer.runs.map_layers import Work
-from glassformer.server import command_line, garbage
+from glassformer.runs.step_rows import Work
+from glassformer.server import command_line, turns
 from glassformer.server.shelf import Open, Opening, Shelf
 from glassformer.server.streamlit_private import session_id
 from glassformer.server.work import Runner
@@ -283,7 +283,7 @@ def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[s
 def by_layer(
     checkpoint: Checkpoint, trace: Trace, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None
 ) -> list[np.ndarray]:
-    """What some work makes of each layer's maps of a run that keeps none; see `glassformer.runs.map_layers`."""
+    """What some work makes of each layer's maps of a run that keeps none; see `glassformer.runs.step_rows`."""
     return runner().compute(
         ("by_layer", trace.query, trace.src_ids, trace.read_ids, kind, key, layers),
         lambda: checkpoint.each_layer(trace, kind, work, layers=layers),
@@ -319,4 +319,4 @@ def warm_up() -> None:
         checkpoint = open_checkpoint(entry)
         for example in checkpoint.card.examples[:1]:
             runner().trace(checkpoint, checkpoint.query(example))
-    garbage.begin()
+    turns.begin()

@@ -87,20 +87,24 @@ def _size(job: Job) -> int:
 
 def study(runner: Runner, measuring: Measuring[_Result], cost: float, job: Job) -> _Result:
     """Measure, as the work of a job; `cost` as in `glassformer.server.queue.cost_of`."""
-    return job.in_model(runner, partial(_parts, measuring, job), cost=cost)
+    return job.in_model(runner, partial(_parts, measuring, job.tell), cost=cost)
 
 
 def apart(measuring: Measuring[_Result], job: Job) -> _Result:
     """The same of what needs no model of this process: it waits for nobody, and nobody for it."""
-    return _parts(measuring, job, job.pause)
+    return _parts(measuring, job.tell, job.pause)
 
 
-def _parts(measuring: Measuring[_Result], job: Job, pause: Callable[[], None]) -> _Result:
+def _parts(
+    measuring: Measuring[_Result],
+    tell: Callable[[Step], object] = lambda step: None,
+    pause: Callable[[], None] = lambda: None,
+) -> _Result:
     with closing(measuring()) as begun:
         while True:
             pause()
             try:
-                job.tell(next(begun))
+                tell(next(begun))
             except StopIteration as end:
                 return cast("_Result", end.value)
 
@@ -123,7 +127,7 @@ def measured(
     """
     if seconds <= AT_ONCE:
         runner = loading.runner()
-        return attempt(lambda: runner.compute(key, lambda: _at_once(measuring()), nbytes=lambda one: one.nbytes))
+        return attempt(lambda: runner.compute(key, lambda: _parts(measuring), nbytes=lambda one: one.nbytes))
     visitor = loading.visitor()
     seen = studies().look(key, visitor)
     if seen is None and wish in st.session_state.get(WANTED, ()):
@@ -139,14 +143,6 @@ def measured(
         st.error(drawing.with_code(seen.problem))
     _offer(wish, widget, label, seconds)
     return None
-
-
-def _at_once(parts: Generator[Step, None, _Result]) -> _Result:
-    while True:
-        try:
-            next(parts)
-        except StopIteration as end:
-            return cast("_Result", end.value)
 
 
 def _offer(wish: Hashable, widget: str, label: str, seconds: float) -> None:

@@ -1,21 +1,22 @@
-"""From what a session asks for to a trace that can be drawn, with every failure said in a sentence."""
+"""From what a session asks for to a run, or a file of maps, that can be drawn; every failure is a sentence."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
+import numpy as np
+
 from glassformer.charts.theme import capitalised
-from glassformer.components.stepper.stepper import StepperRun, settled_step
+from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, settled_step
 from glassformer.runs import loading, sources
 from glassformer.runs.attempt import attempt
-from glassformer.runs.seen import Seen
-from glassformer.runs.sides import fit_aggregate, fit_parts
-from glassformer.runs.step_rows import Looking, fit_view, own_choice
-from glassformer.runs.stepper_run import stepper_run
+from glassformer.runs.seen import Drawn, Seen
+from glassformer.runs.sides import fit_aggregate, fit_given, fit_parts
+from glassformer.runs.step_rows import GivenLooking, Looking, fit_view, is_yours, own_choice
 from glassformer.server.work import BusyError
 from glassformer.shared import drawing, menu
 from glassformer.shared.door import st
@@ -25,7 +26,7 @@ from glassformer.state.link import DEFAULT_NEW, Link
 from glassformer.state.session import Standing
 from glassformer.state.view import MAIN, Slot
 from transformer.errors import GlassformerError, QueryError
-from transformer.i18n import joined, say
+from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy
 from transformer.runs.interventions import ChangeError
 from transformer.runs.labelled_maps import LabelledMaps
@@ -34,6 +35,61 @@ from transformer.runs.trace import Kind, Trace
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
+
+
+def stepper_run(looking: Looking, checkpoint: Checkpoint, run_id: str) -> StepperRun:
+    """The run as the stepper component wants it."""
+    trace = looking.trace
+    source, target = checkpoint.src_tokenizer, checkpoint.tgt_tokenizer
+    unknown = checkpoint.config.unk_id
+    own = np.exp(trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)])
+    return StepperRun(
+        run_id=run_id,
+        source=tuple(
+            SourceChip(piece, i, special=source.is_special(i) and i != unknown, unknown=i == unknown)
+            for piece, i in zip(trace.src_pieces, trace.src_ids, strict=True)
+        ),
+        target=tuple(
+            TargetChip(piece, i, float(own[t]), forced=is_yours(trace, t), special=target.is_special(i))
+            for t, (piece, i) in enumerate(zip(trace.tgt_pieces, trace.tgt_ids, strict=True))
+        ),
+        start_piece=trace.row_label(trace.first_row).reads if trace.n_steps else "",
+        texts=trace.texts,
+        shading=_shading(looking),
+        shading_label=_shading_label(looking),
+        stop_reason=_stop_sentence(trace),
+        cut=trace.stop_reason == "length limit",
+    )
+
+
+def _shading(looking: Looking) -> np.ndarray | None:
+    """How much each step looks at each source piece [step, source]; a decoder alone also looks at what it wrote."""
+    trace = looking.trace
+    if not trace.n_steps:
+        return None
+    steps = slice(trace.first_row, trace.first_row + trace.n_steps)
+    return looking.weights()[steps, : len(trace.src_pieces)].copy()  # a session keeps it: no view of all maps
+
+
+def _shading_label(looking: Looking) -> str:
+    if not looking.trace.n_steps:
+        return ""
+    if looking.kind == "cross":
+        return say("Source shaded by cross-attention, {whose}", whose=looking.whose())
+    return say("Prompt shaded by self-attention, {whose}", whose=looking.whose())
+
+
+def _stop_sentence(trace: Trace) -> str:
+    if trace.stop_reason == "end of sentence":
+        return say("The model ended the sentence.")
+    if trace.stop_reason == "no decoder":
+        return say("This is an encoder-only model: it reads text but does not write any.")
+    return say_n(
+        "The output was cut off at the limit of {n} piece.",
+        "The output was cut off at the limit of {n} pieces.",
+        trace.n_steps,
+    )
+
 
 REVISION_LENGTH = 12
 STEPPER_RUN = "stepper_run"
@@ -125,7 +181,7 @@ def open_run(
     it shows its own.
     """
     told = link is None  # of a second run the page says what is changed
-    asked, here = session.enter(slot)
+    asked, here = session.asked(slot), session.standing(slot)
     link, here = _fitted(checkpoint, asked if link is None else link, here)
     above = st.container()
     has_source = bool((link.source or "").strip())
@@ -276,3 +332,53 @@ def _ask_for_source(checkpoint: Checkpoint) -> str:
         language = checkpoint.card.source_language
         return say("Type a sentence in {language} above, or pick an example.", language=language)
     return say("Type some text above, or pick an example.")
+
+
+MOST_OF_SENTENCE: Final = 1_000  # characters; a query would refuse a very long one
+
+
+@dataclass(frozen=True)
+class OpenMaps(Drawn):
+    """Given maps that a page draws: to panels that need weights and labels alone they are what an `OpenRun` is."""
+
+    looking: GivenLooking  # the maps and what of them is looked at
+    checkpoint: None
+    name: str  # of the file
+
+    @property
+    def trace(self) -> LabelledMaps:
+        """The maps."""
+        return self.looking.trace
+
+    @property
+    def run_id(self) -> str:
+        """Changes exactly when the maps do."""
+        return self.trace.content_hash
+
+    def again(self) -> Callable[[], LabelledMaps]:
+        """Gets the maps once more, for what a session keeps."""
+        return partial(loading.open_maps, self.name)
+
+    def publish(self) -> None:
+        """Write the address of what is shown."""
+        if self.slot == MAIN:
+            publish(self.trace, replace(session.asked(), view=replace(self.view, guess=session.view().guess)))
+
+
+AnyRun = OpenRun | OpenMaps
+"""What a panel draws that needs weights and labels alone."""
+
+
+def open_maps(maps: LabelledMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
+    """What a slot looks at of given maps."""
+    here, revision = session.standing(slot), maps.content_hash[:REVISION_LENGTH]
+    if here.revision and here.revision != revision:
+        session.add_note(
+            say("This link was made with a different version of {name}, so the maps may have changed.", name=name),
+            slot,
+        )
+    query = Query(checkpoint=maps.content_hash, source=maps.sentence[:MOST_OF_SENTENCE])
+    session.stand(slot, revision=revision, last_query=query, last_rows="")  # which saved files say they are of
+    view, notes = fit_given(session.view(slot), maps)
+    drawing.notes((*session.take_notes(slot), *notes))
+    return OpenMaps(GivenLooking(maps, view, slot), None, name)

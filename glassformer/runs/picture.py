@@ -181,9 +181,7 @@ class PartEntry:
 
     name: str  # the value of the page's field
     title: Sentence  # of its button
-    draws: str = (
-        ""  # "package.module:name", a function that is imported when it draws; "": the page's own module does
-    )
+    draws: str = ""  # "package.module:name" of what draws it, imported only then; "": the page's own module does
     page: str = ""  # the path of the page, where an extension adds it
     still: bool = False  # nothing in it moves with the step
     is_there: Callable[[Any], bool] = lambda run: True  # whether a run has it; it stays while it is looked at

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from glassformer.runs.given_maps import GivenLooking
-from glassformer.runs.step_rows import Looking
+from glassformer.runs.step_rows import GivenLooking, Looking
 from glassformer.state.link import Link
 from glassformer.state.view import Slot, View
 from transformer.runs.query import Query

@@ -1,4 +1,4 @@
-"""Draws what is declared: a page's row of parts, and pictures."""
+"""Draws what is declared: a page's row of parts, and pictures; in guess mode, what stands in their place."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -6,17 +6,19 @@ from functools import partial
 from typing import Any, Literal
 
 from glassformer.runs.frames import FRAMES, NoFramesError
+from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import InASlot, Page, PartEntry, Picture
 from glassformer.runs.seen import Stepped, at_step, step_of
 from glassformer.server.work import BusyError
 from glassformer.shared import choices, drawing
 from glassformer.shared.clicks import on_click
+from glassformer.shared.door import st
 from glassformer.shared.saving import Origin, Table
 from glassformer.state import session
 from glassformer.state.click import Click
 from glassformer.state.view import Slot
 from transformer.errors import GlassformerError
-from transformer.i18n import say
+from transformer.i18n import joined, say
 
 
 def show(
@@ -103,3 +105,10 @@ def choose_part(page: Page, slot: Slot, parts: Mapping[str, PartEntry] | None = 
 def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:
     """Callback: a session keeps it, so it holds no run."""
     session.replace(slot, **fields)
+
+
+def ask_first(run: OpenRun, why: str, *, key: str) -> None:
+    """Ask for a guess, saying in a sentence what would be given away, and offer to reveal the step."""
+    st.info(joined(" ", [say("What comes next?"), why]), icon=":material/visibility_off:")
+    reveal = partial(session.reveal, run.slot, run.stepper.run_id, run.view.step)
+    st.button(say("Reveal this step"), key=run.key(key), on_click=reveal, type="primary")

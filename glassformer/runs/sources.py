@@ -18,7 +18,7 @@ from transformer.runs.labelled_maps import LabelledMaps
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
-    from transformer.checkpoint.opening import UnansweredError
+    from transformer.errors import UnansweredError
 
 _Found = TypeVar("_Found")
 

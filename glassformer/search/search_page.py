@@ -15,9 +15,9 @@ SEARCH = Page(
     panel="search_panel",
     kind=lambda view: "cross",
     entries=(
-        PartEntry("tree", say("Beam tree"), "glassformer.search.tree.tree_panel:draw"),
-        PartEntry("sampling", say("Before the draw"), "glassformer.search.sampling.sampling_panel:draw"),
-        PartEntry("draws", say("Many draws"), "glassformer.search.sampling.draws_panel:draw"),
+        PartEntry("tree", say("Beam tree"), "glassformer.search.tree_panel:draw"),
+        PartEntry("sampling", say("Before the draw"), "glassformer.search.search_panels:before"),
+        PartEntry("draws", say("Many draws"), "glassformer.search.search_panels:many_draws"),
     ),
 )
 NO_TEXT: Final = say("(no text)")

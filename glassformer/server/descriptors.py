@@ -1,7 +1,9 @@
-"""How many connections and files this process may have open at a time, and what happens before it has too many.
+"""Middlewares: no new visitors before this process has too many files open, and headers that Streamlit does not send.
 
 At the start the soft limit is raised to the hard one. Sessions open none (`streamlit_private.py`), so connections are
 what counts; while the last ones are left for visitors who are here already, new pages are refused, and say why.
+
+Nobody may frame the app, browsers take files for what they say, and they fetch our script before they are asked to.
 
 Source: getrlimit(2). Knows nothing of Streamlit.
 """
@@ -14,9 +16,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
+from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Match
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from transformer.i18n import Sentence, say
 
@@ -78,3 +81,35 @@ class Enough:
         if _FILES.search(f"{scope['path']}/"):
             return False
         return all(route.matches(scope)[0] is Match.NONE for route in self._routes)
+
+
+HEADERS = {
+    "Content-Security-Policy": "frame-ancestors 'self'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",  # addresses hold what visitors typed
+}
+
+
+class MoreHeaders:
+    """Adds `HEADERS` to every response, and tells a browser with a page, in `link`, which script it will ask for."""
+
+    def __init__(self, app: ASGIApp, link: str) -> None:
+        self._app, self._link = app, link
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        # The address is relative to a page at /step. At /step/ it would be wrong, so there the script is asked for
+        # when its time has come.
+        path = scope.get("path", "")
+        is_page = path == "/" or not path.endswith("/")
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if is_page and headers.get("content-type", "").startswith("text/html"):
+                    headers.append("Link", self._link)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)

@@ -1,4 +1,4 @@
-"""What several replicas of the app have in common, as whoever runs them says: the store of the rooms, and a folder.
+"""What several replicas of the app have in common: the store of what they share, and values in it as JSON.
 
     GLASSFORMER_STORE=redis://...      GLASSFORMER_SHARED=/a/folder/that/all/see
 
@@ -7,18 +7,22 @@ can guess. Whichever replica a visitor comes to opens them there, and removes wh
 time that the system notes on it. A training is locked (flock) while one replica has it: a folder on a network has to
 pass locks on, as NFS 4 does, and its machines have to agree on the time.
 
-Knows nothing of Streamlit.
+A record is written as its name with its fields in order; a sentence as what it says in each language, since what it
+is made of may be a function.
 """
 
+import json
 import os
 import re
 import time
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from transformer.errors import DataError
-from transformer.i18n import Sentence, joined, say
+from transformer.i18n import ENGLISH, Sentence, in_languages, joined, languages, said, say
 
 STORE: Final = "GLASSFORMER_STORE"
 SHARED: Final = "GLASSFORMER_SHARED"
@@ -126,3 +130,43 @@ class Lock:
         taken = look.take()
         look.let_go()
         return not taken
+
+
+_TUPLE, _MAP, _SENTENCE = "", "map", "said"
+
+
+def written(value: Any) -> str:
+    """A value as JSON."""
+    return json.dumps(_plain(value), separators=(",", ":"))
+
+
+def read(text: str, records: Collection[Callable[..., Any]] = ()) -> Any:
+    """The value; of records, those may be in it. Raises `ValueError`, `KeyError` or `TypeError`: none was written."""
+    return _value(json.loads(text), {one.__name__: one for one in records})
+
+
+def _plain(value: Any) -> Any:
+    """Scalars as they are; all else is a list of what it is and what it is made of."""
+    if isinstance(value, Sentence):
+        texts = {language: said(value, language) for language in languages()}
+        return [_SENTENCE, {name: text.replace("{", "{{").replace("}", "}}") for name, text in texts.items()}]
+    if is_dataclass(value):
+        return [type(value).__name__, [_plain(getattr(value, field.name)) for field in fields(value)]]
+    if isinstance(value, tuple):
+        named = type(value).__name__ if hasattr(value, "_fields") else _TUPLE
+        return [named, [_plain(part) for part in value]]
+    if isinstance(value, Mapping):
+        return [_MAP, {name: _plain(part) for name, part in value.items()}]
+    return value
+
+
+def _value(plain: Any, records: Mapping[str, Callable[..., Any]]) -> Any:
+    if not isinstance(plain, list):
+        return plain
+    kind, made_of = plain
+    if kind == _SENTENCE:
+        return in_languages({ENGLISH: made_of[ENGLISH], **made_of})
+    if kind == _MAP:
+        return {name: _value(part, records) for name, part in made_of.items()}
+    parts = tuple(_value(part, records) for part in made_of)
+    return parts if kind == _TUPLE else records[kind](*parts)

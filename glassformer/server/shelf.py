@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, TypeAlias
 
-from glassformer.server import command_line, garbage
+from glassformer.server import command_line, turns
 from transformer.checkpoint import room
 from transformer.checkpoint.device import CPU
 from transformer.checkpoint.progress import Progress
@@ -117,4 +117,4 @@ class Shelf:
                 if not self._open:
                     return
                 self._open.popitem(last=False)
-            garbage.collect()
+            turns.collect()

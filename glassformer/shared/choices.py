@@ -5,7 +5,7 @@ that is written while it is dragged would jump. Menus and rows of buttons send t
 also set where their labels are others than before; else the browser would know the choice no more.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -44,6 +44,19 @@ def field(slot: Slot, name: str, *, key: str = "", forgets: Sequence[str] = ()) 
     go back to their defaults when this one changes.
     """
     return Kept(f"{slot}{key or name}", session.view(slot).get(name), partial(put, slot, name, tuple(forgets)))
+
+
+def together(slot: Slot, shown: Mapping[str, Any], *, key: str) -> Iterator[Kept]:
+    """Fields of the view that are looked at together; once one is changed, none is the page's own choice any more.
+
+    What is `shown` of each may be that choice; `key` begins the keys of their widgets.
+    """
+    for name, value in shown.items():
+        yield Kept(f"{slot}{key}{name}", value, partial(_take_one, slot, shown, name))
+
+
+def _take_one(slot: Slot, shown: Mapping[str, Any], name: str, value: object) -> None:
+    session.replace(slot, **{**shown, name: value})
 
 
 def put(slot: Slot, name: str, forgets: Sequence[str], value: object) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from glassformer.components.plotly.plotly_view import last_click
+from glassformer.components.plotly_view import last_click
 from glassformer.shared.door import st
 from glassformer.state.click import Click
 

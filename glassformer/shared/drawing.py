@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import pandas as pd
 
 from glassformer.charts.theme import Spec
-from glassformer.components.plotly.plotly_view import figure_json, plotly_view
+from glassformer.components.plotly_view import figure_json, plotly_view
 from glassformer.shared import cover
 from glassformer.shared.door import here, st
 from glassformer.shared.page_style import TABLE_BEHIND

@@ -1,4 +1,4 @@
-"""What a page shows before it has drawn anything: that it is loading, in the reader's language and theme.
+"""What comes before a page is drawn: the bare address leads to the start page, and a page says that it is loading.
 
 Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
 a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
@@ -7,14 +7,20 @@ and each component of ours has its place (`components/common/loader.js`); or onc
 has come for eight seconds. Until then things move. By a script of ours, as a rule of style that asks `:has()` of the
 whole page would be asked at every change from then on. The rules of style that hold for every page come with it, too,
 and where the app is: Streamlit would look for it under the page first.
+
+One that names a room leads to the page about rooms.
+
+Every page has a path of its own, so that what a page publishes never depends on what else stood at "/". The browser
+is sent on before it loads anything, so its history holds the page's own path alone.
 """
 
 import gzip
 from html import escape
 from typing import Final
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, parse_qsl
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from glassformer.components.streamlit_page import ABOVE, styled
@@ -141,3 +147,31 @@ def _language(scope: Scope) -> str:
     asked = parse_qs(scope.get("query_string", b"").decode("latin-1")).get(PARAMETER, [""])[-1]
     first = Headers(scope=scope).get("accept-language", "").partition(",")[0].partition(";")[0]
     return negotiated(asked) or negotiated(first) or ENGLISH
+
+
+START, STEP, ROOM = "start", "step", "room"
+
+
+class Entrance:
+    """Sends on whoever comes to the bare address."""
+
+    def __init__(self, app: ASGIApp, base: str = "") -> None:
+        self._app = app
+        self._path = f"/{base.strip('/')}/".replace("//", "/")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        app = self._app
+        if scope["type"] == "http" and scope.get("path") == self._path:
+            app = RedirectResponse(leads_to(scope.get("query_string", b"").decode("latin-1")), status_code=307)
+        await app(scope, receive, send)
+
+
+def leads_to(query: str) -> str:
+    """The page that a bare address opens, relative to it."""
+    names = {name for name, _ in parse_qsl(query, keep_blank_values=True)}
+    if ROOM in names:
+        return f"{ROOM}?{query}"
+    # Streamlit's own, and the language, say nothing of what is looked at.
+    asks = any(name != PARAMETER and not name.startswith("embed") for name in names)
+    return (STEP if asks else START) + (f"?{query}" if query else "")

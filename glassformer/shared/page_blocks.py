@@ -1,4 +1,4 @@
-"""Places around pages where extensions draw: above, in the first row, in the sidebar, below a run.
+"""What extensions add to pages: pages of the menu, and places around pages, above, in the first row, below a run.
 
 An extension's `blocks` names a `PageBlocks`. Whoever draws a place asks each of them, in the order of the list of
 extensions:
@@ -9,18 +9,57 @@ extensions:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
+from streamlit.navigation.page import StreamlitPage
+
+from glassformer.shared.door import st
 from glassformer.state.view import MAIN, Slot
 from transformer.extensions import provided
+from transformer.i18n import Sentence, say
 
 if TYPE_CHECKING:
     from glassformer.state.link import Link
     from transformer.checkpoint.load import Checkpoint
-    from transformer.i18n import Sentence
     from transformer.model.anatomy import Kind
+
+
+MY_MODEL: Final = say("My model")
+
+
+@dataclass(frozen=True)
+class PageEntry:
+    """A page of the menu; the `pages` of an extension are a tuple of them."""
+
+    place: int  # among all pages
+    script: Path  # from the app's folder
+    title: str
+    section: str = ""  # which folds; in "" each page is an entry by itself
+    path: str = ""  # in the address, if it is not the script's name
+    is_listed: bool = True  # in the menu
+    is_default: bool = False  # at "/"
+
+    def page(self) -> StreamlitPage:
+        """The page, as `st.navigation` takes it."""
+        return st.Page(
+            self.script,
+            title=self.title,
+            url_path=self.path or self.script.stem,
+            default=self.is_default,
+            visibility="visible" if self.is_listed else "hidden",
+        )
+
+
+def by_section(own: Iterable[PageEntry]) -> dict[str, list[StreamlitPage]]:
+    """The app's own pages and those of the extensions."""
+    sections = dict[str, list[StreamlitPage]]()
+    for entry in sorted((*own, *(one for pages in provided("pages") for one in pages)), key=lambda one: one.place):
+        sections.setdefault(entry.section, []).append(entry.page())
+    return sections
 
 
 class PageBlocks:

@@ -4,7 +4,7 @@ from typing import Final, Literal
 
 from glassformer.shared.door import st
 from transformer.i18n import say
-from transformer.trying.samples import MOST_SAMPLES
+from transformer.trying.losses import MOST_SAMPLES
 
 ARROW: Final = "=>"  # nobody can type a tab into a box
 MOST_CHARACTERS: Final = 20_000  # of a box

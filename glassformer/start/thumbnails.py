@@ -2,7 +2,7 @@
 
 All numbers are of the run that is drawn, of its first tokens. Plain elements, as the page runs no charts: Streamlit
 leaves their classes and styles in place, and the theme gives their colours. Rows of the output come one after the
-other, once; whoever prefers no motion sees them at rest (`start_style`).
+other, once; whoever prefers no motion sees them at rest (`diagram`).
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from glassformer.charts.theme import shortened
-from glassformer.runs import loading, map_layers
+from glassformer.runs import loading, step_rows
 from glassformer.runs.open_run import OpenRun
 from glassformer.server.work import BusyError
 from glassformer.shared import cover
@@ -31,7 +31,7 @@ DIMS: Final = 16
 NEURONS: Final = 12
 BARS: Final = 3
 MOST_STEPS: Final = 16  # that the pass goes through, a third of a second each
-_FRAME, _BARS = "gf-frame", "gf-bars"  # classes of `start_style`
+_FRAME, _BARS = "gf-frame", "gf-bars"  # classes of `diagram`
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Picture:
 
     alt: str  # what it shows, in a sentence
     body: str  # its elements
-    classes: str  # how it is laid out; `start_style` says it
-    style: str = ""  # sizes for `start_style`
+    classes: str  # how it is laid out; `diagram` says it
+    style: str = ""  # sizes for `diagram`
 
 
 def draw(run: OpenRun, stack: StackName, block: str) -> None:
@@ -121,7 +121,7 @@ def _cross(run: OpenRun, stack: StackName) -> Picture | None:
 def _map(run: OpenRun, kind: Kind, n_queries: int, n_keys: int, alt: str) -> Picture | None:
     if not run.trace.keeps_maps:
         return None
-    weights = np.mean(run.looking.each(kind, map_layers.mean, key="mean"), axis=0)[:n_queries, :n_keys]
+    weights = np.mean(run.looking.each(kind, step_rows.mean, key="mean"), axis=0)[:n_queries, :n_keys]
     writing = kind != "encoder" and not run.view.guess
     first = run.trace.first_row if writing else None
     return _cells(weights / max(float(weights.max()), 1e-9), alt, first=first, source=kind == "cross")

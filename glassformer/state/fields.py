@@ -9,12 +9,57 @@ Knows nothing of Streamlit.
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import takewhile
 from typing import Any, Final, NamedTuple, dataclass_transform, get_args, get_type_hints
 
-from glassformer.state import branch_addresses as branches
 from transformer.errors import QueryError
 from transformer.i18n import say
 from transformer.runs.query import MAX_NEW, MAX_SOURCE_CHARACTERS, check_reference, check_source
+
+Branch = tuple[int, ...]
+
+MOST_BRANCHES: Final = 12
+LONGEST_BRANCHES: Final = 1_500  # that is written: an address has to fit into a message
+
+
+def write_branches(branches: Sequence[Branch]) -> str:
+    """The branches as text; the oldest are left out if there is no room for them."""
+    kept = list(branches[-MOST_BRANCHES:])
+    while len(text := _written(kept)) > LONGEST_BRANCHES:
+        del kept[0]
+    return text
+
+
+def read_branches(text: str, *, longest: int) -> tuple[Branch, ...] | None:
+    """What `write` wrote, of branches with so many pieces at most; None for anything else."""
+    found: list[Branch] = []
+    for item in text.split("_") if text else ():
+        common, mark, rest = item.rpartition("~")
+        ids = rest.split(".") if rest else []
+        if not all(map(_is_number, [*ids, *([common] if mark else [])])):
+            return None
+        before, n = found[-1] if found else (), int(common or 0)
+        branch = (*before[:n], *map(int, ids))
+        if n > len(before) or not branch or len(branch) > longest:
+            return None
+        found.append(branch)
+    return tuple(dict.fromkeys(found)) if len(found) <= MOST_BRANCHES else None
+
+
+def _written(branches: Sequence[Branch]) -> str:
+    before: Branch = ()
+    items = []
+    for branch in branches:
+        n = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, branch, strict=False)))
+        ids = ".".join(map(str, branch[n:]))
+        items.append(f"{n}~{ids}" if n else ids)
+        before = branch
+    return "_".join(items)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 8
+
 
 MAX_STEP: Final = 1_000_000  # the run says how many steps there are
 MAX_LAYER: Final = 1000
@@ -37,13 +82,12 @@ class Reader:
         """The value as it is; None if it is missing or too long."""
         values = self._values(name)
         if values and len(values[0]) > longest:
-            self.notes.append(
-                say(
-                    "“{name}” in the link is too long ({count:,} characters) and was ignored.",
-                    name=name,
-                    count=len(values[0]),
-                )
+            said = say(
+                "“{name}” in the link is too long ({count:,} characters) and was ignored.",
+                name=name,
+                count=len(values[0]),
             )
+            self.notes.append(said)
             return None
         return values[0] if values else None
 
@@ -81,9 +125,9 @@ class Reader:
             return ()
         return ids
 
-    def branches(self, name: str) -> tuple[branches.Branch, ...]:
+    def branches(self, name: str) -> tuple[Branch, ...]:
         """Forced beginnings."""
-        found = branches.read(self.text(name, 2 * branches.LONGEST_TEXT) or "", longest=MAX_FORCED)
+        found = read_branches(self.text(name, 2 * LONGEST_BRANCHES) or "", longest=MAX_FORCED)
         if found is None:
             self.notes.append(say("The link's other branches could not be read and were ignored."))
         return found or ()
@@ -93,14 +137,13 @@ class Reader:
         text = self.text(name, MAX_WORD)
         if text is None or text in options:
             return text or default
-        self.notes.append(
-            say(
-                "“{name}” in the link is “{text}”, which is not a valid choice; {default} is used instead.",
-                name=name,
-                text=_short(text),
-                default=default,
-            )
+        said = say(
+            "“{name}” in the link is “{text}”, which is not a valid choice; {default} is used instead.",
+            name=name,
+            text=_short(text),
+            default=default,
         )
+        self.notes.append(said)
         return default
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -143,13 +186,10 @@ class Reader:
     def _values(self, name: str) -> Sequence[str]:
         values = self._parameters.get(name) or []
         if len(values) > 1:
-            self.notes.append(
-                say(
-                    "“{name}” appears {count} times in the link; only the first is used.",
-                    name=name,
-                    count=len(values),
-                )
+            said = say(
+                "“{name}” appears {count} times in the link; only the first is used.", name=name, count=len(values)
             )
+            self.notes.append(said)
         return values
 
     def _in_range(self, name: str, kind: Callable[[str], Any], least: Any, most: Any) -> Any:

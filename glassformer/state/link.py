@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from glassformer.state import answers, branch_addresses, nested
+from glassformer.state import answers, fields, nested
 from glassformer.state.answers import Answers
 from glassformer.state.fields import (
     MOST_COMPANIONS,
@@ -142,8 +142,8 @@ class Link:
     decoding: Decoding = spelled("how", Greedy(), _decoding, _written)
     forced: tuple[int, ...] = spelled("forced", (), Reader.ids, lambda ids: ".".join(map(str, ids)))
     # Every branch that was tried, oldest first; nothing if there is only the one that is shown.
-    tried: tuple[branch_addresses.Branch, ...] = spelled(
-        "tried", (), Reader.branches, lambda tried: branch_addresses.write(tried) or None
+    tried: tuple[fields.Branch, ...] = spelled(
+        "tried", (), Reader.branches, lambda tried: fields.write_branches(tried) or None
     )
     # Only beam search has several; `read_link` reads which.
     hypothesis: int = spelled("result", 0, lambda reader, name: None, lambda place: place + 1)

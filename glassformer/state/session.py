@@ -23,8 +23,7 @@ from urllib.parse import parse_qs
 
 import streamlit as st
 
-from glassformer.state import apart, nested
-from glassformer.state import branch_addresses as branches
+from glassformer.state import apart, fields, nested
 from glassformer.state.answers import Answers
 from glassformer.state.link import DEFAULT_NEW, WAYS, Link, read_link, way_of, write_link
 from glassformer.state.view import MAIN, Slot, View
@@ -97,11 +96,6 @@ def standing(slot: Slot) -> Standing:
     return st.session_state.get(f"{slot}{STANDING}") or Standing()
 
 
-def enter(slot: Slot) -> tuple[Link, Standing]:
-    """What a slot asks for, and where it stands: all that opening a run reads."""
-    return asked(slot), standing(slot)
-
-
 def leave(slot: Slot, here: Standing) -> None:
     """Stand there: all that opening a run writes."""
     st.session_state[f"{slot}{STANDING}"] = here
@@ -160,7 +154,7 @@ def _take_over(page: str, parameters: dict[str, tuple[str, ...]]) -> None:
     before, _ = read_link({name: (value,) for name, value in (state.get(URL_MEANT) or {}).items()})
     known = standing(MAIN).branches if _request(before) == _request(link) else (None, ())
     apply(link)
-    tried = tuple(dict.fromkeys((*link.tried, *known[1])))[-branches.MOST :]
+    tried = tuple(dict.fromkeys((*link.tried, *known[1])))[-fields.MOST_BRANCHES :]
     stand(MAIN, branches=(known[0], tried), notes=notes)
     for part in apart.parts():
         part.gave(parameters)
@@ -320,17 +314,17 @@ def keep_reference(source: str | None, text: str | None) -> None:
     st.session_state[REFERENCE] = (source, text) if text else None
 
 
-def tried_on(slot: Slot, base: Query) -> tuple[branches.Branch, ...]:
+def tried_on(slot: Slot, base: Query) -> tuple[fields.Branch, ...]:
     """The forced beginnings that were tried on a query, for a slot's list of outputs."""
     family, tried = standing(slot).branches
     return tried if family in (None, base) else ()
 
 
-def remember(slot: Slot, base: Query, forced: branches.Branch) -> tuple[branches.Branch, ...]:
+def remember(slot: Slot, base: Query, forced: fields.Branch) -> tuple[fields.Branch, ...]:
     """Add a forced beginning to those tried on a query; the oldest leave when there are too many."""
     tried = tried_on(slot, base)
     if forced and forced not in tried:
-        tried = (*tried, forced)[-branches.MOST :]
+        tried = (*tried, forced)[-fields.MOST_BRANCHES :]
     stand(slot, branches=(base, tried))
     return tried
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
-from glassformer.state.fields import (  # fmt: skip
+from glassformer.state.fields import (
     MAX_LAYER,
     MAX_PLACE,
     MAX_STEP,

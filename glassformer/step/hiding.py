@@ -61,24 +61,21 @@ def draw(run: OpenRun) -> None:
         return
     gap = gap_of(run)
     if gap is None:
-        st.info(
-            say(
-                "This model can predict which piece fits in a gap. But its tokenizer has no piece that marks a "
-                "gap, for example [MASK], so nothing can be hidden."
-            )
+        said = say(
+            "This model can predict which piece fits in a gap. But its tokenizer has no piece that marks a "
+            "gap, for example [MASK], so nothing can be hidden."
         )
+        st.info(said)
         return
     pieces, place = choices.labelled(run.trace.src_pieces), hidden_place(run)
     kept = replace(choices.field(run.slot, "hidden", key=CHOICE), value=place)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         choices.menu(kept, say("Hidden piece"), pieces, bare=True, width=240)
-        st.markdown(
-            say(
-                "The model does not see the piece chosen here. To hide a different piece, click it in the sentence "
-                "above, or click a bar."
-            ),
-            width="content",
+        said = say(
+            "The model does not see the piece chosen here. To hide a different piece, click it in the sentence "
+            "above, or click a bar."
         )
+        st.markdown(said, width="content")
     drawing.beside(partial(_gap, run, gap, place), partial(_turns, run, gap, place))
 
 
@@ -109,16 +106,15 @@ def _gap(run: OpenRun, gap: int, place: int) -> None:
         how_to_read=HOW_TO_READ_CANDIDATES,
         fit=True,
     )
-    st.markdown(
-        say(
-            "The model gives **{piece}** p = {p:.3g}: rank {rank:,} of {n:,}, a loss of −ln p = {loss:.3f} nats.",
-            piece=drawing.plain(piece),
-            p=probabilities[ids.index(original)],
-            rank=int(found.ranks[0]),
-            n=found.log_probs.shape[1],
-            loss=float(found.losses[0]),
-        )
+    said = say(
+        "The model gives **{piece}** p = {p:.3g}: rank {rank:,} of {n:,}, a loss of −ln p = {loss:.3f} nats.",
+        piece=drawing.plain(piece),
+        p=probabilities[ids.index(original)],
+        rank=int(found.ranks[0]),
+        n=found.log_probs.shape[1],
+        loss=float(found.losses[0]),
     )
+    st.markdown(said)
 
 
 def _turns(run: OpenRun, gap: int, place: int) -> None:

@@ -1,21 +1,341 @@
-"""The parts of the Step page: the sentence with its controls, candidates, results, attention, entropy."""
+"""The parts of the Step page: the sentence with its controls, results, and the reader's choice of a piece.
 
+The outputs are beam search's results, and the branches that were tried.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
+from glassformer.charts.theme import capitalised
 from glassformer.frame.sentence_stepper import sentence
+from glassformer.runs import loading
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
-from glassformer.shared import choices, cover, page_style
+from glassformer.runs.step_rows import HIDDEN, Looking, branch_at, own_choice
+from glassformer.server.work import BusyError
+from glassformer.shared import choices, cover, drawing, page_style
+from glassformer.shared.clicks import pressed
 from glassformer.shared.door import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
-from glassformer.step import hiding, piece_choice, step_pictures
-from transformer.i18n import say
+from glassformer.step import hiding, step_pictures
+from transformer.errors import GlassformerError, QueryError
+from transformer.i18n import joined, say
+from transformer.runs.query import Sampling
+from transformer.text.tokenizer import SPACE_MARK, AnyTokenizer
+
+N_OFFERS = 5
+
+
+def find_piece(text: str, tokenizer: AnyTokenizer, log_probs: np.ndarray) -> int | None:
+    """The id of the piece that a person means by a text: as typed, or as the beginning of a word.
+
+    Where both are pieces it is the likelier one at this step, by `log_probs` [vocab]: after "l'" it is "homme",
+    elsewhere "▁homme".
+    """
+    text = _typed(text)
+    found = [tokenizer.id_of(piece) for piece in (SPACE_MARK + text, text) if text]
+    return max((i for i in found if i is not None), key=lambda i: float(log_probs[i]), default=None)
+
+
+def first_piece(text: str, tokenizer: AnyTokenizer) -> int | None:
+    """The id of the first piece of a text as its vocabulary splits it, beyond a bare ▁; None if that is unknown."""
+    ids = tokenizer.encode(_typed(text)).ids
+    first = next((i for i in ids if tokenizer.piece(i) != SPACE_MARK), None)
+    return None if first is None or tokenizer.is_special(first) else first
+
+
+def pieces_like(text: str, tokenizer: AnyTokenizer, log_probs: np.ndarray) -> list[int]:
+    """What to offer for a text that is not one piece: ids of the one it begins with, and of likely longer ones.
+
+    There are at most `N_OFFERS`; `log_probs` [vocab] are of the step.
+    """
+    typed = _typed(text).strip(SPACE_MARK).casefold()
+    first = first_piece(text, tokenizer)
+    longer = [
+        i
+        for i, piece in enumerate(tokenizer.pieces)
+        if typed and piece.strip(SPACE_MARK).casefold().startswith(typed) and not tokenizer.is_special(i)
+    ]
+    likeliest = sorted(longer, key=lambda i: -float(log_probs[i]))
+    return list(dict.fromkeys([*([] if first is None else [first]), *likeliest]))[:N_OFFERS]
+
+
+def _typed(text: str) -> str:
+    """A text as typed, without what no vocabulary can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8").strip()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of a guess."""
+
+    right: bool | None  # whether the output has that piece; None if the guess could not be judged
+    text: str  # in one or more sentences
+
+
+def judge(guess: str, looking: Looking, tokenizer: AnyTokenizer) -> Verdict:
+    """Judge a guess of the current piece; one of several pieces by its first."""
+    trace, step = looking.trace, looking.view.step
+    whole = find_piece(guess, tokenizer, trace.log_probs[step])
+    i = first_piece(guess, tokenizer) if whole is None else whole
+    if i is None:
+        beginning = say("“{text}” does not begin with any piece of this model's vocabulary.", text=guess.strip()[:40])
+        again = say("Guess again, or leave the field empty to see the model's choice.")
+        return Verdict(None, joined(" ", [beginning, again]))
+    piece, right = trace.vocabulary[i], i == trace.tgt_ids[step]
+    probability = float(np.exp(trace.log_probs[step, i]))
+    found = say(
+        "The model gave “{piece}” a probability of {probability} (rank {rank:,}).",
+        piece=piece,
+        probability=f"{probability:.3f}" if probability >= 0.001 else "<0.001",
+        rank=trace.rank_of(i, step=step),
+    )
+    said = [say("Right.") if right else say("The output has a different piece at this step."), found]
+    if whole is None:
+        said.insert(
+            0,
+            say(
+                "“{text}” splits into several pieces, so only the first one, “{piece}”, counts.",
+                text=guess.strip()[:40],
+                piece=piece,
+            ),
+        )
+    return Verdict(right, joined(" ", said))
+
+
+FORCE_CHOICE = "force_choice"
+FORCE_PLACE = "force_choice_place"  # the field, and what is said of it
+FORCE_REFUSED = "force_refused"  # the run and step at which the text in the field could not be forced
+FORCE_OFFER = "force_offer"
+GUESS_FORM = "guess_form"
+GUESSED_PIECE = "guessed_piece"
+REVEAL = "guess_reveal"
+RESULTS = "results"  # what a lesson may cover
+RESULT_CHOICE = "result_choice"
+BRANCH_CHOICE = "branch_choice"
+NO_TEXT = say("(no text)")
+PADDING = say("Padding is never written, so it cannot be forced. Choose another piece.")
+
+BANNED = say(
+    "This model's config bans that piece: it is never written, so it cannot be forced. Choose another piece."
+)
+
+_Output = tuple[tuple[int, ...], int]  # the forced pieces, and which result
+
+
+def forcing(run: OpenRun) -> Callable[[int], None]:
+    """Callback with a piece: branch off with it at the step, if it is another one than the output has.
+
+    A session keeps its callbacks, so this one does not hold the run with all its maps.
+    """
+    slot, written = run.slot, run.trace.tgt_ids
+    n_pieces, config = len(run.trace.vocabulary), run.checkpoint.config
+
+    def force(piece_id: int) -> None:
+        step = session.view(slot).step  # the browser may have moved on since this was drawn
+        if not 0 <= piece_id < n_pieces or piece_id == written[step]:
+            return
+        if piece_id in config.never_written:
+            session.add_note(PADDING if piece_id == config.pad_id else BANNED, slot)
+            return
+        session.go_to_output(slot, branch_at(written, step, piece_id), 0, step)
+
+    return force
+
+
+def by_name(run: OpenRun) -> None:
+    """Draw the field that forces a piece by its text, and under it what is said of a text that cannot be forced."""
+    slot, key, refused = run.slot, run.key(FORCE_CHOICE), run.key(FORCE_REFUSED)
+    tokenizer, force, again, run_id = run.checkpoint.tgt_tokenizer, forcing(run), run.again(), run.stepper.run_id
+    refusal = _refusals(run)
+
+    def take() -> None:
+        text, step = st.session_state.get(key) or "", session.view(slot).step
+        try:
+            log_probs = again().log_probs[step]
+        except (GlassformerError, BusyError) as error:
+            session.add_note(capitalised(error.sentence), slot)
+            return
+        if refusal(text, step, log_probs) is not None:
+            st.session_state[refused] = (run_id, step)
+        elif (i := find_piece(text, tokenizer, log_probs)) is not None:
+            take_offer(i)
+
+    def take_offer(piece_id: int) -> None:
+        st.session_state[key], st.session_state[refused] = "", None
+        force(piece_id)
+
+    if st.session_state.get(key) and not was_refused(run):
+        st.session_state[key] = ""  # it was typed at another step
+    with st.container(key=run.key(FORCE_PLACE), gap="small"):
+        text = st.text_input(
+            say("Force another piece here"),
+            key=key,
+            on_change=take,
+            placeholder=say("Click a bar above, or type a piece"),
+            help=say(
+                "The output continues from that piece. Both outputs are then listed below; click one to switch to it."
+            ),
+        )
+        said = refusal(text, run.view.step, run.trace.log_probs[run.view.step])
+        if said is not None and was_refused(run):
+            _refused(run, text, said, take_offer)
+        branches(run)
+
+
+def was_refused(run: OpenRun) -> bool:
+    """Whether a text was just typed that cannot be forced at this step."""
+    return st.session_state.get(run.key(FORCE_REFUSED)) == (run.stepper.run_id, run.view.step)
+
+
+def _refusals(run: OpenRun) -> Callable[[str, int, np.ndarray], str | None]:
+    """What is said of a text that cannot be forced at a step; None if it can, or there is none."""
+    tokenizer, config, written = run.checkpoint.tgt_tokenizer, run.checkpoint.config, run.trace.tgt_ids
+
+    def refusal(text: str, step: int, log_probs: np.ndarray) -> str | None:
+        i = find_piece(text, tokenizer, log_probs)
+        shown = text.strip()[:40]
+        if i is None:
+            return say("“{text}” is not a single piece of this model's vocabulary.", text=shown) if shown else None
+        if i in config.never_written:
+            return PADDING if i == config.pad_id else BANNED
+        return say("The output already has “{text}” at this step.", text=shown) if i == written[step] else None
+
+    return refusal
+
+
+def _refused(run: OpenRun, text: str, said: str, take: Callable[[int], None]) -> None:
+    """Say why a text cannot be forced, and offer the pieces that it begins with or that begin with it."""
+    tokenizer, log_probs = run.checkpoint.tgt_tokenizer, run.trace.log_probs[run.view.step]
+    found = [i for i in pieces_like(text, tokenizer, log_probs) if i != run.trace.tgt_ids[run.view.step]]
+    st.caption(drawing.plain(joined(" ", [said, say("Force a piece with the same beginning:")]) if found else said))
+    if not found:
+        return
+    with st.container(horizontal=True, gap="small"):
+        for i in found:
+            st.button(
+                drawing.plain(run.trace.vocabulary[i]),
+                key=run.key(f"{FORCE_OFFER}_{i}"),
+                help=say("Rank {rank:,} at this step", rank=run.trace.rank_of(i, step=run.view.step)),
+                on_click=take,
+                args=(i,),
+            )
+
+
+def guess(run: OpenRun) -> None:
+    """Ask what comes next; what cannot be judged is asked again."""
+    with st.form(run.key(GUESS_FORM), border=True):
+        guessed = st.text_input(say("What comes next? Your guess:"), key=run.key(GUESSED_PIECE))
+        about, is_over = f"{run.stepper.run_id} {run.view.step}", False
+        with pressed(st.form_submit_button, say("Reveal"), key=run.key(REVEAL), about=about, type="primary") as asked:
+            if asked:
+                said = judge(guessed, run.looking, run.checkpoint.tgt_tokenizer) if guessed.strip() else None
+                if said is not None and said.right is None:
+                    st.warning(drawing.plain(said.text))
+                else:
+                    session.reveal(run.slot, run.stepper.run_id, run.view.step, guessed)
+                    is_over = True
+    if is_over:
+        st.rerun()
+    st.caption(say("Click Reveal to see the candidates. You may leave the guess empty."))
+
+
+def verdict(run: OpenRun) -> None:
+    """Say how the guess stands among the model's candidates: only a right one is green."""
+    guessed = session.standing(run.slot).guess
+    if not guessed.strip():
+        return
+    found = judge(guessed, run.looking, run.checkpoint.tgt_tokenizer)
+    (st.success if found.right else st.warning)(drawing.plain(found.text))
+
+
+# ------------------------------------------------------------------------------------------------ which output
+
+
+def results(run: OpenRun) -> None:
+    """List beam search's results, if any; one click shows another."""
+    n = len(run.trace.hypotheses)
+    if (n == 1 and run.view.guess) or not n or cover.covered(run.key(RESULTS)):
+        return
+    forced, hypothesis = run.trace.query.forced, run.trace.query.hypothesis
+    found = {(forced, i): _hypothesis_label(run, i) for i in range(n)}
+    _choose(run, RESULT_CHOICE, say("Results of beam search"), found, (forced, hypothesis))
+
+
+def branches(run: OpenRun) -> None:
+    """List the branches that were tried, if any: below where they are forced, so that they move nothing above."""
+    if cover.covered(run.key(RESULTS)):
+        return
+    forced = run.trace.query.forced
+    known = session.remember(run.slot, own_choice(run.trace.query), forced)
+    texts = {one: _text_of(run, one) for one in ((), *known)}
+    options = {
+        (one, run.trace.query.hypothesis if one == forced else 0): joined(" ", [_branch_name(run, one), text])
+        for one, text in texts.items()
+        if text is not None
+    }
+    if len(options) > 1:
+        _choose(run, BRANCH_CHOICE, say("Outputs"), options, (forced, run.trace.query.hypothesis))
+
+
+def _choose(run: OpenRun, name: str, label: str, options: Mapping[_Output, str], here: _Output) -> None:
+    slot, key = run.slot, run.key(name)
+    st.session_state[key] = here
+
+    def go() -> None:
+        forced, hypothesis = st.session_state[key]
+        session.go_to_output(slot, forced, hypothesis, max(len(forced) - 1, 0))
+
+    st.radio(
+        label,
+        list(options),
+        key=key,
+        format_func=lambda option: options.get(option, ""),
+        on_change=go,
+        help=say("If you force a candidate, the output branches. Each branch is listed under the candidates."),
+    )
+
+
+def _text_of(run: OpenRun, forced: tuple[int, ...]) -> str | None:
+    """What a branch says; None for one that there cannot be, as an address may say anything."""
+    if max(forced, default=0) >= len(run.trace.vocabulary):
+        return None
+    if run.view.guess:
+        return ""
+    try:
+        trace = loading.runner().trace(run.checkpoint, replace(own_choice(run.trace.query), forced=forced))
+    except QueryError:
+        return None
+    except (GlassformerError, BusyError):  # there is enough to see without it
+        return ""
+    return drawing.plain(trace.output_text) or NO_TEXT
+
+
+def _branch_name(run: OpenRun, forced: tuple[int, ...]) -> str:
+    """How a branch is called: by the last piece that was forced."""
+    if not forced:
+        drawn = isinstance(run.trace.query.decoding, Sampling)
+        return say("**Original draw**") if drawn else say("**Model's own choice**")
+    last = len(forced) - 1
+    seen = run.looking.n_steps - int(run.looking.covered)
+    piece = drawing.plain(run.trace.vocabulary[forced[-1]]) if last < seen else HIDDEN
+    return say("**Step {n}: {piece}**", n=last + 1, piece=piece)
+
+
+def _hypothesis_label(run: OpenRun, index: int) -> str:
+    found = run.trace.hypotheses[index]
+    return say("**{n}.** {text} (log-probability {log_prob:.2f}, score {score:.2f})", n=index + 1,
+               text="" if run.view.guess else drawing.plain(found.text) or NO_TEXT, log_prob=found.log_prob,
+               score=found.score)  # fmt: skip
 
 
 def draw(run: OpenRun) -> None:
     """Draw the sentence, the parts below it, and what can be done with the head that is chosen."""
-    sentence(run, chosen=hiding.chosen(run), asks=piece_choice.was_refused(run))
+    sentence(run, chosen=hiding.chosen(run), asks=was_refused(run))
     cover.part(lambda: parts(run))
     for blocks in page_blocks():
         blocks.for_head(run, run.looking.kind, run.view.layer, run.view.head)
@@ -26,7 +346,7 @@ def parts(run: OpenRun) -> None:
     if not run.trace.n_steps:
         hiding.draw(run)
         return
-    piece_choice.results(run)
+    results(run)
     with st.container(key=run.key(page_style.STEP_GRID)):
         candidates(run)
         _unsureness(run)
@@ -41,16 +361,16 @@ def candidates(run: OpenRun) -> None:
         return
     with st.container(key=run.key(page_style.GUESSING)):
         if run.looking.covered:
-            piece_choice.guess(run)
-            piece_choice.branches(run)
+            guess(run)
+            branches(run)
         else:
-            piece_choice.verdict(run)
+            verdict(run)
             _candidate_chart(run)
 
 
 def _candidate_chart(run: OpenRun) -> None:
-    show(step_pictures.candidates, run, take=piece_choice.forcing(run))
-    piece_choice.by_name(run)
+    show(step_pictures.candidates, run, take=forcing(run))
+    by_name(run)
 
 
 def _unsureness(run: OpenRun) -> None:

@@ -3,10 +3,9 @@
 The entropy of all pieces is what is usually meant by unsure, but a tail of thousands of tiny probabilities drives it
 up where a model is sure, and label smoothing teaches such a tail. So other measures stand beside it, and the caption
 says so.
-
-Knows nothing of Streamlit.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,22 +14,75 @@ import numpy as np
 from glassformer.charts.bars import HOW_TO_READ as HOW_TO_READ_ATTENTION
 from glassformer.charts.bars import attention_bar_spec
 from glassformer.charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
-from glassformer.charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES, candidates_spec
+from glassformer.charts.candidates import HOW_TO_READ_DRAWN, HOW_TO_READ_RULES, Others, candidates_spec
 from glassformer.charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
 from glassformer.charts.curves import entropy_spec
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from glassformer.maps.seen_map import seen_map
-from glassformer.runs.groups import mask_reason, prompt_row
 from glassformer.runs.picture import Page, Part, Plot
 from glassformer.runs.seen import Seen
-from glassformer.runs.sides import KIND_NAMES
+from glassformer.runs.sides import KIND_NAMES, mask_reason, prompt_row
+from glassformer.runs.step_rows import N_CANDIDATES, Looking, is_yours
 from glassformer.state.click import place_of
 from glassformer.step import StepLook, Unsureness
-from glassformer.step.candidate_rows import candidate_list
-from transformer.analysis.unsureness import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
+from transformer.analysis.reshaping import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.i18n import joined, say
-from transformer.runs.trace import Trace
+from transformer.runs.distribution import RuleChange
+from transformer.runs.query import Sampling
+from transformer.runs.trace import Candidate, Trace
+
+_ROUNDING = 1e-6  # what float32 probabilities that sum to 1 may lack
+
+
+@dataclass(frozen=True)
+class CandidateList:
+    """The candidates of a step as parallel lists, for the chart."""
+
+    pieces: list[str]  # which, the likeliest first; the chosen one is always among them
+    probabilities: list[float]  # under the model
+    ids: list[int]  # which, the likeliest first; the chosen one is always among them
+    ranks: list[int]  # from 1
+    # Their probabilities in the distribution that was drawn from; None unless the query samples.
+    drawn_from: list[float] | None
+    others: Others | None  # all pieces that are not listed, where they could be drawn, too
+    rules: list[RuleChange | None]  # what rules of the model make of each; None where they change nothing
+    chosen: int | None  # place of the piece that the output has
+    how_chosen: str  # how it came to be chosen
+
+
+def candidate_list(looking: Looking) -> CandidateList:
+    """The most probable pieces of the current step, the chosen one among them."""
+    step = looking.trace.step(looking.view.step, top_k=N_CANDIDATES)
+    listed = step.candidates
+    ranks = list(range(1, len(listed) + 1))
+    if len(listed) > N_CANDIDATES:
+        ranks[-1] = step.rank
+    sampled = isinstance(looking.trace.query.decoding, Sampling)
+    yours = is_yours(looking.trace, looking.view.step)
+    how = say("forced by you") if yours else say("drawn at random") if sampled else say("chosen")
+    if step.forced and step.index >= len(looking.trace.query.forced):
+        how = say("forced by the model's settings")
+    drawn_from = [c.sampling_probability or 0.0 for c in listed] if sampled else None
+    return CandidateList(
+        pieces=[c.piece for c in listed],
+        probabilities=[c.probability for c in listed],
+        ids=[c.id for c in listed],
+        ranks=ranks,
+        drawn_from=drawn_from,
+        others=None if drawn_from is None else _others(looking, listed, drawn_from),
+        rules=[c.rule for c in listed],
+        chosen=next(i for i, c in enumerate(listed) if c.chosen),
+        how_chosen=how,
+    )
+
+
+def _others(looking: Looking, listed: Sequence[Candidate], drawn_from: Sequence[float]) -> Others:
+    count = len(looking.trace.vocabulary) - len(listed)
+    rest = 1 - sum(candidate.probability for candidate in listed), 1 - sum(drawn_from)
+    probability, drawn = (max(share, 0.0) if share > _ROUNDING else 0.0 for share in rest)
+    return Others(count, probability, drawn)
+
 
 STEP = Page("step", say("Step through decoding"), kind=lambda view: "cross")
 WRITING: Part[Seen] = STEP.part("", lambda run: run if run.trace.n_steps else None)
@@ -45,16 +97,7 @@ def candidates(run: Seen) -> Plot | None:
     how_to_read = HOW_TO_READ_CANDIDATES if listed.drawn_from is None else HOW_TO_READ_DRAWN
     return Plot(
         spec=candidates_spec(
-            listed.pieces,
-            listed.probabilities,
-            ids=listed.ids,
-            chosen=listed.chosen,
-            ranks=listed.ranks,
-            drawn_from=listed.drawn_from,
-            others=listed.others,
-            rules=listed.rules,
-            how_chosen=listed.how_chosen,
-            title=say("Step {n}: candidates for the next piece", n=run.view.step + 1),
+            **vars(listed), title=say("Step {n}: candidates for the next piece", n=run.view.step + 1)
         ),
         alt=say(
             "The most probable pieces after {read}, starting with {best}; the piece in the output is {chosen}.",

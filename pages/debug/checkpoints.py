@@ -1,6 +1,6 @@
 """Every checkpoint folder that was found: what the chosen one is, and why a broken one cannot be opened."""
 
-from glassformer.checkpoints import checkpoint_panels, scores
+from glassformer.checkpoints import checkpoint_panels
 from glassformer.frame.sidebar import checkpoint_or_maps
 from glassformer.frame.source_box import head
 from glassformer.runs import sources
@@ -27,7 +27,7 @@ with chosen:
     else:
         checkpoint_panels.card(found)
         if not cover.stands_for(cover.PART):
-            scores.scores(found)
+            checkpoint_panels.scores(found)
         checkpoint_panels.features(found)
         checkpoint_panels.further(found)
     publish(found)

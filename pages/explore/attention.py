@@ -3,13 +3,13 @@
 from functools import partial
 
 from glassformer.attention import attention_panels
-from glassformer.attention.attention_page import ATTENTION
+from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.frame.run_page import below
 from glassformer.frame.sidebar import checkpoint_or_maps
 from glassformer.frame.source_box import given_head, of_a_sentence
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
-from glassformer.runs.open_maps import open_maps
+from glassformer.runs.open_run import open_maps
 from glassformer.shared.door import st
 from glassformer.state import session
 from transformer.runs.labelled_maps import LabelledMaps

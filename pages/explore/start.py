@@ -9,7 +9,7 @@ from glassformer.frame.source_box import head, source_box
 from glassformer.runs.open_run import open_run, publish
 from glassformer.shared import menu, page_style
 from glassformer.shared.door import st
-from glassformer.start import diagram, examples
+from glassformer.start import diagram
 from glassformer.state import session
 from transformer.i18n import say
 
@@ -23,22 +23,21 @@ session.begin("start")
 def show(checkpoint: Checkpoint) -> None:
     """Draw the page; another sentence runs this again. Without one the ways on remain."""
     row = head(menu.NAME)
-    st.markdown(
-        say(
-            "A Transformer you can see through: type a sentence and watch a trained model work on it piece by "
-            "piece, with every number it computes on the way. Each block below opens the page that shows that part "
-            "at work."
-        )
+    said = say(
+        "A Transformer you can see through: type a sentence and watch a trained model work on it piece by "
+        "piece, with every number it computes on the way. Each block below opens the page that shows that part "
+        "at work."
     )
+    st.markdown(said)
     source_box(checkpoint, row)
-    examples.draw(checkpoint)
+    diagram.draw_examples(checkpoint)
     run = open_run(checkpoint)
     if run is not None:
         diagram.draw(run)
         run.publish()
     else:
         publish(checkpoint)
-    examples.ways(checkpoint)
+    diagram.ways(checkpoint)
 
 
 checkpoint = sidebar(menu.NAME)

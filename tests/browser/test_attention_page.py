@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from glassformer.attention.maps.maps_panel import CELL_ROW
+from glassformer.attention.attention_panels import CELL_ROW
 from glassformer.shared import page_style
 from tests.browser.helpers import comes_to, in_both_windows, screenshot, turn_to, wait_for_idle
 from tests.browser.idle import wait_for_rest

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 import transformer
-from glassformer.extensions.saving.notebook import runs
+from glassformer.extensions.saving import notebook
 from tests.browser.test_saved_run import TITLES
 from tests.source_code import ROOT
 
@@ -15,7 +15,7 @@ from tests.source_code import ROOT
 def book(tmp_path_factory):
     """A page with a picture, two runs beside each other, and one in a frame of another origin."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "find_spec", lambda name: None)
+        patch.setattr(notebook, "find_spec", lambda name: None)
         checkpoint = transformer.load(ROOT / "checkpoints" / "reverse")
         left, right = checkpoint.run("stone"), checkpoint.run("ice")
         shown = [left.show("step.candidates", step=1), transformer.compare(left, right, "step.candidates")]
@@ -45,7 +45,7 @@ def test_runs_step_in_their_frames_without_a_network(new_page, book):
     # A frame is no taller than what it shows; what stands there for no scripts is folded.
     for frame in page.locator("div > iframe").all():
         tall = frame.evaluate("(one) => [one.offsetHeight, one.contentDocument.documentElement.scrollHeight]")
-        assert tall[0] == min(tall[1], runs.FRAME_PIXELS)
+        assert tall[0] == min(tall[1], notebook.FRAME_PIXELS)
     assert page.locator("details[open]").count() == 0
     page.locator("body > iframe").scroll_into_view_if_needed()  # unseen, a frame of another origin may not draw
     apart = page.frame_locator("body > iframe")

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from streamlit import config
 
-from glassformer.extensions.replicas import health, logs, metrics
+from glassformer.extensions.replicas import metrics, server_part
 from glassformer.server import replicas, switch
 from tests.deploy.by_hand import PROXY, configuration, needed
 from tools.serve import ROOT
@@ -16,7 +16,8 @@ COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="
 CONTAINER = (ROOT / "Containerfile").read_text(encoding="utf-8")
 CONFIG = (ROOT / PROXY).read_text(encoding="utf-8")
 OURS = {
-    health.DRAIN, logs.ENVIRONMENT, metrics.ENVIRONMENT, replicas.SHARED, replicas.STORE, switch.ENVIRONMENT,
+    server_part.DRAIN, server_part.ENVIRONMENT, metrics.ENVIRONMENT, replicas.SHARED, replicas.STORE,
+    switch.ENVIRONMENT,
     switch.TRAINING[0],
 }  # fmt: skip
 
@@ -30,7 +31,7 @@ def test_haproxy_takes_its_file(which, tmp_path):
 
 
 def test_haproxy_asks_what_the_app_answers_and_hides_what_is_not_for_all():
-    assert re.findall(r"uri /(\w+)", CONFIG) == [health.READY, health.HEALTH]
+    assert re.findall(r"uri /(\w+)", CONFIG) == [server_part.READY, server_part.HEALTH]
     assert f"path,url_dec -m end /{metrics.PATH} " in CONFIG
 
 

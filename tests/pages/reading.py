@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from glassformer.components.stepper.stepper import rest_key
+from glassformer.components.stepper_view import rest_key
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot, View
-from glassformer.step.piece_choice import FORCE_CHOICE
+from glassformer.step.step_panels import FORCE_CHOICE
 from tests.pages.conftest import check
 from transformer.checkpoint.load import Checkpoint
 

@@ -7,8 +7,8 @@ import pytest
 from streamlit.testing.v1.element_tree import Block
 
 from glassformer.attention import attention_panels
-from glassformer.attention.flow import flow_panel as flow
-from glassformer.attention.maps import maps_panel
+from glassformer.attention import attention_panels as flow
+from glassformer.attention.attention_panels import EXPLAIN
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.maps import grid
 from glassformer.runs import loading
@@ -221,7 +221,7 @@ def test_the_cell_is_framed_and_a_step_is_framed_by_the_browser(attention):
 
 
 def test_the_cell_leads_to_how_it_came_to_be(attention):
-    test = press(attention(panel="head", src="abcdef", query=2, key=4, layer=1, head=1), maps_panel.EXPLAIN)
+    test = press(attention(panel="head", src="abcdef", query=2, key=4, layer=1, head=1), EXPLAIN)
     assert address(test)["panel"] == "walk"
     assert (address(test)["query"], address(test)["key"]) == ("2", "4")
 

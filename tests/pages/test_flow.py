@@ -5,9 +5,9 @@ import base64
 import numpy as np
 import pytest
 
-from glassformer.attention.flow import flow_panel as flow_panels
-from glassformer.attention.flow.flow_pictures import FLOW
-from glassformer.components.flow.flow_data import Choice
+from glassformer.attention import attention_panels as flow_panels
+from glassformer.attention.map_pictures import FLOW
+from glassformer.components.flow_data import Choice
 from tests.glassformer.unpacking import numbers_of
 from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, go_to, payload, view

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from glassformer.attention.flow.flow_pictures import FLOW
+from glassformer.attention.map_pictures import FLOW
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.step import step_pictures

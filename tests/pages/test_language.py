@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from glassformer.frame import visitor
+from glassformer.frame import sidebar
 from glassformer.state import language, session
 from tests.pages.conftest import CHECKPOINTS, MAIN, ROOT, STEP, check
 from tests.pages.reading import address, payload, run_of, type_source
@@ -13,7 +13,7 @@ from tests.pages.reading import address, payload, run_of, type_source
 
 @pytest.fixture
 def two_languages(monkeypatch):
-    for module in (visitor, language):
+    for module in (sidebar, language):
         monkeypatch.setattr(module, "languages", lambda: ("en", "qps"))
 
 
@@ -40,20 +40,20 @@ def test_the_address_keeps_the_language(reverse):
 
 def test_there_is_no_menu_for_one_language(reverse, monkeypatch):
     monkeypatch.setattr(language, "languages", lambda: ("en",))
-    assert not [box for box in reverse().sidebar.selectbox if box.key == visitor.LANGUAGE]
+    assert not [box for box in reverse().sidebar.selectbox if box.key == sidebar.LANGUAGE]
 
 
 @pytest.mark.parametrize("page", [STEP, CHECKPOINTS], ids=["step", "checkpoints"])
 def test_a_language_that_is_chosen_is_spoken_and_choices_stay(open_page, two_languages, page):
     test = open_page(page, model="reverse", src="abc", how="beam")
-    test.sidebar.selectbox(key=visitor.LANGUAGE).set_value("qps")
+    test.sidebar.selectbox(key=sidebar.LANGUAGE).set_value("qps")
     check(test.run())
     assert test.title[0].value.startswith("⟦")
     assert test.session_state[language.CHOSEN] == "qps"  # the browser writes it into the address
     assert test.sidebar.selectbox(key=session.MODEL).value == "reverse"
     if page == STEP:
         assert test.session_state[session.HOW] == "beam"
-    test.sidebar.selectbox(key=visitor.LANGUAGE).set_value("en")
+    test.sidebar.selectbox(key=sidebar.LANGUAGE).set_value("en")
     check(test.run())
     assert "⟦" not in test.title[0].value
     assert json.dumps(address(test)).count("lang") <= 1
@@ -82,7 +82,7 @@ def test_switching_in_the_middle_of_a_branch_loses_nothing(open_page, name):
     test = open_page(ROOT / "pages" / "explore" / f"{name}.py", lang="en", **OF_PAGES[name])
     before = stated(test)
     for chosen in ("zh", "en", "zh"):
-        test.sidebar.selectbox(key=visitor.LANGUAGE).set_value(chosen)
+        test.sidebar.selectbox(key=sidebar.LANGUAGE).set_value(chosen)
         check(test.run())
         assert stated(test) == before
         assert test.session_state[language.CHOSEN] == chosen
@@ -94,7 +94,7 @@ def test_a_browser_that_has_not_drawn_the_new_labels_yet_takes_nothing_back(open
     test = open_page(ROOT / "pages" / "explore" / f"{name}.py", lang="en", **OF_PAGES[name])
     before = stated(test)
     for chosen in ("zh", "en"):
-        test.sidebar.selectbox(key=visitor.LANGUAGE).set_value(chosen)
+        test.sidebar.selectbox(key=sidebar.LANGUAGE).set_value(chosen)
         sent = test._tree.get_widget_states()
         for button in [one for one in sent.widgets if one.WhichOneof("value") == "trigger_value"]:
             sent.widgets.remove(button)  # a browser says nothing of buttons that nobody presses
@@ -108,7 +108,7 @@ def stated(test):
     """What a page is about: its address without the language, and the values of all that can be chosen."""
     said = {name: value for name, value in address(test).items() if name != "lang"}
     kinds = ("selectbox", "multiselect", "radio", "select_slider", "slider", "number_input", "text_input", "toggle")
-    chosen = {one.key: one.value for kind in kinds for one in test.get(kind) if one.key != visitor.LANGUAGE}
+    chosen = {one.key: one.value for kind in kinds for one in test.get(kind) if one.key != sidebar.LANGUAGE}
     return said, {key: value for key, value in chosen.items() if key is not None}
 
 

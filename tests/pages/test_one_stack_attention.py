@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.attention.flow.flow_pictures import FLOW
+from glassformer.attention.map_pictures import FLOW
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.runs import loading
 from tests.pages.conftest import ATTENTION, check

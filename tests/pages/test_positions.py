@@ -12,7 +12,6 @@ from glassformer.positions.sentence import sentence_panel
 from glassformer.positions.table import table_pictures
 from glassformer.positions.table.table_pictures import spread_shifts
 from glassformer.runs import loading
-from glassformer.shared.numbers import digits, short
 from tests.pages.conftest import POSITIONS, check
 from tests.pages.reading import (
     address,
@@ -29,6 +28,7 @@ from tests.pages.reading import (
     type_source,
     view,
 )
+from transformer.i18n.numbers import digits, short
 
 
 @pytest.fixture

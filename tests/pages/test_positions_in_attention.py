@@ -14,8 +14,7 @@ from tests.pages.test_pseudo_language import complaints, data_of_models
 from tests.pages.test_two_slots import twice
 from tests.pseudo_language import words_of
 from tests.transformer.featured import featured
-from transformer.analysis.distance_bias import distance_bias
-from transformer.analysis.rotations import turnings
+from transformer.analysis.rotations import distance_bias, turnings
 from transformer.runs.replay import replay
 
 

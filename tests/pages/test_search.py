@@ -3,11 +3,10 @@
 import pytest
 
 from glassformer.runs import loading
-from glassformer.search import SearchLook
-from glassformer.search.sampling import draws_panel as draws
-from glassformer.search.sampling import sampling_panel as sampling
-from glassformer.search.sampling import sampling_pictures
-from glassformer.search.tree import tree_panel, tree_pictures
+from glassformer.search import SearchLook, sampling_pictures, tree_pictures
+from glassformer.search import search_panels as draws
+from glassformer.search import search_panels as sampling
+from glassformer.search.tree_panel import DECODE_SO, DRAW_BESIDE, WHOLE
 from tests.pages.conftest import SEARCH, check
 from tests.pages.reading import (
     address,
@@ -99,7 +98,7 @@ def test_the_part_opens_with_a_search_and_says_that_the_run_itself_is_greedy(ope
     )
     assert len(results(test)) == Beam().size
     assert "with_beam" not in address(test)
-    check(test.button(key=tree_panel.DECODE_SO).click().run())
+    check(test.button(key=DECODE_SO).click().run())
     assert address(test)["how"] == "beam"
     assert "The tree shows a separate beam search" not in captions(test)
 
@@ -108,7 +107,7 @@ def test_of_a_large_model_a_search_is_offered(open_page, monkeypatch):
     monkeypatch.setattr(tree_pictures, "SMALL", 0)
     test = open_page(SEARCH, model="reverse", src="glasses")
     assert not [one for one in test.get("bidi_component") if one.key == tree_pictures.tree.key]
-    check(test.button(key=tree_panel.DRAW_BESIDE).click().run())
+    check(test.button(key=DRAW_BESIDE).click().run())
     assert len(results(test)) == Beam().size
     assert address(test)["with_beam"] == "1"
 
@@ -136,7 +135,7 @@ def test_the_search_of_a_changed_model_is_another_one(beam):
 def test_a_forced_beginning_can_be_dropped(beam):
     test = beam(forced="5.6")
     assert "is forced here" in told(test)
-    check(test.button(key=tree_panel.WHOLE).click().run())
+    check(test.button(key=WHOLE).click().run())
     assert "is forced here" not in told(test)
     assert "forced" not in address(test)
 

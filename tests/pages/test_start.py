@@ -10,7 +10,7 @@ import pytest
 
 from glassformer.frame.offer import OFFER, UNDO
 from glassformer.runs import loading
-from glassformer.start.lanes import lanes
+from glassformer.start.diagram import lanes
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import View

@@ -7,7 +7,7 @@ from glassformer.frame.source_box import EXAMPLES
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.step import step_pictures
-from glassformer.step.piece_choice import FORCE_CHOICE, FORCE_OFFER, FORCE_PLACE
+from glassformer.step.step_panels import FORCE_CHOICE, FORCE_OFFER, FORCE_PLACE
 from tests.glassformer.unpacking import numbers_of
 from tests.pages.conftest import ROOT, STEP, check
 from tests.pages.reading import (

@@ -4,7 +4,7 @@ import pytest
 
 from glassformer.runs import loading
 from glassformer.state import session
-from glassformer.step import piece_choice, step_pictures
+from glassformer.step import step_panels, step_pictures
 from tests.pages.conftest import PAGES, STEP, check
 from tests.pages.reading import (
     address,
@@ -211,7 +211,7 @@ def test_guess_mode_hides_what_comes(reverse):
 
 def test_a_guess_is_judged_and_the_step_revealed(reverse):
     test = reverse(src="abcdef", guess=1, step=3)
-    test.text_input(key=piece_choice.GUESSED_PIECE).set_value("d")
+    test.text_input(key=step_panels.GUESSED_PIECE).set_value("d")
     check(next(button for button in test.button if button.label == "Reveal").click().run())
     assert "Right. The model gave “d” a probability of" in sentences(test)
     assert payload(test, session.STEPPER)["revealed_step"] == 2
@@ -224,7 +224,7 @@ def test_a_guess_is_judged_and_the_step_revealed(reverse):
 
 
 def reveal(test, text):
-    test.text_input(key=piece_choice.GUESSED_PIECE).set_value(text)
+    test.text_input(key=step_panels.GUESSED_PIECE).set_value(text)
     return check(next(button for button in test.button if button.label == "Reveal").click().run())
 
 
@@ -253,7 +253,7 @@ def test_a_guess_that_cannot_be_judged_is_asked_again(reverse):
     assert "“她” does not begin with any piece of this model's vocabulary. Guess again" in sentences(test)
     assert not test.success
     assert payload(test, session.STEPPER)["revealed_step"] is None
-    assert test.text_input(key=piece_choice.GUESSED_PIECE).value == "她"
+    assert test.text_input(key=step_panels.GUESSED_PIECE).value == "她"
     assert "e → d" not in everything(test)
     test = reveal(test, "")
     assert payload(test, session.STEPPER)["revealed_step"] == 2

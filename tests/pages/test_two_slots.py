@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from glassformer.state import session
 from glassformer.state.view import MAIN, SECOND
-from glassformer.step import piece_choice, step_pictures
+from glassformer.step import step_panels, step_pictures
 from tests.pages.conftest import ROOT, check
 from tests.pages.reading import address, figure, keys_of, payload, view
 
@@ -70,8 +70,8 @@ def test_a_head_of_one_slot_leaves_the_other(two, slot, other):
 def test_a_piece_forced_in_one_slot_leaves_the_other(two, slot, other):
     before = drawn(two, other)
     piece = {MAIN: "a", SECOND: "le"}[slot]
-    check(two.text_input(key=f"{slot}{piece_choice.FORCE_CHOICE}").set_value(piece).run())
-    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{piece_choice.BRANCH_CHOICE}").options) == 2
+    check(two.text_input(key=f"{slot}{step_panels.FORCE_CHOICE}").set_value(piece).run())
+    assert len(next(radio for radio in two.radio if radio.key == f"{slot}{step_panels.BRANCH_CHOICE}").options) == 2
     assert drawn(two, other) == before
 
 

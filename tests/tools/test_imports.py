@@ -44,6 +44,15 @@ def test_an_arrow_to_an_extension_is_found_and_one_from_it_is_none(tree):
     assert arrows(graph(files(tree))) == [("glassformer.state.view", "glassformer.extensions.doctor")]
 
 
+def test_an_arrow_of_a_stub_is_found(tree):
+    (tree / "transformer/__init__.pyi").write_text(
+        "from glassformer.extensions.doctor import EXTENSION as EXTENSION\n"
+    )
+    modules = files(tree)
+    assert arrows(graph(modules)) == []
+    assert arrows(graph(modules, files(tree, ".pyi"))) == [("transformer", "glassformer.extensions.doctor")]
+
+
 def test_circles_of_modules_and_of_folders_are_found(tree):
     assert circles(graph(files(tree))) == []
     (tree / "glassformer/state/view.py").write_text("import glassformer.masks.other\n")

@@ -11,8 +11,7 @@ from transformer.model.taps import Visitor
 from transformer.runs import interventions
 from transformer.runs.interventions import Ground
 from transformer.runs.interventions.spelling import place
-from transformer.runs.interventions.visiting import AtPlace
-from transformer.runs.interventions.where import HeadChange
+from transformer.runs.interventions.where import AtPlace, HeadChange
 
 
 class SilentHead(HeadChange):

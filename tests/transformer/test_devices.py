@@ -16,17 +16,16 @@ from tests.transformer.devices import refused_without_cuda as refused_without_cu
 from tests.transformer.featured import FEATURED
 from tests.transformer.stand_in import DEVICE
 from transformer import Beam, Sampling
-from transformer.analysis import distance_bias, mask_checks, neurons, one_weight, position_study, stream
+from transformer.analysis import mask_checks, neurons, one_weight, position_study, rotations, stream
 from transformer.analysis.at_once import read_at_once
-from transformer.analysis.head_norms import output_projections
+from transformer.analysis.head_statistics import output_projections
 from transformer.analysis.hidden_pieces import hide
 from transformer.analysis.logit_lens import logit_lens
 from transformer.checkpoint import room
 from transformer.checkpoint.device import device_of
 from transformer.checkpoint.load import load
 from transformer.errors import CheckpointError
-from transformer.runs.by_layer import each_layer
-from transformer.runs.replay import replay
+from transformer.runs.replay import each_layer, replay
 from transformer.runs.running import run_batch
 from transformer.runs.teacher_forcing import score
 from transformer.runs.together import run_together
@@ -101,7 +100,7 @@ def test_what_the_parameters_say(pair):
         if one.config.placing.adds == "table":
             found.append(position_study.own_table(model, stack))
         if one.config.placing.adds == "bias":
-            found.append(distance_bias.distance_bias(model, stack, most=5))
+            found.append(rotations.distance_bias(model, stack, most=5))
         return found
 
     same(pair, work)

@@ -19,6 +19,7 @@ IMPORTED = {
     for name in names.split(",")
 }
 PUBLIC = {f"transformer.{name}" for name in re.findall(r" as (\w+)$", STUB, flags=re.MULTILINE)}
+PUBLIC |= {f"transformer.{name}" for one in extensions() for name in one.names}
 # Of earlier versions, and of modules that documents name without an import.
 EARLIER = {
     *("transformer.analysis.compare", "transformer.analysis.differences.paired", "transformer.analysis.parameters"),

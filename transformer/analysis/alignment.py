@@ -4,6 +4,11 @@ A link joins a source word and a target word. In a gold standard, people marked 
 sure link is also possible. Attention gives links: each target word is joined with the source word of its largest
 weight.
 
+A corpus is two files of words and a file of links (see `parse_links`), all UTF-8, one sentence per line, with spaces
+between all words and punctuation marks. A model has learned from ordinary text: without spaces in Chinese, without a
+space before the full stop in English. `SPACINGS` make such text of words. Not known here: any language's rules in
+full. Quotation marks alternately open and close; only French keeps a space before marks such as : and ;.
+
 Source: Och and Ney, "A Systematic Comparison of Various Statistical Alignment Models" (2003), for AER and the two
 kinds of links; Garg et al., "Jointly Learning to Align and Translate with Transformer Models" (2019), for words
 from pieces. Chen et al., "Accurate Word Alignment Induction from Neural Machine Translation" (2020), for the choice
@@ -12,15 +17,19 @@ of the decoder's row (their naive and shifted attention).
 Shapes: L layers, H heads, T target tokens, S source tokens, J target words, I source words.
 """
 
+import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transformer.analysis.words import Floats
-from transformer.errors import ClauseError
+from transformer.errors import ClauseError, DataError, within
+from transformer.files import files
+from transformer.i18n import Sentence, say, say_n
 
 Link = tuple[int, int]  # source word, target word, both from 0
 
@@ -128,3 +137,139 @@ def count_links(sources: NDArray[np.int64], links: Links, *, n_source: int) -> C
             table[j, i] = 1
         hits.append(table[target, sources].sum(axis=-1))
     return Counts(hits[0], hits[1], n_target, len(links.sure))
+
+
+@dataclass(frozen=True)
+class GoldPair:
+    """One sentence pair as words, with its gold links."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    links: Links
+
+
+@dataclass(frozen=True)
+class GoldSet:
+    """An alignment corpus."""
+
+    names: tuple[str, ...]  # of the source file, the target file and the file of links
+    sha256: tuple[str, ...]  # of each, hexadecimal
+    pairs: tuple[GoldPair, ...]  # one a line
+
+
+def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
+    """Read two files of words, one sentence per line, and their file of links (see `parse_links`).
+
+    A DataError says which file is missing, empty or not UTF-8, that they differ in length, or that a link is damaged
+    or names a word that its sentence does not have.
+    """
+    paths = (source, target, gold)
+    contents = [files.read_start(path) for path in paths]
+    lines = [_lines(content, path) for content, path in zip(contents, paths, strict=True)]
+    if len({len(found) for found in lines}) > 1:
+        counted = ", ".join(f"{path.name} {len(found):,}" for path, found in zip(paths, lines, strict=True))
+        raise DataError("the three files must have the same number of lines; found {counted}.", counted=counted)
+    pairs = [
+        _pair(*row, label=say("{file}, line {line}", file=str(gold), line=n))
+        for n, row in enumerate(zip(*lines, strict=True), start=1)
+    ]
+    if not any(pair.links.sure for pair in pairs):
+        raise DataError(
+            "{file}: has no sure link such as `3-4`, so there are no links to compare with.", file=str(gold)
+        )
+    hashes = tuple(hashlib.sha256(content).hexdigest() for content in contents)
+    return GoldSet(tuple(path.name for path in paths), hashes, tuple(pairs))
+
+
+def _lines(content: bytes, path: Path) -> list[str]:
+    text = files.decoded(content, label=str(path))
+    # Only these are ends of lines: U+2028 and the like may stand inside a sentence.
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    if lines == [""]:
+        raise DataError("{file}: is empty; expected one sentence per line.", file=str(path))
+    return lines
+
+
+def _pair(source: str, target: str, gold: str, *, label: str) -> GoldPair:
+    with within(label, DataError):
+        words = GoldPair(tuple(source.split()), tuple(target.split()), parse_links(gold))
+        for side, place, found in (("source", 0, words.source), ("target", 1, words.target)):
+            last = max((link[place] for link in words.links.possible), default=-1)
+            if last >= len(found):
+                raise ClauseError(_outside(side, last, len(found)))
+    return words
+
+
+def _outside(side: str, last: int, count: int) -> Sentence:
+    if side == "source":
+        return say_n("a link refers to source word {last}, counted from 0, but the source has only {n} word. Give "
+                     "the files in the order source, target, links",
+                     "a link refers to source word {last}, counted from 0, but the source has only {n} words. Give "
+                     "the files in the order source, target, links", count, last=last)  # fmt: skip
+    return say_n("a link refers to target word {last}, counted from 0, but the target has only {n} word. Give "
+                 "the files in the order source, target, links",
+                 "a link refers to target word {last}, counted from 0, but the target has only {n} words. Give "
+                 "the files in the order source, target, links", count, last=last)  # fmt: skip
+
+
+Spacing = Callable[[Sequence[str]], str]
+
+WITHOUT_SPACES = frozenset({"zh", "yue", "wuu", "ja", "th", "lo", "km", "my"})
+_CLOSING = frozenset(",.)]}%…")
+_CLOSING_UNLESS_FRENCH = frozenset(":;!?")
+_OPENING = frozenset("([{$£¥")
+_CLITIC = re.compile(r"(?:['’]\w*|n['’]t)", re.IGNORECASE)  # a lone ' as in the workers' rights
+_ELIDED = re.compile(r"(?<!\S)(\w+['’]) ")  # l' homme
+
+
+def spaced(words: Sequence[str]) -> str:
+    """The words with spaces between them, as the corpus has them."""
+    return " ".join(words)
+
+
+def joined(words: Sequence[str]) -> str:
+    """The words without spaces, except between Latin letters or digits that would run together."""
+    text = ""
+    for word in words:
+        grows = text[-1:].isascii() and text[-1:].isalnum() and word[:1].isascii() and word[:1].isalnum()
+        text += " " * grows + word
+    return text
+
+
+def attached(words: Sequence[str]) -> str:
+    """Punctuation and clitics attached to their words: `it 's ( not ) here .` as `it's (not) here.` and the like."""
+    return _attach(words, _CLOSING | _CLOSING_UNLESS_FRENCH)
+
+
+def attached_french(words: Sequence[str]) -> str:
+    """The same, with a space before `: ; ! ?` and none after `l'`."""
+    return _ELIDED.sub(r"\1", _attach(words, _CLOSING))
+
+
+SPACINGS: dict[str, Spacing] = {
+    "spaced": spaced,
+    "joined": joined,
+    "attached": attached,
+    "attached-french": attached_french,
+}
+
+
+def usual_spacing(language: str) -> str:
+    """The usual spacing of a language, as a key of `SPACINGS`, by a code such as "zh-Hans"; without one, spaces."""
+    code = language.lower().split("-")[0]
+    if not code:
+        return "spaced"
+    if code in WITHOUT_SPACES:
+        return "joined"
+    return "attached-french" if code == "fr" else "attached"
+
+
+def _attach(words: Sequence[str], closing: frozenset[str]) -> str:
+    text, open_quote, glued = "", False, True  # glued: the next word follows without a space
+    for word in words:
+        is_quote = word == '"'
+        closes = (is_quote and open_quote) or set(word) <= closing or _CLITIC.fullmatch(word) is not None
+        text += word if glued or closes else f" {word}"
+        open_quote ^= is_quote
+        glued = (is_quote and open_quote) or set(word) <= _OPENING
+    return text

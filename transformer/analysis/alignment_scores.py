@@ -21,16 +21,18 @@ import numpy as np
 import torch
 
 from transformer.analysis.alignment import (
+    SPACINGS,
     Counts,
+    GoldPair,
+    GoldSet,
     Links,
+    Spacing,
     best_sources,
     count_links,
     diagonal_sources,
     piece_shares,
     with_means,
 )
-from transformer.analysis.gold import GoldPair, GoldSet
-from transformer.analysis.spacing import SPACINGS, Spacing
 from transformer.analysis.words import Floats, merge_words
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import DataError

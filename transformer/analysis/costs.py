@@ -1,4 +1,4 @@
-"""The cost of each component of a model: parameters, and multiply-adds of one pass.
+"""The cost of each component of a model: parameters, multiply-adds and shapes of one pass.
 
 The count is for one teacher-forced pass over a source of S and a target of T tokens, without a cache and without
 padding. A multiply-add is one multiplication whose product is added to a sum; a product of [a, b] and [b, c] takes
@@ -14,15 +14,18 @@ Shapes: S source tokens, T target tokens, D d_model, F d_ff, V target vocabulary
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
+import torch
+
 from transformer.analysis.stand_ins import stand_ins
 from transformer.model.anatomy import EVERY_PART, Kind, StackName, anatomy
 from transformer.model.config import ModelConfig
+from transformer.model.taps import Onlooker, tap_of
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
@@ -171,3 +174,27 @@ def grouped(counts: Mapping[Part, int]) -> dict[str, int]:
 def _without_layer(name: str) -> str:
     """`encoder.layers.2.ffn.up_proj.weight` -> `ffn.up_proj.weight`; what stands in no layer keeps its name."""
     return name.split(".", 3)[3] if ".layers." in name else name
+
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """The shapes of one teacher-forced pass; equal only to itself, so results computed from it can be cached."""
+
+    src_ids: Shape  # shapes of the two inputs, [batch, token]
+    tgt_ids: Shape  # shapes of the two inputs, [batch, token]
+    # Every site of `transformer.tap.SITES` that the model has, in the order of the pass, with the shape that it had,
+    # the batch axis included.
+    sites: dict[str, Shape]
+
+
+@torch.inference_mode()
+def shapes_of(model: Transformer, src_ids: Sequence[int], tgt_ids: Sequence[int]) -> Pass:
+    """Run one sentence and record the shape of every value; the decoder reads its start id or prompt first."""
+    seen: dict[str, Shape] = {}
+    keep = Onlooker(["*"], lambda site, value: seen.update({site: tuple(value.shape)}))
+    src, tgt = (torch.tensor([list(ids)], dtype=torch.long) for ids in (src_ids, tgt_ids))
+    model(src, tgt, tap=tap_of(keep))
+    return Pass(tuple(src.shape), tuple(tgt.shape), seen)

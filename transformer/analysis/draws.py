@@ -19,10 +19,9 @@ import torch
 
 from transformer.errors import QueryError
 from transformer.runs.distribution import drawn_from
-from transformer.runs.drafting.checking import verdict
+from transformer.runs.drafting import verdict
 from transformer.runs.query import MOST_TOGETHER, Query, Sampling
-from transformer.runs.reading import Pause, Reading, go_on, read
-from transformer.runs.record import Output
+from transformer.runs.reading import Output, Pause, Reading, go_on, read
 from transformer.runs.runnable import Runnable
 from transformer.runs.together import decode_together, finish_alone
 from transformer.runs.trace import Trace

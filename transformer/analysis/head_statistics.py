@@ -9,23 +9,29 @@ A large weight is not a cause: these numbers say where weights are, not what the
 Source: entropy and the shares on self, previous, next, first and end: Clark et al. (2019), "What Does BERT Look At?",
 sections 3.1 to 3.3. Mean distance: Vig and Belinkov (2019), "Analyzing the Structure of Attention in a Transformer
 Language Model". Mean of the largest weight (there "confidence", without the end piece; here with it): Voita et al.
-(2019), "Analyzing Multi-Head Self-Attention", section 4. How much a head writes is in
-`transformer.analysis.head_norms`.
+(2019), "Analyzing Multi-Head Self-Attention", section 4. How much a head writes (`norm_share`): Kobayashi et al.
+(2020), "Attention is Not Only a Weight", section 2.
 
 Shapes: L layers, H heads, Q queries, K keys. `...` means any axes in front. A function of rows takes weights [..., Q,
 K], 0 to 1, and masks of that shape, True = may attend, and returns float64 [..., Q].
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from transformer.analysis import one_weight
 from transformer.model.anatomy import EVERY_PART, Kind
-from transformer.runs.by_layer import each_layer
+from transformer.runs.replay import each_layer
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
 
 Name = Literal[
     "entropy", "entropy_share", "largest", "distance", "self", "previous", "next", "first", "end", "diagonal",
@@ -157,7 +163,7 @@ def measure(
     never read. Cross: "first" and "end" are the source's; there is no self, previous or next; distance and diagonal
     use relative places.
 
-    `shares` is the result of `head_norms.norm_share` for this kind and run. `n_rows` is the number of the decoder's
+    `shares` is the result of `norm_share` for this kind and run. `n_rows` is the number of the decoder's
     first rows that may be shown; the source is always shown.
     """
     attention = EVERY_PART.attention(kind)
@@ -249,3 +255,36 @@ def _joined(name: Name, layers: list[dict[Name, Measure]], n_heads: int) -> Meas
     values = np.concatenate([missing if one is None else one.values for one in found])  # [layer, head, query]
     rows = np.logical_or.reduce([one.rows for one in found if one is not None])
     return Measure(values, rows)
+
+
+def outputs_site(kind: Kind, layer: int) -> str:
+    """The site of the head outputs of a layer, from 0, as `transformer.tap.SITES` names it."""
+    return f"{one_weight.place(kind, layer)}.heads"
+
+
+def norm_share(heads: np.ndarray, projections: np.ndarray) -> np.ndarray:
+    """Each head's share of what the layer's attention writes, by length: |head W_O| / sum over the layer's heads.
+
+    The heads' vectors [L, H, Q, d] add up to the output (with its bias), but their lengths do not: vectors may
+    cancel. A share [L, H, Q], 0 to 1, says how much a head writes, not how much of it remains; it is NaN if no head
+    writes anything. The projections are those of `output_projections`.
+    """
+    norms = np.empty(heads.shape[:-1])  # [L, H, Q]
+    for place in np.ndindex(heads.shape[:2]):  # what all heads write would be as large as a model
+        written = np.asarray(heads[place], dtype=np.float64) @ np.asarray(projections[place], dtype=np.float64)
+        norms[place] = np.linalg.norm(written, axis=-1)  # of [Q, D]
+    total = norms.sum(axis=1, keepdims=True)
+    return np.where(total == 0, np.nan, norms / np.where(total == 0, 1.0, total))
+
+
+def output_projections(model: Transformer, kind: Kind, *, n_heads: int | None = None) -> np.ndarray:
+    """The rows of every layer's W_O that belong to each head, float32 [L, H, d, D].
+
+    The sum over heads of `head @ part`, plus the bias, is the attention's output. `n_heads` is the number of heads in
+    a run that changed it.
+    """
+    attentions = model.attentions(kind)
+    matrices = np.stack([attention.out_proj.weight.float().numpy(force=True) for attention in attentions])
+    n_layers, d_model, joined = matrices.shape  # output = joined heads @ W^T
+    n_heads = n_heads or attentions[0].n_heads
+    return matrices.transpose(0, 2, 1).reshape(n_layers, n_heads, joined // n_heads, d_model)

@@ -9,24 +9,19 @@ for pseudo-perplexity. Not known here: how a model that was never trained to fil
 Shapes: R rows that are read at once, T tokens, V vocabulary.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from transformer.errors import QueryError
 from transformer.model.taps import NO_TAP, Tap
+from transformer.model.transformer import Transformer
 from transformer.runs.distribution import ranks_of
-from transformer.runs.finite import check_recorded
+from transformer.runs.recording import check_recorded
 from transformer.runs.results import Arrays
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
-    from transformer.text.tokenizer import AnyTokenizer
+from transformer.text.tokenizer import AnyTokenizer
 
 MASK_PIECES = ("[MASK]", "<mask>")
 """What BERT's and RoBERTa's vocabularies, and those made like them, call the mask piece."""

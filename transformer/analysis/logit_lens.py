@@ -18,21 +18,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from transformer.analysis.stream import Place, places
+from transformer.model.transformer import Transformer
 from transformer.runs.distribution import ranks_of
 from transformer.runs.replay import replay
 from transformer.runs.results import Arrays
 from transformer.runs.runnable import Runnable
 from transformer.runs.trace import Trace
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
 
 TOP = 5
 _ROWS_AT_ONCE = 64

@@ -25,7 +25,7 @@ from transformer.model.config import ModelConfig
 from transformer.model.masks import causal_mask, padding_mask, within
 from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
 from transformer.runs import recording
-from transformer.runs.finite import check_recorded
+from transformer.runs.recording import check_recorded
 from transformer.runs.results import Arrays
 from transformer.runs.trace import Trace
 

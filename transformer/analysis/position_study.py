@@ -6,18 +6,14 @@ and use nothing else: sinusoids and learned tables are measured in the same way.
 Source: Vaswani et al. (2017), section 3.5. Not known here: whether the model uses what is measured.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from transformer.model.anatomy import StackName
 from transformer.model.config import ModelConfig
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
+from transformer.model.transformer import Transformer
 
 BASE = 10_000.0
 _ROWS_AT_ONCE = 1024

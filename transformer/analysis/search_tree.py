@@ -20,8 +20,7 @@ from torch import Tensor
 from transformer.errors import QueryError
 from transformer.runs.beam import Weighed, length_penalty
 from transformer.runs.query import Beam, Query
-from transformer.runs.reading import Pause, go_on, read
-from transformer.runs.record import Output
+from transformer.runs.reading import Output, Pause, go_on, read
 from transformer.runs.runnable import Runnable
 
 MOST_DROPPED = 24

@@ -1,7 +1,7 @@
 """The tensors of a model that stand in for parts which the model does not have, and so count for nothing.
 
 The smallest models of articles leave parts out: an import puts matrices there that change nothing (see
-`extensions.importers.library.reshapes`). They are known by their values: an output projection or a second linear map
+`extensions.importers.library.renaming`). They are known by their values: an output projection or a second linear map
 that is exactly the identity, a table of embeddings that holds the unit vectors.
 """
 

@@ -10,11 +10,9 @@ Source: Vaswani et al. (2017), section 3.1; Xiong et al. (2020) for pre-norm; Ba
 Shapes: P places, U sub-layers, T tokens, D d_model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -23,9 +21,7 @@ from transformer.i18n import say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.norms import Norm
-
-if TYPE_CHECKING:
-    from transformer.model.transformer import Transformer
+from transformer.model.transformer import Transformer
 
 Part = Literal["embedding", "self_attn", "cross_attn", "ffn", "final"]
 

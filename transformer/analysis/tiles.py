@@ -1,15 +1,21 @@
-"""Attention of one query, a tile of keys at a time, without ever holding a whole row of scores.
+"""What speeds attention up: tiles of keys, so that no row of scores is held, and a KV cache in blocks.
 
-After each tile three things are kept: the largest score so far m, the sum l of exp(score - m), and the sum o of
-exp(score - m) times the value. A larger m makes what was summed before too large by exp(m_new - m_old), so it is
-multiplied by exp(m_old - m_new). In the end o / l is the head's output, as of a softmax over the whole row.
+**Tiles.** After each tile three things are kept: the largest score so far m, the sum l of exp(score - m), and the
+sum o of exp(score - m) times the value. A larger m makes what was summed before too large by exp(m_new - m_old), so
+it is multiplied by exp(m_old - m_new). In the end o / l is the head's output, as of a softmax over the whole row.
+
+**Blocks**, of equal size, are taken one by one while texts grow, as virtual memory is in pages. A text's block table
+names the block of each of its parts. Texts that begin alike share the blocks of what they have in common. When one of
+them would write into a block that others hold, it gets a copy of its own (copy on write).
 
 Source: Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018), algorithm 3; Dao et al.,
-"FlashAttention" (2022), algorithm 1. As in FlashAttention-2 (Dao, 2023), o is divided once, at the end.
+"FlashAttention" (2022), algorithm 1. As in FlashAttention-2 (Dao, 2023), o is divided once, at the end. Kwon et al.,
+"Efficient Memory Management for Large Language Model Serving with PagedAttention" (2023), sections 4.1 to 4.4.
 
 Shapes: K keys, d d_head.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,3 +73,39 @@ def score_bytes(config: ModelConfig, n: int) -> int:
 def kept_bytes(config: ModelConfig, n: int) -> int:
     """Bytes of m and l of every query of that pass, which is what tiles keep beside the output itself."""
     return 2 * score_bytes(config, n) // n
+
+
+VALUE_BYTES = 4  # of a number of the cache in float32
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block of the cache."""
+
+    first: int  # the place of its first token in its texts, from 0
+    ids: tuple[int, ...]  # the tokens that it holds; the last block of a text may have room for more
+    holders: tuple[int, ...]  # the texts that read it, from 0
+
+
+def blocks(texts: Sequence[Sequence[int]], *, size: int) -> tuple[Block, ...]:
+    """The blocks of some texts' tokens, in the order in which texts that grow side by side take them."""
+    if size < 1:
+        raise QueryError("a block of {size} tokens is empty; it must have room for at least one.", size=size)
+    holders: dict[tuple[int, ...], list[int]] = {}
+    for first in range(0, max(map(len, texts), default=0), size):
+        for text, ids in enumerate(texts):
+            if first < len(ids):  # what is read in a block depends on all before it
+                holders.setdefault(tuple(ids[: first + size]), []).append(text)
+    starts = {begun: (len(begun) - 1) // size * size for begun in holders}
+    return tuple(Block(starts[begun], begun[starts[begun] :], tuple(who)) for begun, who in holders.items())
+
+
+def token_bytes(config: ModelConfig) -> int:
+    """Bytes that the cache takes for one token: a key and a value of each head that has its own, in each layer."""
+    heads = config.of("decoder")
+    return config.n_decoder_layers * 2 * heads.n_kv_heads * heads.d_head * VALUE_BYTES
+
+
+def empty_places(found: Sequence[Block], *, size: int) -> int:
+    """Places of blocks that hold nothing yet."""
+    return sum(size - len(one.ids) for one in found)

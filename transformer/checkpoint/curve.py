@@ -1,6 +1,6 @@
 """The learning curve of a checkpoint: its `training.csv`, one row per epoch.
 
-Columns (see `extensions.training.library.epoch_rows.Row`): epoch, step (optimizer steps so far), loss and dev_loss
+Columns (see `extensions.training.library.state.Row`): epoch, step (optimizer steps so far), loss and dev_loss
 (nats per target piece), dev_bleu and dev_chrf (0 to 100), dev_exact (share of outputs equal to their reference, 0 to
 1; or in an encoder-only model, whose BLEU and chrF say nothing, of hidden pieces guessed right), learning_rate,
 tokens (target pieces so far), seconds (so far). Older files lack some of them.

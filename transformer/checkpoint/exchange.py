@@ -1,7 +1,8 @@
-"""Exchange two folders in one system call, so both names lead to a folder at every moment.
+"""Names that change at once: two folders exchanged in one system call, and a file written whole or not at all.
 
-Linux has `renameat2` with RENAME_EXCHANGE (man 2 rename), macOS `renamex_np` with RENAME_SWAP. Python offers neither,
-so they are called through ctypes. Not every file system can do it, and Windows cannot; callers need another way.
+An exchange leaves no moment in which a name leads nowhere. Linux has `renameat2` with RENAME_EXCHANGE (man 2 rename),
+macOS `renamex_np` with RENAME_SWAP. Python offers neither, so they are called through ctypes. Not every file system
+can do it, and Windows cannot; callers need another way.
 """
 
 import ctypes
@@ -43,6 +44,18 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def write_whole(path: Path, content: bytes, partial: Path) -> None:
+    """Write a file that is there whole or not at all: as `partial` first, and on the disk before it gets its name."""
+    try:
+        with partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _call() -> Callable[[bytes, bytes], int] | None:

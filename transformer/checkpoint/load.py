@@ -54,11 +54,11 @@ from transformer.model.anatomy import Kind, anatomy
 from transformer.model.config import ModelConfig, unknown_keys
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs import by_layer, running, together
+from transformer.runs import running, together
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query
 from transformer.runs.reading import Pause
-from transformer.runs.replay import replay
+from transformer.runs.replay import each_layer, replay
 from transformer.runs.trace import Trace
 from transformer.text.tokenizer import AnyTokenizer
 
@@ -146,8 +146,8 @@ class Checkpoint:
     def each_layer(
         self, trace: Trace, kind: Kind, work: Callable[[np.ndarray, int], _Made], *, layers: Sequence[int] | None
     ) -> list[_Made]:
-        """What some work makes of each layer's maps of a run; see `transformer.runs.by_layer.each_layer`."""
-        return by_layer.each_layer(self, trace, kind, work, layers=layers)
+        """What some work makes of each layer's maps of a run; see `transformer.runs.replay.each_layer`."""
+        return each_layer(self, trace, kind, work, layers=layers)
 
 
 @dataclass(frozen=True)

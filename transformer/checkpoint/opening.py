@@ -17,7 +17,6 @@ from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint
 from transformer.checkpoint.named import check_name, named
 from transformer.checkpoint.progress import Progress, silent
 from transformer.errors import CheckpointError
-from transformer.errors import UnansweredError as UnansweredError
 from transformer.extensions import provided
 from transformer.files.files import as_typed
 

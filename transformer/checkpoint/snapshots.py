@@ -21,7 +21,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from transformer.checkpoint.exchange import sync_folder
+from transformer.checkpoint.exchange import sync_folder, write_whole
 from transformer.checkpoint.snapshot_names import AT as AT
 from transformer.checkpoint.snapshot_names import FILE as FILE
 from transformer.checkpoint.snapshot_names import FOLDER as FOLDER
@@ -54,15 +54,7 @@ def write(checkpoint: Path, state: Mapping[str, Tensor], moment: Moment) -> None
     said = {name: value if value is None or math.isfinite(value) else None for name, value in asdict(moment).items()}
     content = safetensors.torch.save(halves, metadata={_KEY: json.dumps(said)})
     path = folder / f"{moment.step}{FILE}"
-    partial = path.with_suffix(".partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(lzma.compress(content, filters=_FILTERS))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, lzma.compress(content, filters=_FILTERS), path.with_suffix(".partial"))
     sync_folder(folder)
 
 

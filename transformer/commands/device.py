@@ -1,9 +1,18 @@
-"""`--device`, for every command that loads a checkpoint."""
+"""Options of several commands: `--device` of those that load a checkpoint, and files of gold word alignments."""
 
 import argparse
+from pathlib import Path
 
 
 def add_device(parser: argparse._ActionsContainer) -> None:
     """Declare the option."""
     said = "where the model computes: auto, cpu, cuda or cuda:N (default cpu)"
     parser.add_argument("--device", default="cpu", metavar="D", help=said)
+
+
+def add_alignments(parser: argparse._ActionsContainer, files: str, spacing: str) -> None:
+    """Declare `--alignments` with its help, and for each side how words become text; `{side}` stands in that help."""
+    parser.add_argument("--alignments", type=Path, nargs=3, metavar=("SRC", "TGT", "GOLD"), help=files)
+    for side in ("source", "target"):
+        spacings = ("spaced", "joined", "attached", "attached-french")  # as `analysis.spacing.SPACINGS` has them
+        parser.add_argument(f"--{side}-text", choices=spacings, help=spacing.format(side=side))

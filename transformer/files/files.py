@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
-from transformer.errors import CheckpointError, shown, within
+from transformer.errors import CheckpointError, DataError, shown, within
 from transformer.files import hidden, strictjson
 from transformer.i18n import say, say_n
 
@@ -189,3 +189,25 @@ def _version_now(path: Path) -> Version | None:
         return _version(path.stat())
     except OSError:
         return None
+
+
+def read_start(path: Path, most: int = -1) -> bytes:
+    """The first bytes of a file, or all."""
+    try:
+        with path.open("rb") as file:
+            return file.read(most)
+    except OSError as error:
+        raise DataError("{file}: cannot be read ({reason}).", file=str(path), reason=str(error.strerror)) from None
+
+
+def decoded(content: bytes, *, label: str) -> str:
+    """Text in UTF-8, with or without a byte order mark."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            "{file}: is not UTF-8 (byte {place:,}: {byte:#04x}); save it as UTF-8.",
+            file=label,
+            place=error.start,
+            byte=content[error.start],
+        ) from None

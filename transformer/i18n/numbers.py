@@ -22,3 +22,15 @@ def written(text: str) -> str:
     """A number in Python's writing as people write it: -1.4e-06 becomes −1.4 × 10⁻⁶."""
     with_powers = _POWER.sub(lambda found: f" × 10{str(int(found[1])).translate(_RAISED)}", text)
     return with_powers.replace("-", "−", 1) if text.startswith("-") else with_powers
+
+
+def digits(number: float) -> str:
+    """A number of any size, short: 2.98 × 10⁻⁸ or 1.817."""
+    if number == 0 or abs(number) >= 1e-3:
+        return written(f"{number:.4g}")
+    return written(f"{number:.2e}")
+
+
+def short(number: float) -> str:
+    """A wavelength to four digits: 6.283 or 58,470."""
+    return f"{number:.4g}" if number < 1000 else f"{float(f'{number:.4g}'):,.0f}"

@@ -16,6 +16,8 @@ from transformer.runs.query import Query
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import read_source
 
+MOST_OTHER = 128  # pieces of another run
+
 
 def tap_for(interventions: Iterable[Intervention], checkpoint: Runnable) -> Tap:
     """The tap that carries out all interventions, in order; a ChangeError if one makes no sense in the model."""
@@ -39,7 +41,7 @@ def tap_of_run(checkpoint: Runnable, query: Query, tap: Tap = NO_TAP) -> Tap:
 
 
 @torch.inference_mode()
-def _other(checkpoint: Runnable, text: str, patterns: Sequence[str], *, max_new: int = 128) -> Other:
+def _other(checkpoint: Runnable, text: str, patterns: Sequence[str]) -> Other:
     """Run another source on the unchanged model, greedily, and record."""
     model, config = checkpoint.model, checkpoint.config
     source = read_source(checkpoint, Query(checkpoint=checkpoint.content_hash, source=text))
@@ -48,7 +50,7 @@ def _other(checkpoint: Runnable, text: str, patterns: Sequence[str], *, max_new:
     if not model.anatomy.writes:
         return Other(source.ids, (), values)
     prefix = Prefix(model, src_ids, cache=KVCache(config.n_decoder_layers), memory=memory)
-    (written,) = collect(greedy(prefix, max_new=min(max_new, source.room), forced=[source.forced]))
+    (written,) = collect(greedy(prefix, max_new=min(MOST_OTHER, source.room), forced=[source.forced]))
     read_ids = torch.tensor([[*source.prompt_ids, *written[:-1]]])
     values |= recording.read_target(model, read_ids, memory, model.source_mask(src_ids), patterns, tap=NO_TAP)
     return Other(source.ids, tuple(written), values)

@@ -2,7 +2,8 @@
 
 A `Prefix` is the output so far, for every row of a batch; it computes the log-probabilities of the next piece.
 `greedy` and `sample` are generators: each round asks the prefix, chooses one piece per row and yields a `DecodeStep`,
-until every row has ended or the limit is reached. Beam search is in `transformer.runs.beam`.
+until every row has ended or the limit is reached. `write_rows` decodes rows of which each has its own forced pieces,
+rules, seed and limit. Beam search is in `transformer.runs.beam`.
 
 Shapes: B batch rows, S source tokens, T target tokens so far, V target vocabulary.
 """
@@ -12,17 +13,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
 
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
+from transformer.model.config import ModelConfig
 from transformer.model.taps import NO_TAP, Tap
 from transformer.runs.distribution import race, sampling_distribution
-from transformer.runs.finite import first_site, not_finite
+from transformer.runs.query import Query, Sampling
+from transformer.runs.recording import first_site, not_finite
 from transformer.runs.rules import Rules, check_open, scores_of
+from transformer.runs.source import Source, rules_for
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
@@ -132,22 +136,21 @@ def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | No
 
 def sample(
     prefix: Prefix,
+    how: Sampling,
     *,
     max_new: int,
-    temperature: float,
-    top_k: int,
-    top_p: float,
     seeds: Sequence[int],
     forced: Sequence[Sequence[int]] | None = None,
 ) -> Iterator[DecodeStep]:
     """Draw each piece from the model's distribution, reshaped by `sampling_distribution`; otherwise as `greedy`.
 
-    Each row has its own seed and generator, so what a row draws does not depend on the rest of the batch.
+    Each row has its own seed (not that of `how`) and generator, so what a row draws does not depend on the rest of
+    the batch.
     """
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
 
     def draw(log_probs: Tensor) -> Tensor:
-        probs = sampling_distribution(log_probs, temperature=temperature, top_k=top_k, top_p=top_p).cpu()
+        probs = sampling_distribution(log_probs, how).cpu()
         rows = zip(probs, generators, strict=True)
         return torch.stack([race(row, generator).argmax() for row, generator in rows]).to(log_probs.device)
 
@@ -196,3 +199,76 @@ def collect(steps: Iterator[DecodeStep]) -> list[list[int]]:
                 row.append(i)
         ended = step.finished
     return rows
+
+
+_LEAVING = 0.75  # copying the cache without rows that have ended pays when so few go on
+
+
+class Growing(Protocol):
+    """Outputs so far that grow by a piece in every row; `transformer.runs.decoding.Prefix` is one."""
+
+    ids: Tensor  # what was read and written so far [B, T]
+    log_sums: Tensor  # logits minus what `next_log_probs` returned [B]
+
+    def next_log_probs(self) -> Tensor:
+        """Log-probabilities of the next piece [B, V], or logits if `log_sums` are 0."""
+
+    def append(self, ids: Tensor) -> None:
+        """Add one piece to every row; ids [B]."""
+
+    def select(self, rows: Tensor) -> None:
+        """Keep the given rows (int [rows]), in the given order."""
+
+
+class Row:
+    """One output while it is written; `begun` is what the prefix holds of it already."""
+
+    def __init__(self, config: ModelConfig, query: Query, source: Source, begun: Sequence[int] = ()) -> None:
+        self.ids = list(begun)
+        self._forced, self._how = source.forced, query.decoding
+        self.rules = rules_for(config, query, source)
+        self.most = self.rules.most
+        if isinstance(self._how, Sampling):
+            self._generator = torch.Generator().manual_seed(self._how.seed)
+            for _ in begun:  # what was drawn for them
+                torch.empty(config.tgt_vocab_size).exponential_(1, generator=self._generator)
+
+    def extend(self, scores: Tensor, best: int) -> int:
+        """Choose a piece, given what a choice goes by [V] and the best piece."""
+        how = self._how
+        if isinstance(how, Sampling):
+            probs = sampling_distribution(scores, how)
+            best = int(race(probs, self._generator).argmax())  # drawn at a forced step as well
+        self.ids.append(self._forced[len(self.ids)] if len(self.ids) < len(self._forced) else best)
+        return self.ids[-1]
+
+    def ended(self, end_ids: Sequence[int]) -> bool:
+        """Whether it has written its last piece."""
+        return self.ids[-1] in end_ids or len(self.ids) == self.most
+
+
+def write_rows(
+    prefix: Growing, config: ModelConfig, rows: Sequence[Row], pause: Callable[[], None]
+) -> list[tuple[int, ...]]:
+    """Write every row to its end; those that have ended leave the batch. A QueryError if rules close all pieces."""
+    here = list(rows)  # those that still have a row in the batch
+    over = [False] * len(here)
+    while True:
+        log_probs = prefix.next_log_probs().cpu()  # [rows here, V]
+        scores = scores_of(log_probs, prefix.ids, prefix.log_sums, [row.rules for row in here])
+        if here[0].rules.any:
+            check_open(scores)
+        best = scores.numpy().argmax(axis=-1).tolist()  # ten times as fast as torch
+        ids = [
+            config.eos_id if done else row.extend(scores[place], best[place])
+            for place, (row, done) in enumerate(zip(here, over, strict=True))
+        ]
+        over = [done or row.ended(config.end_ids) for row, done in zip(here, over, strict=True)]
+        if all(over):
+            return [tuple(row.ids) for row in rows]
+        prefix.append(torch.tensor(ids))
+        staying = [place for place, done in enumerate(over) if not done]
+        if len(staying) <= _LEAVING * len(here):
+            prefix.select(torch.tensor(staying))
+            here, over = [here[place] for place in staying], [False] * len(staying)
+        pause()

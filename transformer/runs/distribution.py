@@ -1,14 +1,26 @@
-"""Numbers computed from distributions over the vocabulary, and those from which sampling draws.
+"""Logits and losses of pieces, numbers computed from distributions, and those from which sampling draws.
 
-Shapes: n rows, V target vocabulary.
+Logits are V wide, so they are computed a few rows at a time.
+
+Shapes: N rows, n rows of one piece of work, D d_model, V target vocabulary.
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from transformer.model.taps import NO_TAP, Tap
 from transformer.runs.query import Decoding, Sampling
-from transformer.runs.step import RuleChange
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
+
+RuleChange = Literal["closed", "lowered", "raised"]
 
 
 def best(log_probs: np.ndarray, k: int) -> list[int]:
@@ -30,9 +42,7 @@ def drawn_from(scores: np.ndarray, how: Decoding) -> np.ndarray | None:
     """The distribution [V] that sampling draws from, computed from the step's scores; None if nothing is drawn."""
     if not isinstance(how, Sampling):
         return None
-    return sampling_distribution(
-        torch.tensor(scores), temperature=how.temperature, top_k=how.top_k, top_p=how.top_p
-    ).numpy()
+    return sampling_distribution(torch.tensor(scores), how).numpy()
 
 
 def change(log_prob: float, score: float) -> RuleChange | None:
@@ -44,7 +54,7 @@ def change(log_prob: float, score: float) -> RuleChange | None:
     return "lowered" if score < log_prob else "raised"
 
 
-def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, top_p: float) -> Tensor:
+def sampling_distribution(log_probs: Tensor, how: Sampling) -> Tensor:
     """The distribution that sampling draws from, computed from log-probabilities [..., V].
 
     A temperature below 1 sharpens, above 1 flattens. Top-k then keeps only the k most probable pieces (0: all). Of
@@ -52,16 +62,16 @@ def sampling_distribution(log_probs: Tensor, *, temperature: float, top_k: int, 
 
     Source: Holtzman et al., "The Curious Case of Neural Text Degeneration" (2020) for top-p.
     """
-    probs = (log_probs / temperature).softmax(dim=-1)
-    if not top_k and top_p >= 1.0:
+    probs = (log_probs / how.temperature).softmax(dim=-1)
+    if not how.top_k and how.top_p >= 1.0:
         return probs / probs.sum(dim=-1, keepdim=True)  # what follows would change nothing, and sort 5,000 pieces
     ordered, order = probs.sort(dim=-1, descending=True, stable=True)
-    if top_k:
-        ordered[..., top_k:] = 0.0
+    if how.top_k:
+        ordered[..., how.top_k :] = 0.0
         ordered = ordered / ordered.sum(dim=-1, keepdim=True)
-    if top_p < 1.0:  # at 1 rounding must not cost the last pieces their place
+    if how.top_p < 1.0:  # at 1 rounding must not cost the last pieces their place
         before = ordered.cumsum(dim=-1) - ordered  # what the more probable pieces have together
-        ordered = ordered.masked_fill((before >= top_p) & (before > 0), 0.0)
+        ordered = ordered.masked_fill((before >= how.top_p) & (before > 0), 0.0)
     kept = torch.zeros_like(probs).scatter(-1, order, ordered)
     return kept / kept.sum(dim=-1, keepdim=True)
 
@@ -81,3 +91,19 @@ def ranks_of(log_probs: Tensor, ids: Tensor) -> Tensor:
     own = log_probs.gather(1, ids[:, None])  # [n, 1]
     before = torch.arange(log_probs.size(1), device=ids.device) < ids[:, None]
     return (log_probs > own).sum(dim=1) + ((log_probs == own) & before).sum(dim=1) + 1
+
+
+ROWS = 256
+
+
+def logits_of(model: Transformer, hidden: Tensor, *, tap: Tap = NO_TAP) -> Iterator[Tensor]:
+    """The logits of a few rows at a time [n, V], float32 at least, from the vectors before the output [N, D]."""
+    precise = torch.promote_types(hidden.dtype, torch.float32)
+    for rows in hidden.split(ROWS):
+        yield model.project(rows[None], tap=tap)[0].to(precise)
+
+
+def losses_of(model: Transformer, hidden: Tensor, wanted: Tensor) -> Tensor:
+    """Loss of each piece [N] in nats, on the processor, from the vectors before the output [N, D] and the ids [N]."""
+    parts = zip(logits_of(model, hidden), wanted.to(model.device).split(ROWS), strict=True)
+    return torch.cat([-logits.log_softmax(dim=-1).gather(1, ids[:, None])[:, 0] for logits, ids in parts]).cpu()

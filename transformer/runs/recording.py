@@ -6,17 +6,21 @@ row t of a single teacher-forced pass over the whole output is what the step wit
 A tap may break that: values averaged over tokens, or a mask that was removed, change with every further token. Then
 each prefix is read alone, as in decoding, and only its last row is kept: that row wrote the piece, and no step ran
 one pass over the whole output. This holds for maps, replay, comparisons, tables and saved files, and a note of the
-trace says so (`record.BY_STEPS`). A row of a prompt is read in the same way, as if the prompt ended there; its map
+trace says so (`trace.BY_STEPS`). A row of a prompt is read in the same way, as if the prompt ended there; its map
 leaves later tokens closed.
 
-Recorded values are finite, or an error names the first site that is not (see `transformer.runs.finite`).
+**Recorded values are finite**, or an error names the first site that is not. Checking every value would cost as much
+as the model itself. So only the end of a pass is checked: what was recorded, or the logits. If that is not finite,
+the pass is repeated and every site is checked, in the order of the computation. A tap may put in infinite values on
+purpose: -inf closes a score. Such a value is not counted, but what the model computes from it is.
 
 Shapes: B batch rows, S source tokens, T target tokens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,11 +28,65 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer.model.taps import Onlooker, Recorder, Tap
-from transformer.runs.finite import check_recorded
+from transformer.errors import NotFiniteError
+from transformer.model.taps import NO_TAP, Onlooker, Recorder, Tap, both, tap_of
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
+
+Pass = Callable[[Tap], object]
+"""Makes a pass of the model with a tap."""
+
+
+def check_recorded(values: Iterable[Tensor], again: Pass, *, tap: Tap) -> None:
+    """Refuse a pass, made with this tap, in which the model computed a value that is not finite.
+
+    If a recorded value is not finite, the pass is repeated; the NotFiniteError names the first site where the model,
+    not the tap, caused it.
+    """
+    if not all(_is_finite(value) for value in values):
+        site = first_site(again, tap=tap)
+        if site is not None:
+            raise not_finite(site, tap=tap)
+
+
+def first_site(again: Pass, *, tap: Tap) -> str | None:
+    """The first site where the model computes a value that is not finite; None if only the tap put it there."""
+    found, suspect = list[str](), torch.tensor(False)
+
+    def search(site: str, value: Tensor) -> None:  # before the taps: what the model computed
+        nonlocal suspect
+        suspect = ~value.isfinite()
+
+    def confirm(site: str, value: Tensor) -> None:  # after the taps: what they mended goes no further
+        if bool((suspect & ~value.isfinite()).any()):
+            found.append(site)
+
+    again(both(tap_of(Onlooker(["*"], search)), tap).also(Onlooker(["*"], confirm)))
+    return found[0] if found else None
+
+
+def not_finite(site: str, *, tap: Tap = NO_TAP) -> NotFiniteError:
+    """The error for a site, in a pass with this tap."""
+    if any(not isinstance(visitor, Onlooker) for visitor in tap.visitors):
+        return NotFiniteError(
+            "With its changes, this model computes NaN (not a number) or an infinite value at {site}, and this "
+            "spreads to everything computed from it. Undo the changes.",
+            site=site,
+        )
+    return NotFiniteError(
+        "At {site} this model computes NaN (not a number) or an infinite value: its parameters are damaged or far "
+        "too large. Choose another checkpoint.",
+        site=site,
+    )
+
+
+def _is_finite(value: Tensor) -> bool:
+    if not value.is_floating_point():
+        return True
+    # A sum is the cheapest look at all values; only one that overflows has to be looked at again.
+    return math.isfinite(value.sum()) or bool(value.isfinite().all())
+
 
 HEAD = ("mlm_head.pre_activation", "mlm_head.activation", "mlm_head.output", "logits")
 """What an encoder alone computes after its memory, if it has an MLM head: made only where somebody wants it."""

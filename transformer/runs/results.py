@@ -1,16 +1,20 @@
-"""What records of arrays have in common: many sessions share one, and a cache asks for its size."""
+"""Results of studies: records of arrays that many sessions share, and how far a study in parts is."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
-from typing import Any
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 
 class Arrays:
-    """A frozen record with read-only arrays, in its fields or in mappings in its fields."""
+    """A frozen record with read-only arrays, in its fields or in mappings in its fields, which are read-only, too."""
 
     def __post_init__(self) -> None:
+        for field in fields(cast("Any", self)):
+            if isinstance(value := getattr(self, field.name), Mapping):
+                object.__setattr__(self, field.name, MappingProxyType(dict(value)))
         for array in _arrays(self):
             array.flags.writeable = False
 
@@ -28,3 +32,23 @@ def _arrays(record: Any) -> Iterator[np.ndarray]:
                 yield part
             elif isinstance(part, Arrays):
                 yield from _arrays(part)
+
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The progress of a measurement."""
+
+    done: int  # parts that are done
+    whole: int  # of how many
+
+
+def whole(measuring: Generator[object, None, _Result]) -> _Result:
+    """Run all parts of a measurement, and return its result."""
+    while True:
+        try:
+            next(measuring)
+        except StopIteration as end:
+            return end.value

@@ -30,10 +30,9 @@ from torch import Tensor
 from transformer.model.taps import NO_TAP, Tap, both
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
-from transformer.runs.distribution import ranks_of
-from transformer.runs.finite import check_recorded
-from transformer.runs.logits import ROWS, logits_of
+from transformer.runs.distribution import ROWS, logits_of, ranks_of
 from transformer.runs.query import Query
+from transformer.runs.recording import check_recorded
 from transformer.runs.results import Arrays
 from transformer.runs.rules import Rules
 from transformer.runs.runnable import Runnable

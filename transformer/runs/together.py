@@ -3,7 +3,7 @@
 A pass reads all matrices, for one row as for eight, so a class that asks at the same moment is run in batches. A
 batch sums in another order than a sentence alone, so numbers differ from those of `run` by rounding (about 6e-6).
 What is written does not differ: where rounding could have changed a choice, the query is run alone (see
-`transformer.runs.certain`).
+`transformer.runs.drafting`).
 
 Beam search compares sums over many pieces, so how near two pieces are at one step says little; beams, and queries
 with interventions, run alone.
@@ -23,13 +23,10 @@ from torch.nn.utils.rnn import pad_sequence
 
 from transformer.errors import QueryError
 from transformer.model.cache import KVCache
-from transformer.runs.decoding import Prefix
-from transformer.runs.drafting.checking import guess, judged, settled, verdict_of, verify_and_trace
-from transformer.runs.drafting.draft import Ids, draft_for
+from transformer.runs.decoding import Prefix, Row, write_rows
+from transformer.runs.drafting import Ids, draft_for, guess, judged, settled, verdict_of, verify_and_trace
 from transformer.runs.query import Query
-from transformer.runs.reading import Pause, Reading, go_on, padded, read
-from transformer.runs.record import Output, map_bytes
-from transformer.runs.rows import Row, write_rows
+from transformer.runs.reading import Output, Pause, Reading, go_on, map_bytes, padded, read
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import Source, read_source
 from transformer.runs.trace import Trace
@@ -47,7 +44,7 @@ def run_together(
 
     Yields for each query, in order, what `run` returns, but for rounding, or the error that it raises: an error
     affects no other query. A run whose maps need more memory than `most_map_bytes` keeps none;
-    `transformer.runs.by_layer.each_layer` computes them again. `pause` is called between two rounds of decoding.
+    `transformer.runs.replay.each_layer` computes them again. `pause` is called between two rounds of decoding.
     """
     found: dict[int, Trace | Exception] = {}
     groups = {place: group for group in _groups(checkpoint, queries) if len(group) > 1 for place in group}

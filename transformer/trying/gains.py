@@ -25,10 +25,10 @@ from statistics import median
 from typing import Final
 
 from transformer import confined
-from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig
+from transformer.runs.results import Progress
 
 SECONDS: Final = 60  # that it takes, about
 MOST_SECONDS: Final = 600

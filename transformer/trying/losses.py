@@ -11,26 +11,110 @@ A loss is minus the logarithm of the probability that a piece was given; lower i
 Shapes: B texts, S source tokens, T target tokens, N pieces that count, D d_model, V target vocabulary.
 """
 
+import copy
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
+from pathlib import Path
+from typing import Any
 
 import torch
+from torch import Tensor
 
-from transformer.errors import DataError, QueryError, shown
-from transformer.i18n import say
+from transformer.errors import ConfigError, DataError, QueryError, shown
+from transformer.files import files
+from transformer.i18n import say, say_n
 from transformer.model.cache import KVCache
 from transformer.model.config import ModelConfig
+from transformer.model.config_ids import Ids
+from transformer.model.positions import FixedPositions
 from transformer.model.transformer import Transformer
 from transformer.runs.decoding import Prefix, greedy
-from transformer.runs.logits import losses_of
+from transformer.runs.distribution import losses_of
 from transformer.runs.reading import padded, read_before
 from transformer.runs.runnable import Scorable
 from transformer.text.normalise import normalise
 from transformer.text.raw import RawIds
 from transformer.text.tokenizer import AnyTokenizer
-from transformer.trying.samples import Samples
+
+MOST_SAMPLES = 32
+"""More lines are not read: those that are make a difference of 0.1 nats plain, and each costs time."""
+MAX_BYTES, MAX_LINE = 1_000_000, 5_000
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What a model is tried with."""
+
+    sources: tuple[str, ...]  # texts
+    targets: tuple[str, ...] = ()  # what should come out, one for each source; empty if nobody knows
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def only(self, places: range | list[int]) -> "Samples":
+        """Some of them."""
+        targets = tuple(self.targets[i] for i in places) if self.targets else ()
+        return replace(self, sources=tuple(self.sources[i] for i in places), targets=targets)
+
+
+def read_samples(path: Path) -> Samples:
+    """Read the first lines of a file; DataError if it cannot be read, is not UTF-8, or as `samples_of` says."""
+    content = files.read_start(path, MAX_BYTES + 1)
+    whole = content if len(content) <= MAX_BYTES else content[:MAX_BYTES].rpartition(b"\n")[0]
+    return samples_of(files.decoded(whole, label=str(path)), label=str(path))
+
+
+def samples_of(text: str, *, label: str) -> Samples:
+    """The first lines of a text, without empty ones.
+
+    DataError if there are none, one is too long, has an empty half, or has more or fewer tabs than the first one.
+    """
+    rows: list[tuple[str, ...]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if len(rows) == MOST_SAMPLES:
+            break
+        if not line.strip():
+            continue
+        columns = tuple(column.strip() for column in line.split("\t"))
+        _check(columns, len(rows[0]) if rows else len(columns), label=label, number=number, length=len(line))
+        rows.append(columns)
+    if not rows:
+        raise DataError("{file}: contains no texts.", file=label)
+    sources, *targets = zip(*rows, strict=True)
+    return Samples(sources, *targets)
+
+
+def _check(columns: tuple[str, ...], expected: int, *, label: str, number: int, length: int) -> None:
+    if length > MAX_LINE:
+        raise DataError(
+            "{file}, line {number}: has {n:,} characters; the limit is {most:,}. Shorten it.",
+            file=label,
+            number=number,
+            n=length,
+            most=MAX_LINE,
+        )
+    if len(columns) > 2 or not all(columns):
+        raise DataError(
+            say_n(
+                "{file}, line {number}: expected `source TAB target` or a text, found {n} column: {found}.",
+                "{file}, line {number}: expected `source TAB target` or a text, found {n} columns: {found}.",
+                len(columns),
+                file=label,
+                number=number,
+                found=shown(columns),
+            )
+        )
+    if len(columns) != expected:
+        raise DataError(
+            "{file}, line {number}: some lines are `source TAB target`, others contain only one text; use one form "
+            "for all lines.",
+            file=label,
+            number=number,
+        )
+
 
 ROWS = 16  # texts that are computed at once
 MOST_HIDDEN = 12  # pieces of a text that are hidden one after another
@@ -257,3 +341,74 @@ def _hidden_alone(tried: Scorable, samples: Samples) -> Loss:
         totals.append(float(losses_of(model, hidden, whole[places]).sum()))
         counts.append(len(places))
     return Loss(tuple(totals), tuple(counts))
+
+
+Answers = Mapping[str, Any]
+KEPT = 4  # models that are kept for others that differ in ids alone
+_IDS = tuple(one.name for one in fields(Ids))
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model that shares its parameters with others."""
+
+    model: Transformer
+    src_tokenizer: AnyTokenizer
+    tgt_tokenizer: AnyTokenizer
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The models that can be made of one."""
+
+    base: Scorable  # whose parameters and tokenizers they share
+    # The last that were made, by their configs with the ids of the base.
+    kept: "OrderedDict[ModelConfig, Transformer]" = field(default_factory=OrderedDict)
+
+    def get(self, answers: Answers) -> Variant | None:
+        """The model with these values of fields of the config; None if it has other parameters."""
+        config = with_answers(self.base.model.config, answers)
+        alike = replace(config, **{name: getattr(self.base.model.config, name) for name in _IDS})
+        if config.sinusoid_layout == "fairseq":  # its positions are counted from the padding id
+            alike = config
+        model = self.kept.get(alike) or _made(self.base.model, alike)
+        if model is None:
+            return None
+        self.kept[alike] = model
+        while len(self.kept) > KEPT:
+            self.kept.popitem(last=False)
+        twin = copy.copy(model)  # of the same layers: those know nothing of ids
+        twin.config = config
+        return Variant(twin, self.base.src_tokenizer, self.base.tgt_tokenizer)
+
+
+def with_answers(config: ModelConfig, answers: Answers) -> ModelConfig:
+    """A config with other values, and what follows from them derived anew; ConfigError if they contradict."""
+    changes = dict(answers)
+    if "n_heads" in changes:
+        divided = config.d_head == config.d_model // config.n_heads
+        changes = {"d_head": 0} | changes if divided else changes
+        changes = {"n_kv_heads": 0} | changes if config.n_kv_heads == config.n_heads else changes
+    if "bos_id" in changes and config.decoder_start_id == config.bos_id and "decoder_start_id" not in changes:
+        if changes["bos_id"] is not None:
+            changes["decoder_start_id"] = changes["bos_id"]
+        elif config.n_encoder_layers:
+            raise ConfigError("bos_id", "found null, but the decoder needs this id to start; enter an id.")
+    return replace(config, **changes)
+
+
+def _made(base: Transformer, config: ModelConfig) -> Transformer | None:
+    with torch.device("meta"):  # shapes without values
+        model = Transformer(config)
+    state = dict(base.state_dict())
+    if _shapes(model.state_dict()) != _shapes(state):
+        return None
+    model.load_state_dict(state, assign=True)
+    for module in model.modules():
+        if isinstance(module, FixedPositions):
+            module.fill(model.device)  # a formula: no file holds it
+    return model.requires_grad_(False).eval()
+
+
+def _shapes(state: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in state.items()}

@@ -20,7 +20,7 @@ from transformer.checkpoint.memory import ready, vacant
 from transformer.model import linear
 from transformer.model.cache import AttentionCache, KVCache
 from transformer.model.config import ModelConfig
-from transformer.runs.drafting.draft import drafters
+from transformer.runs.drafting import drafters
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer

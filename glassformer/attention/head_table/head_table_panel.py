@@ -8,22 +8,12 @@ import pandas as pd
 
 from glassformer.attention import AttentionLook
 from glassformer.attention.attention_panels import below, controls
-from glassformer.attention.head_table.head_table_pictures import (
-    OTHERWISE,
-    Heads,
-    all_heads,
-    head_name,
-    heads_of,
-    hides,
-    one_head,
-    opened,
-    written,
-)
+from glassformer.attention.head_table import head_table_pictures as pictures
 from glassformer.charts.theme import capitalised
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.head_measures import Words
-from glassformer.runs.open_maps import AnyRun, OpenMaps
+from glassformer.runs.open_run import AnyRun, OpenMaps
 from glassformer.runs.show import show
 from glassformer.runs.sides import KIND_NAMES
 from glassformer.shared import choices, drawing
@@ -58,8 +48,8 @@ def draw(run: AnyRun, row: Any) -> None:
 
 def _measures(run: AnyRun) -> None:
     missing = say("The measure “share of the output norm” is missing.")
-    heads = None if isinstance(run, OpenMaps) else attempt(partial(written, run), missing=missing)
-    measured = attempt(lambda: heads_of(run, loading, heads))
+    heads = None if isinstance(run, OpenMaps) else attempt(partial(pictures.written, run), missing=missing)
+    measured = attempt(lambda: pictures.heads_of(run, loading, heads))
     if measured is None:
         return
     if not measured.measures:
@@ -69,8 +59,8 @@ def _measures(run: AnyRun) -> None:
         _choose_measure(measured)
         _open_by_measure(measured)
     drawing.beside(
-        partial(show, all_heads, measured),
-        partial(show, one_head, measured),
+        partial(show, pictures.all_heads, measured),
+        partial(show, pictures.one_head, measured),
         widths=(2, 3) if measured.means.shape[1] <= 4 else (1, 1),  # more numbers need more room
     )
     for blocks in page_blocks():
@@ -80,7 +70,7 @@ def _measures(run: AnyRun) -> None:
     st.caption(A_WEIGHT_IS_NO_CAUSE)
 
 
-def _scope(found: Heads) -> str:
+def _scope(found: pictures.Heads) -> str:
     view = found.run.view
     n_rows = int(found.measures["largest"].rows.sum())
     name = KIND_NAMES[view.kind]
@@ -90,7 +80,7 @@ def _scope(found: Heads) -> str:
         n_rows,
         attention=name,
     )
-    if hides(found.run):
+    if pictures.hides(found.run):
         said = say_n(
             "{attention}, measured over the {n} visible row.",
             "{attention}, measured over the {n} visible rows.",
@@ -103,41 +93,37 @@ def _scope(found: Heads) -> str:
     return joined(" ", [said, pieces])
 
 
-def _choose_measure(found: Heads) -> None:
+def _choose_measure(found: pictures.Heads) -> None:
     """Draw the choice; a measure that this attention lacks is remembered for the next one that has it."""
     asked = session.view(found.slot).of(AttentionLook).measure
     if asked not in NAMES:
-        drawing.notes(
-            (
-                say(
-                    "The link names the measure “{name}”, which does not exist; a different measure is shown.",
-                    name=asked,
-                ),
-            )
+        said = say(
+            "The link names the measure “{name}”, which does not exist; a different measure is shown.", name=asked
         )
+        drawing.notes((said,))
         session.replace(found.slot, measure=AttentionLook.measure)
     choices.menu(
         choices.field(found.slot, "measure", key=MEASURE),
         say("Measure in the charts"),
         {name: capitalised(found.spoken[name].title) for name in found.measures},
-        otherwise=OTHERWISE,
+        otherwise=pictures.OTHERWISE,
         bare=True,
         width=360,
     )
 
 
-def _open_by_measure(found: Heads) -> None:
+def _open_by_measure(found: pictures.Heads) -> None:
     """Draw a menu of all heads, the lowest first: in the table the keyboard can read, but neither sort nor press."""
     means, slot, kind, key = found.means, found.slot, found.run.view.kind, found.run.key(OPEN_BY_MEASURE)
     n_heads = means.shape[1]
 
     def label(place: int) -> str:
-        return say("{head}: {mean:.2f}", head=head_name(*divmod(place, n_heads)), mean=means.flat[place])
+        return say("{head}: {mean:.2f}", head=pictures.head_name(*divmod(place, n_heads)), mean=means.flat[place])
 
     def go() -> None:
         place = st.session_state.get(key)
         if place is not None:
-            session.replace(slot, **opened(kind, *divmod(place, n_heads)))
+            session.replace(slot, **pictures.opened(kind, *divmod(place, n_heads)))
             st.session_state[key] = None
 
     st.selectbox(
@@ -165,7 +151,7 @@ def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _table(found: Heads) -> None:
+def _table(found: pictures.Heads) -> None:
     run, slot, kind, view, key = found.run, found.slot, found.run.view.kind, found.run.view, found.run.key(OPEN)
     numbers = frame(found.measures)
     n_heads = int(numbers["head"].max())
@@ -173,7 +159,7 @@ def _table(found: Heads) -> None:
     def go() -> None:
         click = st.session_state.get(key)
         if click is not None:
-            session.replace(slot, **opened(kind, *divmod(int(click["row"]), n_heads)))
+            session.replace(slot, **pictures.opened(kind, *divmod(int(click["row"]), n_heads)))
 
     columns: dict[str, Any] = {
         "open": st.column_config.ButtonColumn(
@@ -188,7 +174,7 @@ def _table(found: Heads) -> None:
     }
     columns |= {name: _column(found.spoken[name]) for name in found.measures}
     places = [divmod(row, n_heads) for row in range(len(numbers))]
-    names = [joined("", ["● " * (place == (view.layer, view.head)), head_name(*place)]) for place in places]
+    names = [joined("", ["● " * (place == (view.layer, view.head)), pictures.head_name(*place)]) for place in places]
     st.container(key=run.key(TABLE)).dataframe(
         numbers[list(found.measures)].round(4).assign(open=here(names))[list(columns)],
         hide_index=True,
@@ -196,12 +182,11 @@ def _table(found: Heads) -> None:
         column_config=columns,
         alt=say("Measures of every head of {attention}, one row per head.", attention=KIND_NAMES[kind]),
     )
-    st.caption(
-        say(
-            "Click a name to open that head; ● marks the chosen head. Click a heading to sort; hover over it for "
-            "its formula."
-        )
+    said = say(
+        "Click a name to open that head; ● marks the chosen head. Click a heading to sort; hover over it for "
+        "its formula."
     )
+    st.caption(said)
     drawing.csv_button(numbers, key=run.key(CSV), title=say("heads of {attention}", attention=KIND_NAMES[kind]))
 
 

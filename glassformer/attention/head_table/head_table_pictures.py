@@ -2,8 +2,6 @@
 
 The measures and their sources stand in `transformer.analysis.head_statistics`. No head gets a label here: what is
 shown is measured, for this sentence alone.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Hashable
@@ -14,18 +12,24 @@ from typing import Any, cast
 import numpy as np
 
 from glassformer.attention import AttentionLook
-from glassformer.attention.attention_page import ATTENTION
+from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from glassformer.charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS, head_measure_spec, row_measure_spec
 from glassformer.charts.theme import capitalised
-from glassformer.runs.groups import size_of
 from glassformer.runs.head_measures import UNITS, Words, words
 from glassformer.runs.picture import Plot
 from glassformer.runs.seen import Drawn, OfDrawn, Seen, Work
-from glassformer.runs.sides import KIND_NAMES, sides
+from glassformer.runs.sides import KIND_NAMES, sides, size_of
 from glassformer.state.click import cell_of, fields
-from transformer.analysis.head_norms import norm_share, output_projections, site
-from transformer.analysis.head_statistics import Measure, Name, measure_by_layer, measure_maps
+from transformer.analysis.head_statistics import (
+    Measure,
+    Name,
+    measure_by_layer,
+    measure_maps,
+    norm_share,
+    output_projections,
+    outputs_site,
+)
 from transformer.i18n import joined, say
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
 from transformer.runs.labelled_maps import LabelledMaps
@@ -89,7 +93,7 @@ def open_heads(run: Seen) -> Heads | None:
 
 def written(run: Seen) -> np.ndarray:
     """What each head writes before W_O [layer, head, query, d_head]; errors as of `open_heads`."""
-    sites = [site(run.view.kind, layer) for layer in range(len(run.trace.maps(run.view.kind)))]
+    sites = [outputs_site(run.view.kind, layer) for layer in range(len(run.trace.maps(run.view.kind)))]
     found = run.work.replay(run.checkpoint, run.trace, sites)
     return np.stack([found[name] for name in sites])
 

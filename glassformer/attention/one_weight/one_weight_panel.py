@@ -9,8 +9,7 @@ from glassformer.attention.one_weight import one_weight_pictures as pictures
 from glassformer.attention.one_weight import one_weight_text as text
 from glassformer.attention.one_weight.one_weight_pictures import KEY, OpenWeight, open_weight, opening
 from glassformer.runs.attempt import attempt
-from glassformer.runs.open_maps import AnyRun, OpenMaps
-from glassformer.runs.open_run import OpenRun
+from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.picture import Picture
 from glassformer.runs.show import show
 from glassformer.shared import choices, drawing
@@ -104,13 +103,12 @@ def _choices(o: OpenWeight) -> None:
     with right:
         n_rows, n_columns = len(o.axes.queries), len(o.axes.keys)
         if max(n_rows, n_columns) > pictures.MOST_ON_MAP:
-            st.caption(
-                say(
-                    "The map has {rows} × {columns} cells, too many to choose one by clicking. Use the menus.",
-                    rows=n_rows,
-                    columns=n_columns,
-                )
+            said = say(
+                "The map has {rows} × {columns} cells, too many to choose one by clicking. Use the menus.",
+                rows=n_rows,
+                columns=n_columns,
             )
+            st.caption(said)
         show(pictures.head_map, o)
 
 

@@ -3,8 +3,6 @@
 Shown is the weight that was chosen, and where none was, one that is worth a first look. The address says nothing of
 the page's own choice; once the reader has stepped, the row is that of the step. A click on a key in any picture is
 followed in all.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Sequence
@@ -14,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.attention.attention_page import ATTENTION
+from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.attention.one_weight import one_weight_text as text
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from glassformer.charts.heatmap import heatmap_spec

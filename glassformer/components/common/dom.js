@@ -5,9 +5,7 @@ import { say } from "./words.js";
 
 /**
  * Read one CSS custom property as it applies to an element.
- * @param {Element} element
- * @param {string} name
- * @param {string} fallback
+ * @param {Element} element @param {string} name @param {string} fallback
  */
 export function cssVariable(element, name, fallback) {
   return getComputedStyle(element).getPropertyValue(name).trim() || fallback;
@@ -102,9 +100,7 @@ export function makeButton(className, text, title, act, attributes = {}) {
 
 /**
  * Make a part of a drawing.
- * @param {string} tag
- * @param {Attributes} attributes
- * @param {string} [text]
+ * @param {string} tag @param {Attributes} attributes @param {string} [text]
  */
 export function makeSvg(tag, attributes, text = "") {
   const element = set(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes);
@@ -133,8 +129,7 @@ export function visible(text) {
 
 /**
  * A piece whose ▁ says what it is, isolated so that its writing direction cannot reorder what stands around it.
- * @param {string} piece
- * @param {string} [className]
+ * @param {string} piece @param {string} [className]
  */
 export function pieceText(piece, className = "gf-piece") {
   const element = make("bdi", className);

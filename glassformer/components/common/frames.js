@@ -9,18 +9,12 @@ const PATIENCE_MS = 2000;
 /** @type {Map<string, Promise<Frames | null>>} */
 const fetched = new Map();
 
-/**
- * Have frames that need not be fetched, by their names.
- * @param {Record<string, Frames>} given
- */
+/** Have frames that need not be fetched, by their names. @param {Record<string, Frames>} given */
 export function giveFrames(given) {
   for (const [name, frames] of Object.entries(given)) fetched.set(name, Promise.resolve(frames));
 }
 
-/**
- * The frames under a name; null if there are none, or they did not come.
- * @param {string} name
- */
+/** The frames under a name; null if there are none, or they did not come. @param {string} name */
 export function framesOf(name) {
   const known = fetched.get(name);
   if (known) return known;
@@ -56,10 +50,7 @@ export function whenIdle() {
   });
 }
 
-/**
- * @param {string} name
- * @returns {Promise<Frames | null>}
- */
+/** @param {string} name @returns {Promise<Frames | null>} */
 async function get(name) {
   try {
     const answer = await fetch(new URL(`frames/${name}`, location.href.replace(/\/+(?=[?#]|$)/, "")));
@@ -72,9 +63,7 @@ async function get(name) {
 
 /**
  * The picture at a step.
- * @param {Frames} frames
- * @param {number} step
- * @returns {Moment}
+ * @param {Frames} frames @param {number} step @returns {Moment}
  */
 export function momentAt({ first, changes }, step) {
   return changed(structuredClone(first), structuredClone(changes[step]));
@@ -82,8 +71,7 @@ export function momentAt({ first, changes }, step) {
 
 /**
  * Make of some JSON another one, by what `frames.py` calls its change.
- * @param {any} before
- * @param {any} change
+ * @param {any} before @param {any} change
  */
 export function changed(before, change) {
   if (change === null || change === undefined) return before;

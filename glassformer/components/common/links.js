@@ -44,8 +44,7 @@ export function pointMenu(step) {
 
 /**
  * An address of the app at a step, from 0.
- * @param {string} address
- * @param {number} step
+ * @param {string} address @param {number} step
  */
 export function atStep(address, step) {
   const [path, query = ""] = address.split("?");

@@ -114,8 +114,7 @@ const sheets = new Map();
 
 /**
  * Give the root that an element lives in the component's styles; they survive whatever Streamlit puts in there.
- * @param {HTMLElement} element
- * @param {keyof typeof STYLES} styles
+ * @param {HTMLElement} element @param {keyof typeof STYLES} styles
  */
 function dress(element, styles) {
   const root = /** @type {Document | ShadowRoot} */ (element.getRootNode());

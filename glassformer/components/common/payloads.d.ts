@@ -1,4 +1,4 @@
-// What Python sends, field by field: `plotly/view.py`, `stepper/stepper.py` and `flow/view.py` build it, and a test
+// What Python sends, field by field: `components/*_view.py` build it, and a test
 // compares the names.
 
 /** Templates in another language: a text, or its plural forms in the order of `common/words.js`. */

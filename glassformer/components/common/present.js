@@ -14,8 +14,7 @@ const PLAIN_PAGE = 16;
 
 /**
  * How many pixels large letters have in a window: 24 in one of 1920 × 1080, never much smaller than usual.
- * @param {number} width
- * @param {number} height
+ * @param {number} width @param {number} height
  */
 export function largeType(width, height) {
   return Math.round(Math.max(Math.min(18, 12 + width / 200), Math.min(width / 80, height / 36)));
@@ -40,8 +39,7 @@ export function typeScale(isLarge) {
 
 /**
  * An address that says whether the app is presented, and all else as it did.
- * @param {string} address
- * @param {boolean} presented
+ * @param {string} address @param {boolean} presented
  */
 export function presentedAddress(address, presented) {
   const changed = new URL(address);
@@ -74,10 +72,7 @@ function setType() {
   document.dispatchEvent(new CustomEvent(PRESENT_EVENT));
 }
 
-/**
- * Begin or end the presentation.
- * @param {boolean} presented
- */
+/** Begin or end the presentation. @param {boolean} presented */
 export function present(presented) {
   document.documentElement.classList.toggle(CLASS, presented);
   keepAddress();

@@ -17,10 +17,7 @@ export function fittedHeight(element, { own, least, most, below = BELOW }) {
   return left < least ? own : Math.min(left, most);
 }
 
-/**
- * What changes that height: the window, and whatever stands above.
- * @returns {HTMLElement[]}
- */
+/** What changes that height: the window, and whatever stands above. @returns {HTMLElement[]} */
 export function whatMakesRoom() {
   return Array.from(document.querySelectorAll(`${PAGE.main}, ${PAGE["main-block"]}`),
     (found) => /** @type {HTMLElement} */ (found));

@@ -13,11 +13,7 @@ const NUMBER = /^[−+-]?[\d.,]*%?$/;
  * @property {() => void} place next to the picture and its foot, wherever these are now
  */
 
-/**
- * @param {HTMLElement} shown
- * @param {HTMLElement} foot
- * @returns {Lines}
- */
+/** @param {HTMLElement} shown @param {HTMLElement} foot @returns {Lines} */
 export function makeLines(shown, foot) {
   const [above, under, below] = [make("p", "gf-lines"), make("div", "gf-lines gf-lines-under"), make("p")];
   const [fold, summary, box] = [make("details"), make("summary"), make("div")];
@@ -49,10 +45,7 @@ export function makeLines(shown, foot) {
   return { tell, place };
 }
 
-/**
- * @param {NonNullable<Said["table"]>} said
- * @returns {HTMLElement[]}
- */
+/** @param {NonNullable<Said["table"]>} said @returns {HTMLElement[]} */
 function tableOf({ columns, rows, note }) {
   const table = make("table");
   table.createTHead().insertRow().append(...columns.map((name) => make("th", "", name, { scope: "col" })));

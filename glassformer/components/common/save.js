@@ -38,28 +38,18 @@ export function press(selector) {
   if (button instanceof HTMLElement) button.click();
 }
 
-/**
- * @param {string} name
- * @param {Cell[][]} rows
- */
+/** @param {string} name @param {Cell[][]} rows */
 export function saveTable(name, rows) {
   saveFile(`${name}.csv`, new Blob([csvText(rows)], { type: "text/csv;charset=utf-8" }));
 }
 
-/**
- * @param {string} name
- * @param {"svg" | "png"} format
- * @param {string} svg
- */
+/** @param {string} name @param {"svg" | "png"} format @param {string} svg */
 export async function savePicture(name, format, svg) {
   const drawn = new Blob([format === "svg" ? svg : await withFonts(svg)], { type: "image/svg+xml" });
   saveFile(`${name}.${format}`, format === "svg" ? drawn : await painted(drawn));
 }
 
-/**
- * A drawing as pixels, two for each of its own.
- * @param {Blob} drawing
- */
+/** A drawing as pixels, two for each of its own. @param {Blob} drawing */
 async function painted(drawing) {
   const image = new Image();
   image.src = URL.createObjectURL(drawing);
@@ -71,10 +61,7 @@ async function painted(drawing) {
   return canvas.convertToBlob({ type: "image/png" });
 }
 
-/**
- * @param {string} name
- * @param {Blob} content
- */
+/** @param {string} name @param {Blob} content */
 function saveFile(name, content) {
   const link = make("a");
   link.href = URL.createObjectURL(content);
@@ -89,10 +76,7 @@ function saveFile(name, content) {
 /** @type {Map<string, Promise<string>>} */
 const FETCHED = new Map();
 
-/**
- * The drawing with those fonts of the page that it names.
- * @param {string} svg
- */
+/** The drawing with those fonts of the page that it names. @param {string} svg */
 async function withFonts(svg) {
   const rules = await Promise.all(faces().filter((rule) => isNamed(rule, svg)).map(embedded));
   const style = rules.join("").replaceAll("&", "&amp;").replaceAll("<", "&lt;");
@@ -110,10 +94,7 @@ function faces() {
   });
 }
 
-/**
- * @param {CSSFontFaceRule} rule
- * @param {string} svg
- */
+/** @param {CSSFontFaceRule} rule @param {string} svg */
 function isNamed(rule, svg) {
   const family = rule.style.getPropertyValue("font-family").replace(/["']/g, "");
   const slanted = rule.style.getPropertyValue("font-style") === "italic";
@@ -133,8 +114,7 @@ async function embedded(rule) {
 
 /**
  * A file as a data address; empty if it cannot be had.
- * @param {string} address
- * @returns {Promise<string>}
+ * @param {string} address @returns {Promise<string>}
  */
 async function asData(address) {
   try {

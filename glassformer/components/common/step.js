@@ -12,8 +12,7 @@ export const runOf = (name) => (name.includes("-") ? name.split("-")[0] : "");
 
 /**
  * Where the step of a component's run is kept.
- * @param {string} name
- * @returns {`glassformerStep${string}`}
+ * @param {string} name @returns {`glassformerStep${string}`}
  */
 const stepKey = (name) => `glassformerStep${runOf(name)}`;
 
@@ -33,8 +32,7 @@ const rests = new Map();
 
 /**
  * Offer to hear where the reader rests, where nothing has to be drawn for that; ends by the function that comes back.
- * @param {string} name
- * @param {Tell} tell
+ * @param {string} name @param {Tell} tell
  */
 export function offerRest(name, tell) {
   const run = runOf(name);
@@ -47,9 +45,7 @@ const asking = new Map();
 
 /**
  * Say whether something of a page has to be drawn anew by Python for each step.
- * @param {object} who
- * @param {string} name
- * @param {boolean} asks
+ * @param {object} who @param {string} name @param {boolean} asks
  */
 export function ask(who, name, asks) {
   if (asks) asking.set(who, runOf(name));
@@ -78,8 +74,7 @@ const steppers = new Set();
 
 /**
  * Offer a stepper, until it is gone.
- * @param {Stepper} stepper
- * @param {AbortSignal} gone
+ * @param {Stepper} stepper @param {AbortSignal} gone
  */
 export function offerStepper(stepper, gone) {
   steppers.add(stepper);
@@ -91,8 +86,7 @@ const stepperOf = (run) => Array.from(steppers).findLast((one) => runOf(one.name
 
 /**
  * Show what the stepper of a component's run says, now and at every step, until the function is called that comes back.
- * @param {string} name
- * @param {HTMLElement} shown
+ * @param {string} name @param {HTMLElement} shown
  */
 export function followStatus(name, shown) {
   const told = stepperOf(runOf(name));
@@ -117,8 +111,7 @@ export function moveStep(step, after, quiet = false) {
 
 /**
  * Have every chart of a stepper's run mark a step.
- * @param {number | null} step
- * @param {string} [name]
+ * @param {number | null} step @param {string} [name]
  */
 export function tellStep(step, name = "") {
   if (step === currentStep(name)) return;

@@ -35,8 +35,7 @@ const BETWEEN = /(?<=[.!?]["”’)]?)\s+(?=["“‘(]?[\p{Lu}\u2e80-\uffee])|(?
 
 /**
  * A text in two: the first sentence, and what else goes into a line; all that follows.
- * @param {string} text
- * @returns {[first: string, rest: string]}
+ * @param {string} text @returns {[first: string, rest: string]}
  */
 export function shortened(text) {
   const sentences = text.split(BETWEEN);
@@ -50,10 +49,7 @@ export function shortened(text) {
   return [text.slice(0, end), text.slice(end)];
 }
 
-/**
- * @param {{ open: () => void, data: () => void, picture: (format: "svg" | "png") => void }} acts
- * @returns {Foot}
- */
+/** @param {{ open: () => void, data: () => void, picture: (format: "svg" | "png") => void }} acts @returns {Foot} */
 export function makeFoot({ open, data, picture }) {
   const [foot, tools] = [make("div", "gf-foot"), make("div", "gf-tools", "", { role: "group" })];
   const title = say("Chart: expand, download…");
@@ -83,8 +79,7 @@ export function makeFoot({ open, data, picture }) {
 
 /**
  * Have a button open a list, and the keyboard move in it.
- * @param {HTMLButtonElement} button
- * @param {HTMLElement} list
+ * @param {HTMLButtonElement} button @param {HTMLElement} list
  */
 function opens(button, list) {
   list.popover = "auto";
@@ -188,10 +183,7 @@ export function makeUnder(home, shown, { className, name, changed, data, picture
   return { ...foot, dialog, isLarge: () => dialog.open, write: lines.tell };
 }
 
-/**
- * @param {HTMLElement} dialog
- * @param {MouseEvent} event
- */
+/** @param {HTMLElement} dialog @param {MouseEvent} event */
 function isBeside(dialog, { clientX: x, clientY: y }) {
   const { left, right, top, bottom } = dialog.getBoundingClientRect();
   return x < left || x > right || y < top || y > bottom;

@@ -10,8 +10,7 @@ export function bytesOf(text) {
 
 /**
  * A test of bits, highest bit first; without bits every place passes.
- * @param {string | null | undefined} text
- * @returns {(place: number) => boolean}
+ * @param {string | null | undefined} text @returns {(place: number) => boolean}
  */
 export function bitsOf(text) {
   if (!text) return () => true;
@@ -21,8 +20,7 @@ export function bitsOf(text) {
 
 /**
  * What was packed, as whole steps of 1 / levels.
- * @param {Packed} packed
- * @returns {Uint8Array | Uint16Array}
+ * @param {Packed} packed @returns {Uint8Array | Uint16Array}
  */
 export function unpackSteps({ levels, count, steps, filled }) {
   const raw = bytesOf(steps);

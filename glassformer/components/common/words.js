@@ -28,8 +28,7 @@ export function spoken() {
 
 /**
  * A whole sentence with its named values.
- * @param {string} template
- * @param {Record<string, string | number>} [values]
+ * @param {string} template @param {Record<string, string | number>} [values]
  */
 export function say(template, values = {}) {
   return filled([table[template] ?? template].flat()[0], values);
@@ -37,10 +36,7 @@ export function say(template, values = {}) {
 
 /**
  * The form of a sentence that `{n}` asks for.
- * @param {string} one
- * @param {string} many
- * @param {number} n
- * @param {Record<string, string | number>} [values]
+ * @param {string} one @param {string} many @param {number} n @param {Record<string, string | number>} [values]
  */
 export function sayN(one, many, n, values = {}) {
   const forms = table[one];
@@ -50,9 +46,7 @@ export function sayN(one, many, n, values = {}) {
 
 /**
  * A sentence some of whose values are elements.
- * @param {string} template
- * @param {Record<string, string | Node>} values
- * @returns {(string | Node)[]}
+ * @param {string} template @param {Record<string, string | Node>} values @returns {(string | Node)[]}
  */
 export function sayNodes(template, values) {
   const parts = say(template).split(/\{(\w+)\}/);
@@ -67,18 +61,12 @@ export function inARow(sentences) {
   return sentences.join(language.startsWith("zh") ? "" : " ");
 }
 
-/**
- * A number with the separators of the language.
- * @param {number} value
- */
+/** A number with the separators of the language. @param {number} value */
 export function asNumber(value) {
   return value.toLocaleString(language);
 }
 
-/**
- * @param {string} template
- * @param {Record<string, string | number>} values
- */
+/** @param {string} template @param {Record<string, string | number>} values */
 function filled(template, values) {
   return template.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
 }
@@ -88,9 +76,7 @@ const CATEGORIES = ["zero", "one", "two", "few", "many", "other"];
 /**
  * Which of a catalogue's plural forms a number takes. Catalogues count only the forms of whole numbers below a
  * million, so what is beyond their last form takes the last.
- * @param {number} n
- * @param {string} lang
- * @param {number} forms
+ * @param {number} n @param {string} lang @param {number} forms
  */
 function formOf(n, lang, forms) {
   const rules = new Intl.PluralRules(lang);

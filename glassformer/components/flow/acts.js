@@ -7,20 +7,13 @@ import { update } from "./drawing.js";
 /** @import { Pin, Side } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
-/**
- * @param {View} view
- * @param {number[]} heads
- */
+/** @param {View} view @param {number[]} heads */
 export function hide(view, heads) {
   KEPT.hidden = heads;
   chosen(view);
 }
 
-/**
- * @param {View} view
- * @param {number} head
- * @param {boolean} alone
- */
+/** @param {View} view @param {number} head @param {boolean} alone */
 export function toggleHead(view, head, alone) {
   if (alone) return hide(view, everyHead(view).filter((other) => other !== head));
   const hidden = new Set(KEPT.hidden);
@@ -30,9 +23,7 @@ export function toggleHead(view, head, alone) {
 
 /**
  * What is pointed at, by mouse or by keyboard; nothing in one of the columns leaves what is pointed at in the other.
- * @param {View} view
- * @param {Side} side
- * @param {Pin | null} place
+ * @param {View} view @param {Side} side @param {Pin | null} place
  */
 export function point(view, side, place) {
   if (!place && view.pointed?.side !== side) return;
@@ -41,10 +32,7 @@ export function point(view, side, place) {
   update(view);
 }
 
-/**
- * @param {View} view
- * @param {Pin} place
- */
+/** @param {View} view @param {Pin} place */
 export function togglePin(view, place) {
   const letsGo = same(pinned(view), place);
   if (letsGo) view.pointed = null;
@@ -64,8 +52,7 @@ export function toggleFollowing(view) {
 /**
  * Draw what is chosen, and tell Python, which says in the next data what it has heard. No head at all is said as all
  * of them: an address that shows nothing would help nobody.
- * @param {View} view
- * @param {Partial<View>} [choice]
+ * @param {View} view @param {Partial<View>} [choice]
  */
 function chosen(view, choice = {}) {
   Object.assign(view, choice);

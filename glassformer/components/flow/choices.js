@@ -37,10 +37,7 @@ export function stepRow(view) {
   return rowOfStep(view.data.row_of_step, view.data.name);
 }
 
-/**
- * @param {View} view
- * @returns {Pin | null}
- */
+/** @param {View} view @returns {Pin | null} */
 export function pinned(view) {
   const now = stepRow(view);
   if (view.following && now !== null) return { side: "query", index: now };

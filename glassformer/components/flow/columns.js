@@ -13,10 +13,7 @@ import { SIDES } from "./weights.js";
 /** @import { Pin, Side } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */
 
-/**
- * @param {View} view
- * @param {Side} side
- */
+/** @param {View} view @param {Side} side */
 export function makeColumn(view, side) {
   const list = make("div", `gf-flow-column gf-flow-${side}`, "", { role: "listbox" });
   /** @type {(event: Event) => Pin | null} the piece that an event is about, null beside all pieces */
@@ -58,9 +55,7 @@ const MOVES = {
 
 /**
  * What a key does on a piece; whether it means something here, as all arrows do.
- * @param {View} view
- * @param {Pin} place
- * @param {string} key
+ * @param {View} view @param {Pin} place @param {string} key
  */
 function pressed(view, place, key) {
   const { side, index } = place;
@@ -74,9 +69,7 @@ function pressed(view, place, key) {
 
 /**
  * The piece of the other column at the same height.
- * @param {View} view
- * @param {Pin} place
- * @returns {Pin}
+ * @param {View} view @param {Pin} place @returns {Pin}
  */
 function beside({ rows }, { side, index }) {
   const other = OTHER[side];
@@ -85,19 +78,13 @@ function beside({ rows }, { side, index }) {
   return { side: other, index: Math.round((rowCentre(rows, side, index) - start) / pitch - 0.5) };
 }
 
-/**
- * @param {View} view
- * @param {Pin} place
- */
+/** @param {View} view @param {Pin} place */
 function focusToken(view, { side, index }) {
   const tokens = view.tokens[side];
   tokens[clamped(index, tokens.length)]?.focus();
 }
 
-/**
- * @param {string} text
- * @param {number} index
- */
+/** @param {string} text @param {number} index */
 function token(text, index) {
   const made = make("div", "gf-flow-token", "", { role: "option", tabindex: index ? -1 : 0, "data-index": index });
   made.append(pieceText(text, "gf-flow-piece"), make("span", "gf-flow-value"));

@@ -71,10 +71,7 @@ export function markStep(view) {
   view.tokens.query.forEach((made, index) => made.classList.toggle("gf-flow-now", index === now));
 }
 
-/**
- * @param {View} view
- * @param {Side} side
- */
+/** @param {View} view @param {Side} side */
 function drawTokens(view, side) {
   const { focus, shown } = view;
   const means = focus && focus.side !== side ? meansOf(view.model, shown, focus) : null;
@@ -165,10 +162,7 @@ function paintCanvas(context, drawn, how, top, height) {
   context.globalAlpha = 1;
 }
 
-/**
- * Bring the row of the current step into view when the step changes.
- * @param {View} view
- */
+/** Bring the row of the current step into view when the step changes. @param {View} view */
 export function reveal(view) {
   const now = stepRow(view);
   if (!view.rows || now === null || now === view.revealed) return;

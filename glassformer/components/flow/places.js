@@ -12,10 +12,7 @@ const BLOCK_MOST = 11;
  * Where the pieces stand: the longer column sets the height, the shorter is spread a little and centred.
  *
  * `room` is the height to fill, if rows of at least 15 and at most `widest` pixels can; the 15 grow with the letters.
- * @param {Model} model
- * @param {number} room
- * @param {number} widest
- * @param {number} [scale]
+ * @param {Model} model @param {number} room @param {number} widest @param {number} [scale]
  */
 export function placeRows(model, room, widest, scale = 1) {
   const most = Math.max(model.queries, model.keys, 1);
@@ -33,9 +30,7 @@ export const rowCentre = (rows, side, index) => rows[side].start + (index + 0.5)
 
 /**
  * Each head has its own lane in a row, so that lines of several heads between two pieces lie side by side.
- * @param {number} head
- * @param {number} heads
- * @param {number} pitch
+ * @param {number} head @param {number} heads @param {number} pitch
  */
 export function laneOf(head, heads, pitch) {
   const spread = Math.min(pitch * 0.6, heads * 3.2);
@@ -44,9 +39,7 @@ export function laneOf(head, heads, pitch) {
 
 /**
  * What stands between the two columns for the given width: lines, and the blocks of the other side.
- * @param {Seen} seen
- * @param {number} width
- * @param {Rows} rows
+ * @param {Seen} seen @param {number} width @param {Rows} rows
  */
 export function scene(seen, width, rows) {
   const { model, focus } = seen;
@@ -69,8 +62,7 @@ export function scene(seen, width, rows) {
 /**
  * All lines together are as opaque as their weight. Of one piece there are few, so the root of the weight is taken:
  * 0.05 could not be seen. Beside a pair that is looked at, the other lines step back.
- * @param {Seen} seen
- * @param {Line} line
+ * @param {Seen} seen @param {Line} line
  */
 function alphaOf({ pair, focus }, line) {
   if (!focus) return line.weight;
@@ -78,13 +70,7 @@ function alphaOf({ pair, focus }, line) {
   return Math.sqrt(line.weight) * (aside ? 0.4 : 1);
 }
 
-/**
- * @param {Seen} seen
- * @param {Pin} focus
- * @param {number} width
- * @param {Rows} rows
- * @param {number} size
- */
+/** @param {Seen} seen @param {Pin} focus @param {number} width @param {Rows} rows @param {number} size */
 function blocksOf({ model, shown }, focus, width, rows, size) {
   const side = focus.side === "query" ? "key" : "query";
   const tall = Math.max(4, Math.min(rows[side].pitch - 5, 16));

@@ -11,10 +11,7 @@ import { isOpen, MOST_LINES, SIDES, weightOf } from "./weights.js";
 
 const LISTED = 5;
 
-/**
- * @param {View} view
- * @param {number} head
- */
+/** @param {View} view @param {number} head */
 export function colourOf(view, head) {
   const { colours } = view.data;
   return colours[head % colours.length][view.root.dataset.theme === "dark" ? 1 : 0];
@@ -31,9 +28,7 @@ const quoted = (view, place) => pieceText(pieceAt(view, place), "gf-flow-quoted"
 
 /**
  * A head in its colour, and what it gives.
- * @param {View} view
- * @param {number} head
- * @param {...Node} rest
+ * @param {View} view @param {number} head @param {...Node} rest
  */
 function swatched(view, head, ...rest) {
   const item = make("span", "gf-flow-item");
@@ -46,10 +41,7 @@ function swatched(view, head, ...rest) {
 /** @param {number} weight */
 const bold = (weight) => make("b", "", weight.toFixed(3));
 
-/**
- * What is looked at, in words.
- * @param {View} view
- */
+/** What is looked at, in words. @param {View} view */
 export function readout(view) {
   const { focus, pair, shown, model } = view;
   if (!focus && !shown.length) return [say("No head is shown. Click a head, or All.")];

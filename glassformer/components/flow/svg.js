@@ -31,10 +31,7 @@ const MIDDLE = 460;
 /** @param {number} number */
 const rounded = (number) => Math.round(number * 100) / 100;
 
-/**
- * @param {Scene} drawn
- * @param {Look} look
- */
+/** @param {Scene} drawn @param {Look} look */
 function svgLines(drawn, look) {
   const group = makeSvg("g", { fill: "none", "stroke-width": look.line });
   for (const line of drawn.lines) {
@@ -52,11 +49,7 @@ function svgLines(drawn, look) {
   return group;
 }
 
-/**
- * @param {Picture} picture
- * @param {Side} side
- * @param {number} x
- */
+/** @param {Picture} picture @param {Side} side @param {number} x */
 function svgColumn({ rows, focus, look, texts }, side, x) {
   const font = { "font-family": "monospace", "font-size": look.size };
   const group = makeSvg("g", { fill: look[side], "text-anchor": ANCHORS[side], ...font });
@@ -70,9 +63,7 @@ function svgColumn({ rows, focus, look, texts }, side, x) {
 
 /**
  * Lay the names of the shown heads out under the title, as many a line as fit.
- * @param {number[]} shown
- * @param {Look} look
- * @param {number} width
+ * @param {number[]} shown @param {Look} look @param {number} width
  */
 function svgLegend(shown, look, width) {
   const group = makeSvg("g", { "font-size": 12, fill: look.text });
@@ -113,8 +104,7 @@ export function svgPicture(picture) {
 
 /**
  * Save what stays: the pinned piece, not the one that the mouse happens to be on.
- * @param {View} view
- * @param {"svg" | "png"} format
+ * @param {View} view @param {"svg" | "png"} format
  */
 export function saveDrawing(view, format) {
   const { pointed } = view;

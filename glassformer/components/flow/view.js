@@ -52,8 +52,7 @@ function create(root) {
 
 /**
  * Take what Python says: heads, a pinned piece or following that are news; else the reader's own choice stays.
- * @param {View} view
- * @param {FlowPayload} data
+ * @param {View} view @param {FlowPayload} data
  */
 function adopt(view, data) {
   const fresh = !view.data || data.sentence !== view.data.sentence;
@@ -96,10 +95,7 @@ function show(view, { data: { payload: data }, setStateValue }) {
   reveal(view);
 }
 
-/**
- * Follow a step that Python need not hear of to draw it.
- * @param {View} view
- */
+/** Follow a step that Python need not hear of to draw it. @param {View} view */
 function stepped(view) {
   if (!view.rows) return;
   if (view.following) update(view);

@@ -41,9 +41,7 @@ export const isOpen = ({ open, keys }, { query, key }) => open[query * keys + ke
 
 /**
  * A piece with each of the other side.
- * @param {Model} model
- * @param {Pin} focus
- * @returns {Pair[]}
+ * @param {Model} model @param {Pin} focus @returns {Pair[]}
  */
 export function pairsOf({ queries, keys }, { side, index }) {
   return side === "query"
@@ -63,8 +61,7 @@ export function formatWeight(value) {
 
 /**
  * The cells of which lines are wanted: all, or those of one piece.
- * @param {Model} model
- * @param {Pin | null} focus
+ * @param {Model} model @param {Pin | null} focus
  */
 function cellsOf(model, focus) {
   const cells = focus
@@ -75,9 +72,7 @@ function cellsOf(model, focus) {
 
 /**
  * How many weights there are of each step, and their sum in steps.
- * @param {Model} model
- * @param {number[]} shown
- * @param {number[]} cells
+ * @param {Model} model @param {number[]} shown @param {number[]} cells
  */
 function tally(model, shown, cells) {
   const counts = new Uint32Array(model.levels + 1);
@@ -131,9 +126,7 @@ export function chooseLines(model, shown, threshold, focus) {
 
 /**
  * For each piece of the other side the mean weight over the shown heads, null where it is masked.
- * @param {Model} model
- * @param {number[]} shown
- * @param {Pin} focus
+ * @param {Model} model @param {number[]} shown @param {Pin} focus
  */
 export function meansOf(model, shown, focus) {
   return pairsOf(model, focus).map((pair) => {

@@ -36,9 +36,7 @@ function create(root) {
 
 /**
  * A link that this page follows itself; opened in another tab it leads to the same.
- * @param {string} text
- * @param {string} address
- * @param {() => void} follow
+ * @param {string} text @param {string} address @param {() => void} follow
  */
 function link(text, address, follow) {
   const element = make("a", "", text);
@@ -51,10 +49,7 @@ function link(text, address, follow) {
   return element;
 }
 
-/**
- * @param {View} view
- * @param {ListedTerm} term
- */
+/** @param {View} view @param {ListedTerm} term */
 function entry(view, { id, name, text, also, place, address }) {
   const row = make("div", "gf-glossary-entry");
   row.dataset.found = [name, also, text, place].join(" ").toLocaleLowerCase();
@@ -96,10 +91,7 @@ function show(view, component) {
   if (chosen !== view.chosen) choose(view, chosen);
 }
 
-/**
- * @param {View} view
- * @param {string} chosen
- */
+/** @param {View} view @param {string} chosen */
 function choose(view, chosen) {
   view.chosen = chosen;
   for (const [id, row] of view.entries) set(row, { "aria-current": id === chosen });

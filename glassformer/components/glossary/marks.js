@@ -54,9 +54,7 @@ function mark(view) {
 
 /**
  * Take the terms of a text that have not been found before.
- * @param {View} view
- * @param {Text} text
- * @param {Map<string, Marked>} found
+ * @param {View} view @param {Text} text @param {Map<string, Marked>} found
  */
 function search(view, text, found) {
   watch(view, text.getRootNode());
@@ -72,8 +70,7 @@ function search(view, text, found) {
 
 /**
  * Changes inside a shadow tree are told to who watches that tree.
- * @param {View} view
- * @param {Node} root
+ * @param {View} view @param {Node} root
  */
 function watch(view, root) {
   if (view.watched.has(root)) return;

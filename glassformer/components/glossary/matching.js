@@ -46,10 +46,7 @@ export function formsOf({ name, also }) {
   return [...names, ...(also ?? "").split("|")].map((form) => form.trim().toLowerCase()).filter(Boolean);
 }
 
-/**
- * An English form in both numbers; other words simply never end so.
- * @param {string} form
- */
+/** An English form in both numbers; other words simply never end so. @param {string} form */
 function inBothNumbers(form) {
   if (!/[a-z]$/i.test(form)) return [form];
   if (/[^aeiou]y$/.test(form)) return [form, `${form.slice(0, -1)}ies`];

@@ -10,8 +10,7 @@ import { hideTip, showTip } from "./tip.js";
 /**
  * Have a stop for each marked term, and no other, in the order of the page. Stops that are right stay: one of them may
  * have the focus.
- * @param {View} view
- * @param {Map<string, Marked>} found
+ * @param {View} view @param {Map<string, Marked>} found
  */
 export function renewStops(view, found) {
   /** @type {Map<Element, HTMLElement[]>} */
@@ -56,10 +55,7 @@ function bringIntoView(range) {
   }
 }
 
-/**
- * @param {View} view
- * @param {string} id
- */
+/** @param {View} view @param {string} id */
 function makeStop(view, id) {
   const stop = make("span", "gf-term-stop", "", {
     role: "note", tabindex: 0, "aria-label": view.terms.get(id)?.name ?? "", "aria-describedby": view.tip.element.id,

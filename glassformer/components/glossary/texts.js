@@ -15,8 +15,7 @@ const SKIPPED = [
 
 /**
  * Visit every text below a node, in the order of the page, shadow trees included.
- * @param {Node} root
- * @param {(text: Text) => void} visit
+ * @param {Node} root @param {(text: Text) => void} visit
  */
 export function eachText(root, visit) {
   for (const node of root.childNodes) {
@@ -29,18 +28,12 @@ export function eachText(root, visit) {
   }
 }
 
-/**
- * The paragraph, cell or label that a text is part of.
- * @param {Text} text
- */
+/** The paragraph, cell or label that a text is part of. @param {Text} text */
 export function blockOf(text) {
   return text.parentElement?.closest("p, li, td, th, label, h1, h2, h3, h4, h5, h6, div")?.textContent ?? text.data;
 }
 
-/**
- * Whether a text can be seen, or could be after scrolling.
- * @param {Text} text
- */
+/** Whether a text can be seen, or could be after scrolling. @param {Text} text */
 export function isShown(text) {
   return Boolean(text.parentElement?.checkVisibility({ visibilityProperty: true }));
 }

@@ -11,8 +11,7 @@ const LEAVING_MS = 200;  // enough to move the mouse from the term onto its defi
 
 /**
  * Make it, closed.
- * @param {HTMLElement} root
- * @returns {Tip}
+ * @param {HTMLElement} root @returns {Tip}
  */
 export function makeTip(root) {
   const element = make("div", "gf-term-tip", "", { id: "gf-term-tip", role: "tooltip", popover: "manual" });
@@ -24,8 +23,7 @@ export function makeTip(root) {
 
 /**
  * Show what a marked term means.
- * @param {Tip} tip
- * @param {Marked} marked
+ * @param {Tip} tip @param {Marked} marked
  */
 export function showTip(tip, marked) {
   if (tip.shown?.range !== marked.range) {
@@ -47,10 +45,7 @@ export function hideTip(tip) {
   light(null);
 }
 
-/**
- * Put it under its term, or above where there is no room.
- * @param {Tip} tip
- */
+/** Put it under its term, or above where there is no room. @param {Tip} tip */
 function place(tip) {
   const at = tip.shown?.range.getClientRects()[0];
   if (!at) return hideTip(tip);
@@ -84,10 +79,7 @@ export function listen(view) {
   document.addEventListener("scroll", () => view.tip.shown && place(view.tip), { ...options, capture: true, passive: true });
 }
 
-/**
- * @param {View} view
- * @param {PointerEvent} event
- */
+/** @param {View} view @param {PointerEvent} event */
 function hover(view, event) {
   const at = event.composedPath()[0];
   const marked = pointedAt(view, at, event);
@@ -111,10 +103,7 @@ function stays(view) {
   view.leaving = undefined;
 }
 
-/**
- * @param {View} view
- * @param {MouseEvent} event
- */
+/** @param {View} view @param {MouseEvent} event */
 function tap(view, event) {
   const at = event.composedPath()[0];
   const marked = pointedAt(view, at, event);
@@ -130,9 +119,7 @@ function tap(view, event) {
 
 /**
  * The marked term at a point.
- * @param {View} view
- * @param {EventTarget} at
- * @param {MouseEvent} point
+ * @param {View} view @param {EventTarget} at @param {MouseEvent} point
  */
 function pointedAt(view, at, { clientX: x, clientY: y }) {
   const here = at instanceof Element ? view.marked.get(at) : undefined;

@@ -13,8 +13,7 @@ const MEASURED = /font$|^(?:marker|selected|unselected)$/;
 
 /**
  * Enlarge a figure in place. Its own letters must already be said (`paint.js`): what is left to Plotly would stay small.
- * @param {Figure} figure
- * @param {number} scale
+ * @param {Figure} figure @param {number} scale
  */
 export function enlarge({ data, layout }, scale) {
   if (scale === 1) return;
@@ -50,11 +49,7 @@ function grow(part, named, scale) {
   }
 }
 
-/**
- * @param {any} part
- * @param {string} named
- * @param {string} name
- */
+/** @param {any} part @param {string} named @param {string} name */
 function isLength(part, named, name) {
   if (name === "size") return MEASURED.test(named);
   if (name === "width") return named === "line";

@@ -15,10 +15,7 @@ const SIDE = 76;  // beside the tiles: the names of the axis and of the scale
 /**
  * How many tiles stand in a row, and how high all of it is; where no more than `most` pixels are to be had, the tiles
  * are as large as fits.
- * @param {Film} film
- * @param {number} width
- * @param {number} [most]
- * @returns {Plan}
+ * @param {Film} film @param {number} width @param {number} [most] @returns {Plan}
  */
 export function planned({ names, least, share }, width, most = 0) {
   const count = names.length, room = Math.max(least, width - SIDE);
@@ -38,9 +35,7 @@ export function planned({ names, least, share }, width, most = 0) {
 
 /**
  * Where cells begin and end along a row of tiles, each 1 long, with a gap after it that is one cell.
- * @param {number} tiles
- * @param {number} cells
- * @param {number} gap
+ * @param {number} tiles @param {number} cells @param {number} gap
  */
 function edges(tiles, cells, gap) {
   const found = Array.from({ length: tiles }, (_, tile) =>
@@ -70,13 +65,7 @@ export function wrapFilm({ data, layout }, { columns, rows }, height, scale) {
   Object.assign(film, { columns });
 }
 
-/**
- * @param {Trace} trace
- * @param {Film} film
- * @param {number} columns
- * @param {number} rows
- * @param {number} gap
- */
+/** @param {Trace} trace @param {Film} film @param {number} columns @param {number} rows @param {number} gap */
 function wrapTrace(trace, film, columns, rows, gap) {
   const sent = decoded(trace.z), [height, width] = [film.queries.length + 1, film.keys.length + 1];
   /** @type {[z: any[], customdata: any[]]} */
@@ -99,8 +88,7 @@ function wrapTrace(trace, film, columns, rows, gap) {
 
 /**
  * The place of a click as if one tile stood in a row, which is how Python counts.
- * @param {Layout | undefined} layout
- * @param {number[]} place
+ * @param {Layout | undefined} layout @param {number[]} place
  */
 export function placeInFilm(layout, place) {
   /** @type {Film | undefined} */

@@ -48,9 +48,7 @@ function broken(text, room) {
 /**
  * Plotly never wraps a title, so break it at spaces, and between Chinese characters, there into lines of like length, as
  * none shall stand alone; its text is already escaped, so `<br>` is ours alone.
- * @param {string} text
- * @param {number} width
- * @param {number} size
+ * @param {string} text @param {number} width @param {number} size
  */
 export function wrapped(text, width, size) {
   const room = Math.max(12, Math.floor(width / (size * LETTER_WIDTH)));
@@ -88,8 +86,7 @@ export function fitTitle(layout, width, isLarge, scale = 1) {
 /**
  * Break the texts that head a band, which begin at the left edge of the chart, where they are wider than it, and those
  * that come on hover.
- * @param {Layout} layout
- * @param {number} width
+ * @param {Layout} layout @param {number} width
  */
 export function fitHeads(layout, width) {
   if (!layout.annotations) return;
@@ -102,8 +99,7 @@ export function fitHeads(layout, width) {
 
 /**
  * The title of an axis that names only every nth piece.
- * @param {string} title
- * @param {number} n
+ * @param {string} title @param {number} n
  */
 function thinned(title, n) {
   const values = { title, n };

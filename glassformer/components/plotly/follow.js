@@ -20,8 +20,7 @@ export function stepMarks(follow, name) {
 
 /**
  * Mark the row in a figure that is about to be drawn.
- * @param {View} view
- * @param {Layout} layout
+ * @param {View} view @param {Layout} layout
  */
 export function markStep(view, layout) {
   view.follow = layout.meta?.follow;

@@ -10,9 +10,7 @@ const CLOSED = 255;
 
 /**
  * The weight that a byte stands for; `least` is the start of a logarithmic scale, 0 for a linear one.
- * @param {number} code
- * @param {number} top
- * @param {number} least
+ * @param {number} code @param {number} top @param {number} least
  */
 export function gridNumber(code, top, least) {
   const share = code / STEPS;
@@ -21,8 +19,7 @@ export function gridNumber(code, top, least) {
 
 /**
  * Give a grid's trace its cells; the weights and the closed cells are two traces over the same bytes.
- * @param {Trace} trace
- * @param {Grid | undefined} grid
+ * @param {Trace} trace @param {Grid | undefined} grid
  */
 export function restoreGrid(trace, grid) {
   if (!grid || !["grid", "grid-closed"].includes(trace.meta)) return;

@@ -34,9 +34,7 @@ export function moved(key, far, { row, column }, { rows, columns }) {
 
 /**
  * The number of a cell as it is drawn, with the trace that draws it; a cell that is closed has a trace and no number.
- * @param {Trace[]} traces
- * @param {number} row
- * @param {number} column
+ * @param {Trace[]} traces @param {number} row @param {number} column
  */
 export function cellOf(traces, row, column) {
   for (const [curve, trace] of traces.entries()) {
@@ -115,19 +113,14 @@ export function makeKeyboard(view, click) {
   };
 }
 
-/**
- * The names of a map's rows and columns; null where the figure is none.
- * @param {View} view
- */
+/** The names of a map's rows and columns; null where the figure is none. @param {View} view */
 function cellsOf({ plot }) {
   return plot.data?.some((trace) => trace.meta === "cells") ? plot.layout?.meta?.cells ?? null : null;
 }
 
 /**
  * What a click on a cell does.
- * @param {View} view
- * @param {Place} at
- * @param {(event: object) => void} click
+ * @param {View} view @param {Place} at @param {(event: object) => void} click
  */
 function clickOn({ plot }, { row, column }, click) {
   const found = cellOf(plot.data, row, column);
@@ -138,9 +131,7 @@ function clickOn({ plot }, { row, column }, click) {
 
 /**
  * Put the frame of a cell where Plotly draws it.
- * @param {Plot} plot
- * @param {HTMLElement} cell
- * @param {Place} at
+ * @param {Plot} plot @param {HTMLElement} cell @param {Place} at
  */
 function frame(plot, cell, { row, column }) {
   const pixels = pixelsOf(plot);

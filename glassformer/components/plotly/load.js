@@ -21,10 +21,7 @@ export function loadPlotly() {
   return attempt;
 }
 
-/**
- * @param {string} address
- * @returns {Promise<Plotly>}
- */
+/** @param {string} address @returns {Promise<Plotly>} */
 function addScript(address) {
   return new Promise((resolve, reject) => {
     const script = document.createElement("script");

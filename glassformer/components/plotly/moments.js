@@ -12,8 +12,7 @@ import { axisNames } from "./paint.js";
 
 /**
  * Show what was sent, or the picture at the step that is looked at, where its frames are here.
- * @param {View} view
- * @param {(view: View) => void} draw
+ * @param {View} view @param {(view: View) => void} draw
  */
 export function showMoment(view, draw) {
   const { frames, sent } = view;
@@ -30,9 +29,7 @@ export function showMoment(view, draw) {
 
 /**
  * Fetch what the picture shows at other steps, if it has that; until it is here Python draws each step.
- * @param {View} view
- * @param {PlotlyPayload} payload
- * @param {(view: View) => void} draw
+ * @param {View} view @param {PlotlyPayload} payload @param {(view: View) => void} draw
  */
 export function listen(view, { follows, name }, draw) {
   if (follows === view.follows) return;
@@ -50,8 +47,7 @@ export function listen(view, { follows, name }, draw) {
 
 /**
  * Follow the step: at once where it is seen, else when there is nothing else to do.
- * @param {View} view
- * @param {(view: View) => void} draw
+ * @param {View} view @param {(view: View) => void} draw
  */
 export function follow(view, draw) {
   if (view.gone) return;
@@ -65,8 +61,7 @@ const HIDDEN_LABEL = ":is(.xtick, .ytick) > text[style*='display: none']";
 /**
  * Keep the left margin of the picture of another step of the same chart, so that it stands still: else Plotly draws
  * twice where labels are longer or shorter. And where each label fitted, Plotly need not measure all of them again.
- * @param {View} view
- * @param {Layout} layout
+ * @param {View} view @param {Layout} layout
  */
 export function steady({ plot, sent, kept, frames, width, height, scale }, layout) {
   const drawn = plot._fullLayout?._size;
@@ -78,9 +73,7 @@ export function steady({ plot, sent, kept, frames, width, height, scale }, layou
 
 /**
  * Know whether a chart is in sight; one that comes into sight shows the step.
- * @param {View} view
- * @param {AbortSignal} gone
- * @param {(view: View) => void} draw
+ * @param {View} view @param {AbortSignal} gone @param {(view: View) => void} draw
  */
 export function watch(view, gone, draw) {
   const sight = new IntersectionObserver((entries) => {

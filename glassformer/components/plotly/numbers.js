@@ -32,10 +32,7 @@ function fromHalf(bytes) {
   });
 }
 
-/**
- * 32-bit numbers without their lowest byte, which is 0.
- * @param {Uint8Array} bytes
- */
+/** 32-bit numbers without their lowest byte, which is 0. @param {Uint8Array} bytes */
 function fromThreeBytes(bytes) {
   const numbers = new Float32Array(bytes.length / 3);
   const whole = new Uint8Array(numbers.buffer);
@@ -45,9 +42,7 @@ function fromThreeBytes(bytes) {
 
 /**
  * Put numbers where the bits say that there is one, elsewhere NaN (0 in whole numbers); a single one stands for all.
- * @param {any} numbers
- * @param {string} there
- * @param {number} count
+ * @param {any} numbers @param {string} there @param {number} count
  */
 function spreadOut(numbers, there, count) {
   if (!there && numbers.length === count) return numbers;
@@ -64,8 +59,7 @@ function spreadOut(numbers, there, count) {
 
 /**
  * The numbers of a list or of Plotly's base64 form; two-dimensional ones as a list of rows.
- * @param {Sent} sent
- * @returns {any}
+ * @param {Sent} sent @returns {any}
  */
 export function decoded(sent) {
   if (!sent || Array.isArray(sent) || !sent.bdata) return sent ?? [];
@@ -78,8 +72,7 @@ export function decoded(sent) {
 
 /**
  * The figure as Python sent it, with the maps whole that Plotly could not read.
- * @param {string} text
- * @returns {Figure}
+ * @param {string} text @returns {Figure}
  */
 export function parsedFigure(text) {
   const figure = JSON.parse(text);
@@ -89,8 +82,7 @@ export function parsedFigure(text) {
 
 /**
  * A number as short as tells it from its neighbours: 0.1, not 0.10000000149011612, for 32 bits.
- * @param {any} list
- * @param {number} place
+ * @param {any} list @param {number} place
  */
 export function shortest(list, place) {
   const value = list[place];

@@ -23,9 +23,7 @@ export function themeOf(root) {
 
 /**
  * Swap each of the charts' named colours for its dark twin, wherever it stands in the figure.
- * @param {any} value
- * @param {Record<string, string>} palette
- * @returns {any}
+ * @param {any} value @param {Record<string, string>} palette @returns {any}
  */
 export function recolour(value, palette) {
   if (typeof value === "string") return palette[value] ?? value;
@@ -46,10 +44,7 @@ export function axisNames(layout) {
   return Object.keys(layout).filter((name) => /^[xy]axis\d*$/.test(name));
 }
 
-/**
- * @param {Layout} layout
- * @param {ReturnType<typeof themeOf>} theme
- */
+/** @param {Layout} layout @param {ReturnType<typeof themeOf>} theme */
 export function paint(layout, theme) {
   layout.font = { size: PLAIN_TYPE, ...layout.font, family: theme.font, color: theme.text };
   layout.paper_bgcolor = TRANSPARENT;

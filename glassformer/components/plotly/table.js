@@ -82,12 +82,7 @@ function places(given, first, step, count) {
   return list.length ? list : Array.from({ length: count }, (_, place) => (first ?? 0) + place * (step ?? 1));
 }
 
-/**
- * @param {Trace} trace
- * @param {Layout} layout
- * @param {Trace[]} closed
- * @returns {Table}
- */
+/** @param {Trace} trace @param {Layout} layout @param {Trace[]} closed @returns {Table} */
 function mapTable(trace, layout, closed) {
   /** @type {number[][]} */
   const z = decoded(trace.z);
@@ -106,12 +101,7 @@ function mapTable(trace, layout, closed) {
   return { columns: [...y.titles, ...x.titles, value, say("note")], rows };
 }
 
-/**
- * @param {Trace} trace
- * @param {Layout} layout
- * @param {Trace[]} closed
- * @returns {Table}
- */
+/** @param {Trace} trace @param {Layout} layout @param {Trace[]} closed @returns {Table} */
 function markTable(trace, layout, closed) {
   const [given, across] = [decoded(trace.x), decoded(trace.y)];
   const count = Math.max(given.length, across.length);
@@ -133,9 +123,7 @@ function markTable(trace, layout, closed) {
 
 /**
  * One table out of several: their columns side by side, and which trace a row is from.
- * @param {Table[]} tables
- * @param {string[]} names
- * @returns {Table}
+ * @param {Table[]} tables @param {string[]} names @returns {Table}
  */
 function joined(tables, names) {
   const series = say("series");
@@ -149,8 +137,7 @@ function joined(tables, names) {
 
 /**
  * Drop a column of remarks that says nothing, or only repeats the piece beside it.
- * @param {Table} table
- * @returns {Table}
+ * @param {Table} table @returns {Table}
  */
 function tidied({ columns, rows }) {
   const remarks = [say("text"), say("note")];
@@ -172,8 +159,7 @@ export function numbered(columns) {
 
 /**
  * The table of a figure as Python sent it.
- * @param {Figure} figure
- * @returns {Table}
+ * @param {Figure} figure @returns {Table}
  */
 export function tableOf({ data, layout }) {
   if (layout.meta?.table) return layout.meta.table;

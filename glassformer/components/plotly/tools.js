@@ -21,10 +21,7 @@ function saveData(view) {
   saveTable(file, [names, ...rows.map((row) => [...values, ...row])]);
 }
 
-/**
- * @param {View} view
- * @param {"svg" | "png"} format
- */
+/** @param {View} view @param {"svg" | "png"} format */
 async function saveDrawing(view, format) {
   if (!view.plotly) return;
   const layout = structuredClone(view.plot.layout);
@@ -51,8 +48,7 @@ export function addTools(view, changed) {
 
 /**
  * Show what can be done now: nothing without a drawing, and a reset only after a zoom.
- * @param {View} view
- * @param {boolean} drawn
+ * @param {View} view @param {boolean} drawn
  */
 export function refreshTools(view, drawn) {
   view.under.tools.hidden = !drawn;
@@ -61,8 +57,7 @@ export function refreshTools(view, drawn) {
 
 /**
  * The range of each axis that Python asked for; null where Plotly chooses. Copies, as Plotly writes into its own.
- * @param {Layout} layout
- * @returns {Record<string, number[] | null>}
+ * @param {Layout} layout @returns {Record<string, number[] | null>}
  */
 export function askedRanges(layout) {
   const free = axisNames(layout).filter((name) => !layout[name].fixedrange);

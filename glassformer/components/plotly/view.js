@@ -27,15 +27,14 @@ import { addTools, askedRanges, refreshTools } from "./tools.js";
 
 const MOST_GROWN = 1.3;
 const SCROLL_BAR = 14, LEAST = 64;  // pixels; in less Plotly places its titles at infinity
-const NO_TABLE = "none";  // as in `saved_pages.py`
+const NO_TABLE = "none";  // as in `saved_run.py`
 const CONFIG = { displaylogo: false, displayModeBar: false, showTips: false, responsive: false, showLink: false };
 
 // ---------------------------------------------------------------- drawing
 
 /**
  * Say a sentence instead of drawing.
- * @param {View} view
- * @param {string} sentence
+ * @param {View} view @param {string} sentence
  */
 function note(view, sentence) {
   view.note.textContent = sentence;
@@ -48,8 +47,7 @@ function note(view, sentence) {
 
 /**
  * Rebuild the pieces shown on hover, which Python does not send for every cell, and take logarithms for colours.
- * @param {Trace} trace
- * @param {{ rows: string[], columns: string[], floor?: number } | undefined} cells
+ * @param {Trace} trace @param {{ rows: string[], columns: string[], floor?: number } | undefined} cells
  */
 function restoreCells(trace, cells) {
   if (trace.meta !== "cells" || !cells) return;
@@ -63,9 +61,7 @@ function restoreCells(trace, cells) {
 
 /**
  * The figure as it is drawn now: in the theme's colours, fitted to the room.
- * @param {View} view
- * @param {Figure} sent
- * @returns {Figure}
+ * @param {View} view @param {Figure} sent @returns {Figure}
  */
 function prepared(view, { data, layout }) {
   const theme = themeOf(view.root);
@@ -171,11 +167,7 @@ async function drawOnce(view) {
   }
 }
 
-/**
- * @param {View} view
- * @param {Plotly} plotly
- * @param {Figure} figure
- */
+/** @param {View} view @param {Plotly} plotly @param {Figure} figure */
 async function react(view, plotly, figure) {
   view.note.hidden = true;
   delete view.root.dataset.waits;
@@ -222,10 +214,7 @@ function heightOf(view) {
   return Math.max(least, Math.floor(root.clientHeight));
 }
 
-/**
- * The film of the figure at hand, which decides its height.
- * @param {View} view
- */
+/** The film of the figure at hand, which decides its height. @param {View} view */
 function filmOf(view) {
   const { figure } = view.data;
   if (view.film?.figure !== figure) {
@@ -234,10 +223,7 @@ function filmOf(view) {
   return view.film.film;
 }
 
-/**
- * @param {View} view
- * @param {Film} film
- */
+/** @param {View} view @param {Film} film */
 function filmPlan({ root, under }, film) {
   return planned(film, Math.floor(root.clientWidth), under.isLarge() ? root.clientHeight : 0);
 }

@@ -43,11 +43,7 @@ export function buildChips(view, choose) {
   view.targetList.replaceChildren(startChip(start), ...view.targetChips);
 }
 
-/**
- * @param {View} view
- * @param {number} index
- * @param {boolean} hidden
- */
+/** @param {View} view @param {number} index @param {boolean} hidden */
 export function fillTarget(view, index, hidden) {
   const chip = view.run.target[index];
   const item = view.targetChips[index];
@@ -79,9 +75,7 @@ export function fillTarget(view, index, hidden) {
 
 /**
  * How much a step looks at a source piece, 0 to 1; null if there is no shading.
- * @param {View} view
- * @param {number} step
- * @param {number} index
+ * @param {View} view @param {number} step @param {number} index
  */
 export function weightAt({ run: { source, shading, still } }, step, index) {
   return shading ? shading.steps[(still ? 0 : step) * source.length + index] / shading.levels : null;
@@ -98,10 +92,7 @@ export function drawSource(view) {
   });
 }
 
-/**
- * @param {SourceChip} chip
- * @param {string | null} weight
- */
+/** @param {SourceChip} chip @param {string | null} weight */
 function sourceTitle({ piece, id, unknown }, weight) {
   const values = { piece, id, weight: weight ?? "" };
   if (weight === null && unknown) return say("{piece} (not in the vocabulary), id {id}", values);

@@ -45,26 +45,17 @@ function follow(view) {
   view.text.scrollTop = view.text.scrollHeight;
 }
 
-/**
- * Whether the step's piece is hidden until somebody guesses it.
- * @param {View} view
- */
+/** Whether the step's piece is hidden until somebody guesses it. @param {View} view */
 export function isCovered({ data, step }) {
   return data.covered && data.revealed_step !== step;
 }
 
-/**
- * The step that a stepper shows; null if there is none.
- * @param {View | undefined} view
- */
+/** The step that a stepper shows; null if there is none. @param {View | undefined} view */
 export function stepOf(view) {
   return view?.run?.target.length ? view.step : null;
 }
 
-/**
- * @param {View} view
- * @param {boolean} covered
- */
+/** @param {View} view @param {boolean} covered */
 function drawText(view, covered) {
   const { texts } = view.run;
   const before = texts[view.step - 1] ?? "";
@@ -110,10 +101,7 @@ export function offerAll(side, all = side.classList.contains("gf-all")) {
   }
 }
 
-/**
- * The height of the whole text; its style has a limit.
- * @param {View} view
- */
+/** The height of the whole text; its style has a limit. @param {View} view */
 function finishedHeight(view) {
   const probe = make("p", "gf-text gf-probe", `${view.run.texts.at(-1) ?? ""} ?`);
   probe.dir = "auto";
@@ -125,8 +113,7 @@ function finishedHeight(view) {
 
 /**
  * What the step reads and predicts, in words.
- * @param {View} view
- * @param {boolean} covered
+ * @param {View} view @param {boolean} covered
  */
 function caption(view, covered) {
   const { target, start_piece: start, stop_reason: reason, cut } = view.run;
@@ -145,8 +132,7 @@ function caption(view, covered) {
 
 /**
  * What a step predicts, with its probability if that may be seen.
- * @param {TargetChip} chip
- * @param {{ step: Node, read: Node, piece: Node }} values
+ * @param {TargetChip} chip @param {{ step: Node, read: Node, piece: Node }} values
  */
 function predicted({ probability, forced }, values) {
   if (probability === null) {
@@ -173,8 +159,7 @@ function drawControls(view) {
 
 /**
  * Scroll a list, and nothing around it, so that an entry is seen: with its row on top, or amid a single row.
- * @param {HTMLElement} list
- * @param {HTMLElement} item
+ * @param {HTMLElement} list @param {HTMLElement} item
  */
 function keepInView(list, item) {
   const [frame, place] = [list.getBoundingClientRect(), item.getBoundingClientRect()];

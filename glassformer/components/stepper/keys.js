@@ -23,10 +23,7 @@ const clicked = new WeakSet();
 let pointerAt = -POINTER_MS;
 let heard = new AbortController();
 
-/**
- * @param {View} view
- * @param {AbortSignal} gone
- */
+/** @param {View} view @param {AbortSignal} gone */
 export function enter(view, gone) {
   view.root.addEventListener("pointerdown", () => prefer(view));
   view.root.addEventListener("focusin", () => prefer(view));
@@ -48,10 +45,7 @@ export function enter(view, gone) {
   document.addEventListener("focusin", onFocus, options);
 }
 
-/**
- * Forget a stepper; what comes back is the step of the one that is left.
- * @param {View} view
- */
+/** Forget a stepper; what comes back is the step of the one that is left. @param {View} view */
 export function leave(view) {
   steppers.splice(steppers.indexOf(view), 1);
   if (!steppers.length) heard.abort();
@@ -79,8 +73,7 @@ const isShown = (element) => Boolean(element.getClientRects().length);
 
 /**
  * Whether the key belongs to something else: a field, a widget that uses arrows itself, or an open dialog.
- * @param {Event} event
- * @param {View} view
+ * @param {Event} event @param {View} view
  */
 function isTaken(event, view) {
   const at = event.composedPath()[0];
@@ -124,8 +117,7 @@ function onKey(event) {
 
 /**
  * Pick a piece; the one that was picked already is let go. Where Python does something with the choice, it is told.
- * @param {View} view
- * @param {number | null} index
+ * @param {View} view @param {number | null} index
  */
 function pick(view, index) {
   if (view.data.choosable) {

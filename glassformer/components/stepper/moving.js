@@ -35,10 +35,7 @@ export const steppers = [];
  */
 const partner = (view) => steppers.find(({ data }) => data?.name === view.data.moves);
 
-/**
- * The one that has the buttons, and so the keys, where two go together.
- * @param {View} view
- */
+/** The one that has the buttons, and so the keys, where two go together. @param {View} view */
 export const leading = (view) => (view.data.led && partner(view)) || view;
 
 /**
@@ -55,10 +52,7 @@ export function go(view, wanted, after = 0) {
   view.settling = setTimeout(() => settle(view, other), SETTLE_MS + after);
 }
 
-/**
- * @param {View} view
- * @param {number} wanted
- */
+/** @param {View} view @param {number} wanted */
 function moved(view, wanted) {
   const step = clamped(wanted, view.run.target.length);
   if (step === view.step) return false;
@@ -80,8 +74,7 @@ function whenRan(act) {
 
 /**
  * Tell Python where the reader rests; where it has to draw something, it moves the other stepper itself.
- * @param {View} view
- * @param {View} [other]
+ * @param {View} view @param {View} [other]
  */
 function settle(view, other) {
   const both = other ? [other, view] : [view];
@@ -99,10 +92,7 @@ function settle(view, other) {
   });
 }
 
-/**
- * @param {View} view
- * @param {boolean} playing
- */
+/** @param {View} view @param {boolean} playing */
 function showPlaying(view, playing) {
   const label = playing ? say("Pause") : say("Play");
   view.play.replaceChildren(icon(playing ? SIGNS.pause : SIGNS.play));
@@ -149,11 +139,7 @@ export function togglePlay(view) {
   else play(view);
 }
 
-/**
- * @param {keyof typeof SIGNS} name
- * @param {string} label
- * @param {() => void} act
- */
+/** @param {keyof typeof SIGNS} name @param {string} label @param {() => void} act */
 function button(name, label, act) {
   const made = makeButton(`gf-button gf-${name}`, "", label, act, { "aria-label": label });
   made.append(icon(SIGNS[name]));

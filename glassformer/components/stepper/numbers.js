@@ -24,10 +24,7 @@ export function formatProbability(value) {
   return value >= 0.995 ? ">0.99" : value.toFixed(2);
 }
 
-/**
- * "p = 0.83", "p > 0.99".
- * @param {number} value
- */
+/** "p = 0.83", "p > 0.99". @param {number} value */
 export function saidProbability(value) {
   const text = formatProbability(value);
   return /^[<>]/.test(text) ? `p ${text[0]} ${text.slice(1)}` : `p = ${text}`;
@@ -42,10 +39,7 @@ export function filler(text) {
   return Array.from(text, (letter) => (wide(letter) ? "国" : /\s/.test(letter) ? " " : "n")).join("");
 }
 
-/**
- * @param {string} before
- * @param {string} after
- */
+/** @param {string} before @param {string} after */
 export function commonStart(before, after) {
   const [left, right] = [Array.from(before), Array.from(after)];
   let count = 0;

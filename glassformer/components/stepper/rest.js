@@ -30,8 +30,7 @@ export function tellRest() {
 /**
  * Where the reader stays when Python, which has not heard of it, says another step, as a server that has begun anew
  * does; then it will hear. Null if it has.
- * @param {string} run
- * @param {{ step: number, step_revision: number }} drawn
+ * @param {string} run @param {{ step: number, step_revision: number }} drawn
  */
 export function stays(run, drawn) {
   if (untold?.run_id !== run) return null;

@@ -20,9 +20,7 @@ import { stays } from "./rest.js";
 
 /**
  * One of the two rows: its name, and what is in it.
- * @param {string} className
- * @param {string} heading
- * @param {HTMLElement[]} content
+ * @param {string} className @param {string} heading @param {HTMLElement[]} content
  */
 function side(className, heading, ...content) {
   const section = make("section", `gf-side ${className}`);
@@ -64,8 +62,7 @@ function create(root, gone) {
 
 /**
  * Take Python's step when it is news: another run, or a revision we have not seen. Else our own place wins.
- * @param {View} view
- * @param {StepperPayload} data
+ * @param {View} view @param {StepperPayload} data
  */
 function adopt(view, data) {
   const run = unpacked(data.run);

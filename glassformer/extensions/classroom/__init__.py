@@ -7,7 +7,7 @@ EXTENSION = Extension(
     needs=("lessons", "rooms"),
     pages="glassformer.extensions.classroom.pages:PAGES",
     address="glassformer.extensions.classroom.address:ADDRESS",
-    hides="glassformer.extensions.classroom.hiding:HIDER",
+    hides="glassformer.extensions.classroom.address:HIDER",
     components={"lesson_memory": "components/lessons/view.js"},
     blocks="glassformer.extensions.classroom.blocks:BLOCKS",
 )

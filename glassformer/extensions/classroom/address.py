@@ -1,9 +1,12 @@
-"""What stands in an address of the classroom: the step of a lesson, and what is covered."""
+"""The step of a lesson and what is covered: in an address, and where a picture or a part is drawn."""
 
 from collections.abc import Mapping
 
-from glassformer.extensions.classroom import covering, lesson
+from glassformer.extensions.classroom import covering, lesson, predictions
+from glassformer.extensions.rooms import in_room
+from glassformer.shared.cover import Hider
 from glassformer.state.apart import AddressPart, Guidance
+from transformer.i18n import say
 
 
 class _ClassroomAddress(AddressPart):
@@ -29,3 +32,25 @@ class _ClassroomAddress(AddressPart):
 
 
 ADDRESS = _ClassroomAddress()
+
+
+class _ClassroomHider(Hider):
+    def words(self) -> tuple[str, ...]:
+        return predictions.covered_here()
+
+    def waits(self) -> bool:
+        return bool(predictions.covered_by_the_step())
+
+    def why(self, key: str) -> str:
+        if not {predictions.WHOLE, key}.isdisjoint(covering.words()):
+            follows = in_room.current() and in_room.taught() is None
+            return say("Covered by your teacher") if follows else say("Covered by the link you opened")
+        if predictions.waits_for_teacher():
+            return say("Covered until the teacher shows the answer")
+        return say("Covered until you have answered")
+
+    def met(self, page: str, key: str, title: str) -> None:
+        covering.met(page, key, title)
+
+
+HIDER = _ClassroomHider()

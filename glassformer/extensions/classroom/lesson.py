@@ -6,19 +6,60 @@
 
 A link without these leaves the lesson: only `leave` ends it. What an address says is taken once, so that a browser
 which has not heard of a change yet does not take it back.
+
+Lessons in a teacher's own words are files in a folder that is named when the app starts. They are read again when one
+changes, so that a lesson can be written while the app runs.
+
+    streamlit run app.py -- --lessons DIR        or the environment variable GLASSFORMER_LESSONS
 """
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 import streamlit as st
 
-from glassformer.extensions.classroom import own_lessons
-from glassformer.extensions.lessons.library import Lesson, Step, lessons
+from glassformer.extensions.lessons.library import Lesson, Step, lessons, read_folder
+from glassformer.server.command_line import values
 from glassformer.state import nested
-from transformer.i18n import say
+from transformer.i18n import Sentence, say
+
+ENVIRONMENT: Final = "GLASSFORMER_LESSONS"
+OPTION: Final = "--lessons"
+
+_Stamp = tuple[tuple[str, int, int], ...]
+
+
+def folder(arguments: Sequence[str] | None = None) -> Path | None:
+    """The folder of lessons that the command line names, the real one when none is given; None if none was named."""
+    named = [os.environ.get(ENVIRONMENT, ""), *values(OPTION, arguments)][-1]
+    return Path(named).expanduser() if named else None
+
+
+def read_own(arguments: Sequence[str] | None = None) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
+    """The lessons of that folder by name, and a sentence for each file that cannot be used."""
+    where = folder(arguments)
+    return ({}, ()) if where is None else _read(where, _stamp(where))
+
+
+def _stamp(where: Path) -> _Stamp:
+    """Changes when a file does."""
+    try:
+        return tuple(
+            sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in where.glob("*.toml"))
+        )
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=8)
+def _read(where: Path, stamp: _Stamp) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
+    return read_folder(where)
+
 
 PARAMETER, PATH, OWN = "lesson", "path", "mine"  # in the address, apart from all that a link says there
 NAMES: Final = (PARAMETER, PATH, OWN)
@@ -56,7 +97,7 @@ class Place:
 
 def known() -> Mapping[str, Lesson]:
     """The lessons that there are, by name, in their order."""
-    return {**lessons(), **own_lessons.read()[0]}
+    return {**lessons(), **read_own()[0]}
 
 
 def read(parameters: Mapping[str, Sequence[str]]) -> tuple[Place | None, tuple[str, ...]]:
@@ -105,7 +146,12 @@ def place() -> Place | None:
 def step() -> Step | None:
     """The step that the session is at; None outside of lessons."""
     here = place()
-    return None if here is None else known()[here.lesson].steps[here.step - 1]
+    return None if here is None else step_of(here)
+
+
+def step_of(place: Place) -> Step:
+    """The step that stands at a place."""
+    return known()[place.lesson].steps[place.step - 1]
 
 
 def leave() -> None:

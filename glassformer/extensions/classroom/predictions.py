@@ -52,7 +52,7 @@ def kept() -> Mapping[Key, Prediction]:
 def of(place: Place) -> Prediction | None:
     """What was predicted at a step of the run at hand; None if nothing was."""
     found = kept().get((place.name, run_at_hand()))
-    step = lesson.known()[place.lesson].steps[place.step - 1]
+    step = lesson.step_of(place)
     return found if found is not None and found.text == step.fingerprint else None
 
 
@@ -64,7 +64,7 @@ def keep(more: Mapping[Key, Prediction]) -> None:
 
 def predict(place: Place, choice: str, *, right: bool) -> None:
     """Remember what the learner predicts at a step of the run at hand: the word of a choice, or what was typed."""
-    text = lesson.known()[place.lesson].steps[place.step - 1].fingerprint
+    text = lesson.step_of(place).fingerprint
     keep({(place.name, run_at_hand()): Prediction(choice, right, text)})
 
 

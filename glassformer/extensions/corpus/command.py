@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer.checkpoint.named import named
-from transformer.commands.device import add_device
+from transformer.commands.device import add_alignments, add_device
 from transformer.errors import DataError
 
 if TYPE_CHECKING:
@@ -42,19 +42,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="keep queries and keys of the first N lines (default 200)",
     )
-    what.add_argument(
-        "--alignments",
-        type=Path,
-        nargs=3,
-        metavar=("SRC", "TGT", "GOLD"),
-        help="instead of --pairs: sentences with gold word alignments, as for evaluate",
-    )
-    for side in ("source", "target"):
-        what.add_argument(
-            f"--{side}-text",
-            choices=("spaced", "joined", "attached", "attached-french"),
-            help=f"how {side} words become text (default: usual for the card's {side}_code)",
-        )
+    said = "instead of --pairs: sentences with gold word alignments, as for evaluate"
+    add_alignments(what, said, "how {side} words become text (default: usual for the card's {side}_code)")
     how = parser.add_argument_group("how")
     add_device(how)
     how.add_argument("--processes", type=int, metavar="N", help="processes (default: one per core; on a GPU one)")
@@ -132,7 +121,7 @@ def _check_fits(checkpoint: Checkpoint, options: argparse.Namespace) -> None:
 
 def _corpus(checkpoint: Checkpoint, options: argparse.Namespace) -> Corpus:
     from glassformer.extensions.corpus.library import lines
-    from transformer.analysis.spacing import usual_spacing
+    from transformer.analysis.alignment import usual_spacing
 
     if options.pairs:
         empty = 0 if options.max_pairs else lines.n_empty(options.pairs)
@@ -170,9 +159,9 @@ def _measure(run: Plan, options: argparse.Namespace, *, processes: int, there: i
 def _engine(run: Plan, options: argparse.Namespace, processes: int) -> Iterator[tuple[int, Files]]:
     shards: Iterator[Shard] = run.missing()
     if options.engine == "ray":
-        from glassformer.extensions.corpus.library import rayed
+        from glassformer.extensions.corpus.library import pool
 
-        return rayed.measured(run.job, shards, processes=processes, address=options.address)
+        return pool.measured_with_ray(run.job, shards, processes=processes, address=options.address)
     from glassformer.extensions.corpus.library import pool
 
     return pool.measured(run.job, shards, processes=processes)

@@ -6,7 +6,7 @@ EXTENSION = Extension(
     name="doctor",
     needs=("weight_files", "importers"),
     modules={"transformer.doctor": "glassformer.extensions.doctor.library"},
-    names={"examine": "glassformer.extensions.doctor.library.examination:examine"},
+    names={"examine": "glassformer.extensions.doctor.library.whole:examine"},
     pages="glassformer.extensions.doctor.pages:PAGES",
     commands=(
         Command(

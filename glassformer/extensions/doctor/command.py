@@ -54,11 +54,11 @@ def add(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     import torch
 
-    from glassformer.extensions.doctor.library.examination import examine
+    from glassformer.extensions.doctor.library.whole import examine
     from glassformer.extensions.importers.import_command import answers_of, keep_answers
     from glassformer.extensions.importers.library.handed_pieces import Given
     from transformer.checkpoint.opening import load
-    from transformer.trying.samples import read_samples
+    from transformer.trying.losses import read_samples
 
     pairs = None if options.pairs is None else read_samples(options.pairs)
     given = Given(options.source_pieces, options.target_pieces, options.pieces)

@@ -22,19 +22,17 @@ from typing import Final, Literal
 
 import torch
 
-from glassformer.extensions.doctor.library.checklist import TESTS
-from glassformer.extensions.doctor.library.examination import run_test
 from glassformer.extensions.doctor.library.findings import Finding, not_applicable
 from glassformer.extensions.doctor.library.patient import Patient, Test
-from glassformer.extensions.doctor.library.whole import Report
+from glassformer.extensions.doctor.library.whole import TESTS, Report, run_test
 from glassformer.runs import loading
-from glassformer.runs.examiner import Examiner
+from glassformer.runs.attempt import Examiner
 from glassformer.server.jobs import Job, Jobs, Seen, StoppedError
 from glassformer.server.work import BusyError
 from glassformer.shared.door import st
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say, say_n
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples
 
 MOST_WAITING: Final = 8  # of about half a minute each: whoever is last should not have to come back tomorrow
 MOST_KEPT: Final = 64  # reports, of some kilobytes each

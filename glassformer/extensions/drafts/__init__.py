@@ -7,5 +7,5 @@ EXTENSION = Extension(
     needs=("what_if",),
     parts="glassformer.extensions.drafts.page:PART",
     looks="glassformer.extensions.drafts.drafts_look:DraftsLook",
-    drafts="glassformer.extensions.drafts.drafting.drafts",
+    drafts="glassformer.extensions.drafts.drafter",
 )

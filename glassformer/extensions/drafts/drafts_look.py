@@ -1,6 +1,6 @@
 """Drafts' own fields of the view."""
 
-from glassformer.extensions.drafts.analysis.drafts import Kind
+from glassformer.extensions.drafts.rounds import Kind
 from glassformer.search import MOST_DRAWS
 from glassformer.state.fields import MAX_LAYER, Look, choice, count, flag, integer
 

@@ -33,7 +33,7 @@ from transformer.checkpoint.opening import load
 from transformer.checkpoint.progress import Progress
 from transformer.files.files import FolderFiles
 from transformer.i18n import say
-from transformer.trying.samples import samples_of
+from transformer.trying.losses import samples_of
 
 TOKENIZERS: Final = ("pieces", "source_pieces", "target_pieces")  # names of answers that are files
 MOST_FILES = 1_000  # of a folder, whose versions are compared

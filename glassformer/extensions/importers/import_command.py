@@ -57,7 +57,7 @@ def answers_of(given: Iterable[str]) -> dict[str, Any]:
     Raises:
         CheckpointError: One is not of the form FIELD=VALUE, or a field is answered twice.
     """
-    from glassformer.extensions.importers.library.answers import value_of
+    from glassformer.extensions.importers.library.kept_answers import value_of
 
     answers: dict[str, Any] = {}
     for one in given:
@@ -118,8 +118,8 @@ def _run(options: argparse.Namespace) -> None:
 
 def _unwritten(report: "ImportReport") -> CheckpointError:
     """Print what is asked, in the form of answers; the error says how much it is."""
-    from glassformer.extensions.importers.library.answers import as_said
     from glassformer.extensions.importers.library.candidates import best_answers
+    from glassformer.extensions.importers.library.kept_answers import as_said
     from glassformer.extensions.importers.library.opening import incomplete
 
     if not report.asked:

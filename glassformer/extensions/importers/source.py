@@ -17,7 +17,7 @@ from glassformer.shared.door import st
 from glassformer.state import session
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
-from transformer.checkpoint.opening import UnansweredError
+from transformer.errors import UnansweredError
 from transformer.i18n import say, say_n
 
 PAGE: Final = "open"

@@ -3,10 +3,10 @@
 What the numbers are stands in `transformer.analysis.parameters` and `spectra`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from glassformer.extensions.parameters import parameter_pictures, parameter_tables
 from glassformer.extensions.parameters.parameter_pictures import ONE_AT_ONCE, SPEED, Known, OneParameter
@@ -31,6 +31,7 @@ from transformer.i18n import joined, paragraph, say, say_n
 SPECTRA: Final = "parameters_spectra"
 READING: Final = say("Reading the parameters")
 DECOMPOSING: Final = say("Computing singular values")
+_Result = TypeVar("_Result")
 
 
 def draw(checkpoint: Checkpoint) -> None:
@@ -95,19 +96,24 @@ def _spectra(checkpoint: Checkpoint, found: list[Known]) -> list[Known]:
     missing = [one for one in found if 0 < one.work <= MOST]
     if not missing:
         return found
-    place = st.empty()
     label = say_n(
         "Compute the singular values of {n} matrix (about {seconds} s)",
         "Compute the singular values of {n} matrices (about {seconds} s)",
         len(missing),
         seconds=max(1, round(sum(one.work for one in missing) / SPEED)),
     )
-    about = checkpoint.content_hash
-    with pressed(place.button, label, key=SPECTRA, about=about, icon=":material/calculate:") as asked:
+    work = partial(parameter_tables.with_spectra, checkpoint, found, DECOMPOSING)
+    return _if_asked(label, work, key=SPECTRA, about=checkpoint.content_hash) or found
+
+
+def _if_asked(label: str, work: Callable[[], _Result], *, key: str, about: str) -> _Result | None:
+    """Draw a button, and once it was pressed what the work gives; None before, or if a sentence said why."""
+    place = st.empty()
+    with pressed(place.button, label, key=key, about=about, icon=":material/calculate:") as asked:
         if not asked:
-            return found
+            return None
         place.empty()
-        return attempt(lambda: parameter_tables.with_spectra(checkpoint, found, DECOMPOSING)) or found
+        return attempt(work)
 
 
 # ------------------------------------------------------------------------------------------------ one of them
@@ -206,9 +212,4 @@ def _decomposed(scene: OneParameter) -> Known | None:
     work = partial(parameter_pictures.with_spectrum, loading, checkpoint, one)
     if one.work <= ONE_AT_ONCE:
         return attempt(work)
-    place, about = st.empty(), f"{checkpoint.content_hash} {one.parameter.name}"
-    with pressed(place.button, label, key=DECOMPOSE, about=about, icon=":material/calculate:") as asked:
-        if not asked:
-            return None
-        place.empty()
-        return attempt(work)
+    return _if_asked(label, work, key=DECOMPOSE, about=f"{checkpoint.content_hash} {one.parameter.name}")

@@ -68,11 +68,6 @@ def with_spectra(checkpoint: Checkpoint, found: Sequence[Known], said: str) -> l
     return [new.get(one.parameter.name, one) for one in found]
 
 
-def pairs(checkpoint: Checkpoint, other: Checkpoint) -> Paired:
-    """Which parameters of two checkpoints go together."""
-    return differences.paired(parameters_of(checkpoint.model), parameters_of(other.model))
-
-
 def all_differences(checkpoint: Checkpoint, other: Checkpoint, both: Paired, said: str) -> list[Difference]:
     """How far each parameter is from that of another checkpoint. Raises `BusyError`: the model has too much to do."""
 
@@ -124,7 +119,7 @@ class Column:
     heading: str
     form: str
     meaning: str
-    width: int = 76
+    width: int | None = 76
 
 
 COLUMNS: Final = {
@@ -364,7 +359,7 @@ def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
 
 def draw_changes(checkpoint: Checkpoint, other: Checkpoint, chosen: str) -> Comparison | None:
     """Draw how far each parameter is from the other checkpoint's; None if nothing can be compared."""
-    both = pairs(checkpoint, other)
+    both = differences.paired(parameters_of(checkpoint.model), parameters_of(other.model))
     st.subheader(say("Difference from {name}", name=drawing.plain(other.name)))
     _unmatched(both, other)
     if not both.pairs:

@@ -26,7 +26,7 @@ from glassformer.extensions.replicas.store_redis import BY, ERRORS, REV, Link
 from glassformer.extensions.rooms.server.public import Kept, Public, Question, RefusedError, Round
 from glassformer.extensions.rooms.server.room import Bucket, Room, Student
 from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, Store
-from glassformer.server.store_plain import read, written
+from glassformer.server.replicas import read, written
 
 BEAT_SECONDS, SILENT_SECONDS = 1.5, 5.0
 AGAIN_SECONDS = 0.3  # until a server that did not answer is asked again

@@ -12,5 +12,5 @@ EXTENSION = Extension(
         "room_counts": "components/room/wall.js",
     },
     blocks="glassformer.extensions.rooms.blocks:BLOCKS",
-    server="glassformer.extensions.rooms.server_part:SERVER",
+    server="glassformer.extensions.rooms.server.routes:SERVER",
 )

@@ -1,13 +1,17 @@
 """What rooms draw around pages: the button of the presentation, and the line of a room."""
 
-from glassformer.extensions.rooms.components.present.present_view import presenter
+from glassformer.components.element import Element
 from glassformer.extensions.rooms.page.room_panels import bar
 from glassformer.shared.page_blocks import PageBlocks
+from glassformer.state import language
+
+_PRESENTER = Element("presenter")
 
 
 class _RoomBlocks(PageBlocks):
     def on_every_page(self) -> None:
-        presenter()
+        """The button of the presentation; its place is fixed by `glassformer/shared/page_style.py`."""
+        _PRESENTER.draw({"spoken": language.in_address().get(language.PARAMETER, "")}, key="presenter")
 
     def above_page(self, page: str) -> None:
         bar(page)

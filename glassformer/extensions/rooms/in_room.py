@@ -13,9 +13,8 @@ from typing import Final
 import streamlit as st
 
 from glassformer.extensions.rooms.server import codes
-from glassformer.extensions.rooms.server.clients import client
 from glassformer.extensions.rooms.server.public import Opened, Public, RefusedError
-from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.extensions.rooms.server.registry import ROOMS, client
 from glassformer.extensions.rooms.server.room import Room
 from glassformer.server.streamlit_private import session_id
 from transformer.i18n import Sentence, say

@@ -3,8 +3,7 @@
 from functools import partial
 from urllib.parse import urlencode
 
-from glassformer.extensions.saving.saved_pages import MOST_STEPS
-from glassformer.extensions.saving.saved_run import Kept, origin, saved_run
+from glassformer.extensions.saving.saved_run import MOST_STEPS, Kept, origin, saved_run
 from glassformer.frame.sentence_stepper import SAVES
 from glassformer.runs.frames import Again
 from glassformer.runs.open_run import OpenRun, address

@@ -1,34 +1,134 @@
 """A run as one file: HTML that opens by a double click, without a network, with its stepper and its pictures.
 
-The pictures are those of the page that shows the run, or of all pages that step (`extensions.saving.saved_pages`), as
+The pictures are those of the page that shows the run, or of all pages that step, as
 the pages draw them, with their frames; in every language of the app. Scripts and data are packed with gzip, which
 browsers unpack: Plotly's script, of which the app's own version is taken, would else be two thirds of the file.
 
-All text goes in as JSON, and comes out as text.
+Left out, but named, are what is work for the model at each step, what would make the file too large, and what a page
+draws of a step that is no picture. All text goes in as JSON, and comes out as text.
 """
 
 import base64
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from dataclasses import replace as but
 from functools import cache
 from typing import Any, Final
 
 from plotly.offline import get_plotlyjs
 
 from glassformer.components.assets import read_asset, script
-from glassformer.components.stepper.stepper import StepperRun
-from glassformer.extensions.saving.saved_pages import SavedPage, others, saved_page, seen_on
-from glassformer.runs.frames import Again
-from glassformer.runs.picture import Page, Picture
+from glassformer.components.stepper_view import StepperRun
+from glassformer.runs.frames import Again, NoFramesError, frames_of
+from glassformer.runs.open_run import seen
+from glassformer.runs.picture import PAGES, Page, Part, Picture, declare_all
 from glassformer.runs.seen import Seen, at_step
 from glassformer.shared.door import here
+from glassformer.shared.drawing import at_a_moment
 from glassformer.shared.saving import Origin, decoding_of
 from glassformer.state.language import tag_of
 from glassformer.state.session import STEPPER
+from transformer.errors import GlassformerError
 from transformer.i18n import ENGLISH, joined, languages, name_of, say
 from transformer.i18n.browser import browser_words
+
+MOST_STEPS: Final = 64  # of a run whose file may have all pages: 30 steps take some seconds of the processor
+NO_TABLE: Final = "none"  # in place of a button: what the browser has is rounded, so it saves no table of it
+
+
+@dataclass
+class SavedPage:
+    """What a file has of a page."""
+
+    room: int  # bytes that are left
+    slot: str
+    of: Origin  # what its files are of
+    language: str
+    shows: list[dict[str, Any]] = field(default_factory=list)  # what components are given
+    frames: dict[str, Any] = field(default_factory=dict)
+    left_out: list[str] = field(default_factory=list)  # titles
+
+    def missing(self) -> str:
+        """What is not there, in a sentence; "" if all is."""
+        names = joined(", ", dict.fromkeys(self.left_out))
+        return say("This file leaves out some content that Glassformer shows: {names}.", names=names) if names else ""
+
+    def add(self, payload: dict[str, Any], name: str = "", moves: dict[str, Any] | None = None) -> bool:
+        """Take something in, with its frames; gives back whether there was room."""
+        n_bytes = len(json.dumps((payload, moves)))
+        if n_bytes > self.room:
+            return False
+        self.room -= n_bytes
+        self.shows.append(payload)
+        self.frames |= {name: moves} if moves else {}
+        return True
+
+
+def others(page: Page, run: Seen) -> list[Page]:
+    """The other pages with a picture that moves; one of two runs only if the run's link names a second."""
+    declare_all()
+    alone = not run.link.beside and not run.link.interventions
+    found = [one for one in PAGES.values() if one is not page and not (one.of_two and alone)]
+    return [one for one in found if any(_moves(part) for part in one.parts.values())]
+
+
+def _moves(part: Part[Any]) -> bool:
+    return any(picture.follows == "frames" for picture in part.pictures.values())
+
+
+def seen_on(page: Page, run: Seen) -> Seen:
+    """A run as another page looks at it."""
+    link = but(run.link, view=but(run.link.view, step=run.view.step))
+    return seen(run.checkpoint, link, run.trace, kind=page.kind(link.view), slot=run.slot)[0]
+
+
+def saved_page(
+    made: SavedPage, page: Page, run: Seen, *, whole: bool, pictures: Sequence[Picture[Any]] | None = None
+) -> None:
+    """Take in the part that is looked at, and those in which pictures are all that there is to see.
+
+    The `whole` page has all parts; pictures that are named stand for all, work for the model included. Errors as of
+    `Work`.
+    """
+    if pictures is not None:
+        made.left_out += [picture.title for picture in pictures if not _picture(made, picture, run, works=True)]
+        return
+    chosen = page.chosen(run.view)
+    parts = sorted(page.parts.values(), key=lambda part: part is not chosen)
+    for part in parts:
+        if part.asks and part is not chosen and not whole:
+            made.left_out.append(part.title)
+            continue
+        made.left_out += [picture.title for picture in part.pictures.values() if not _picture(made, picture, run)]
+        for key, (title, make) in part.others.items():
+            payload = make(run, made.of, f"{made.slot}{key}")
+            if payload is not None and not made.add(here(payload, made.language)):
+                made.left_out.append(title)
+
+
+def _picture(made: SavedPage, picture: Picture[Any], run: Seen, *, works: bool = False) -> bool:
+    """Take a picture in; gives back whether it is there, or there is nothing to show."""
+    try:
+        plot = picture.of(run)
+        if plot is None:
+            return True
+        if picture.follows == "server" and not works:
+            return False
+        moves = None
+        if picture.follows != "still" and run.trace.n_steps > 1:
+            moves = frames_of(picture, run, made.of, made.language, most=made.room)
+    except (NoFramesError, GlassformerError):
+        return False
+    key = f"{made.slot}{picture.key}"
+    name = f"{made.language} {key}"
+    moment = at_a_moment(plot.spec, made.of, key=picture.key, language=made.language, **plot.words)[1]
+    rounded = plot.spec.get("table") or "grid" in plot.spec["layout"].get("meta", {})
+    more = {"name": key, "table": NO_TABLE if rounded else "", "fit": 0, "clickable": False,
+            "follows": name if moves else "still", "step": run.view.step}  # fmt: skip
+    return made.add(moment | more, name, moves)
+
 
 MOST_BYTES: Final = 20_000_000  # of pictures and frames before they are packed; what comes then is left out
 SLOTS: Final = ("saved-", "beside-")  # of their own, as that of a second run

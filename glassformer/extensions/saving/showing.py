@@ -7,7 +7,7 @@ from typing import Any
 from transformer.errors import GlassformerError
 from transformer.runs.trace import Shown, Trace
 
-_DRAWS = "glassformer.extensions.saving.notebook.runs"
+_DRAWS = "glassformer.extensions.saving.notebook"
 
 
 def show(trace: Trace, picture: str, view: Mapping[str, object]) -> Shown:

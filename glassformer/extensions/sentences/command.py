@@ -15,8 +15,7 @@ from transformer.errors import DataError
 from transformer.text.cells import write_csv
 
 if TYPE_CHECKING:
-    from glassformer.extensions.sentences.analysis.line_table import Summary
-    from glassformer.extensions.sentences.analysis.many import LineResult
+    from glassformer.extensions.sentences.many import LineResult, Summary
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -34,8 +33,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from glassformer.extensions.sentences.analysis.line_table import as_csv, summary
-    from glassformer.extensions.sentences.analysis.many import check_can_run, run_lines
+    from glassformer.extensions.sentences.many import as_csv, check_can_run, run_lines, summary
     from transformer import Beam, Greedy, Query, load
     from transformer.analysis.line_file import read_file
 

@@ -7,6 +7,6 @@ EXTENSION = Extension(
     charts={name: f"glassformer.extensions.snapshots.charts.film:{name}" for name in ("film", "film_spec")},
     sources="glassformer.extensions.snapshots.ahead:SOURCE",
     parts="glassformer.extensions.snapshots.film:PART",
-    blocks="glassformer.extensions.snapshots.blocks:BLOCKS",
+    blocks="glassformer.extensions.snapshots.slider:BLOCKS",
     components={"moments": "components/moments/view.js"},
 )

@@ -28,8 +28,8 @@ from transformer.checkpoint.snapshots import Moment
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
-from transformer.runs.by_layer import each_layer
 from transformer.runs.query import Greedy, Query
+from transformer.runs.replay import each_layer
 from transformer.runs.together import run_together
 from transformer.runs.trace import Trace
 

@@ -13,8 +13,9 @@ from glassformer.runs import loading
 from glassformer.runs.open_run import STEPPER_RUN
 from glassformer.shared import cover, drawing
 from glassformer.shared.door import st
+from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import session
-from glassformer.state.view import MAIN
+from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.curve import Curve, load_curve
 from transformer.checkpoint.folder_format import card_of
 from transformer.checkpoint.listing import Entry, Signature, signature
@@ -151,3 +152,22 @@ def _row(curve: Curve, epoch: int) -> Moment:
     values = {name: column[place] for name, column in curve.columns.items() if not math.isnan(column[place])}
     loss, dev_loss, bleu, exact = map(values.get, ("loss", "dev_loss", "dev_bleu", "dev_exact"))
     return Moment(step=0, epoch=epoch, loss=loss, dev_loss=dev_loss, dev_bleu=bleu, dev_exact=exact)
+
+
+class SnapshotBlocks(PageBlocks):
+    """The slider, in the sidebar and on the page."""
+
+    def under_choice(self, name: str, *, slot: Slot = MAIN, take: Callable[[str], None] | None = None) -> None:
+        """The slider of the checkpoint that is chosen."""
+        if slot != MAIN and take is not None:
+            slider(name, key=f"{slot}{SLIDER}", take=take)
+            return
+        with st.container(key=f"{SLIDER}_place", gap=None):
+            slider(name, key=SLIDER, take=choose)
+
+    def under_source(self, checkpoint: Checkpoint) -> None:
+        """The slider once more: on a telephone and in a presentation there is no sidebar beside the page."""
+        on_page(checkpoint)
+
+
+BLOCKS = SnapshotBlocks()

@@ -1,4 +1,4 @@
-"""Byte pair encoding over bytes, as GPT-2, RoBERTa and BART do it: nothing is ever unknown.
+"""Byte pair encoding over bytes (GPT-2, RoBERTa, BART), and bytes as they are (ByT5): nothing is ever unknown.
 
 1. A text is cut into words, each with the space before it.
 2. A word is written as its bytes, each as one visible character (`SIGNS`).
@@ -7,15 +7,17 @@
 Sources: Sennrich et al., "Neural Machine Translation of Rare Words with Subword Units" (2016), section 3.2; Radford
 et al., "Language Models are Unsupervised Multitask Learners" (2019), section 2.2, and the pattern published with it.
 Which characters are letters is Python's Unicode, which may be a year older or younger than another library's.
+
+Source: Xue et al., "ByT5: Towards a token-free future with pre-trained byte-to-byte models" (2022), section 3.1.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from glassformer.extensions.tokenizers.piece_rows import Rows, Table, Token
+from glassformer.extensions.tokenizers.piece_rows import Rows, Table, Token, Way, padded
 from transformer.text.sampling import merged
-from transformer.text.tokenizer import SPACE_MARK
+from transformer.text.tokenizer import SPACE_MARK, Wrapping
 
 Pair = tuple[str, str]
 
@@ -100,3 +102,27 @@ class BytePairTokenizer(Rows):
 
     def _join(self, ids: Sequence[int]) -> str:
         return b"".join(self._bytes[i] for i in ids).decode("utf-8", "replace")
+
+
+FIRST_BYTE = 3  # after padding, end and unknown
+SENTINELS = 125  # they stand for what is left out of a text that a model was trained to fill in
+
+
+class ByteTokenizer(Rows):
+    """ByT5: each byte of the text is a piece; the model has more rows than pieces where `size` says so."""
+
+    def __init__(self, size: int | None = None) -> None:
+        names = ("<pad>", "</s>", "<unk>")
+        sentinels = [f"<extra_id_{k}>" for k in range(SENTINELS)]
+        pieces = padded((*names, *(for_people(bytes([byte])) for byte in range(256)), *sentinels), size)
+        first = FIRST_BYTE + 256
+        typed = {name: i for i, name in enumerate(names)} | {name: first + k for k, name in enumerate(sentinels)}
+        special = {*range(FIRST_BYTE), *range(first, len(pieces))}
+        ways = dict.fromkeys(names, Way(eats_before=True, eats_behind=True))
+        super().__init__(Table(pieces, special, typed, ways, Wrapping(after=(1,))))
+
+    def _split(self, text: str) -> Iterable[Token]:
+        return [(FIRST_BYTE + byte, self.pieces[FIRST_BYTE + byte]) for byte in text.encode()]
+
+    def _join(self, ids: Sequence[int]) -> str:
+        return bytes(i - FIRST_BYTE for i in ids).decode("utf-8", "ignore")

@@ -20,8 +20,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from glassformer.extensions.tokenizers import languages, library, listed, vocabulary_files
-from glassformer.extensions.tokenizers.byte_pairs import BytePairTokenizer, as_bytes, for_people
-from glassformer.extensions.tokenizers.bytes import ByteTokenizer
+from glassformer.extensions.tokenizers.byte_pairs import BytePairTokenizer, ByteTokenizer, as_bytes, for_people
 from glassformer.extensions.tokenizers.listed import ListTokenizer
 from glassformer.extensions.tokenizers.mapped import LANGUAGE, MappedTokenizer, UnchangedTokenizer
 from glassformer.extensions.tokenizers.options import Options, options_from

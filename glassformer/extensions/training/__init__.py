@@ -18,7 +18,12 @@ EXTENSION = Extension(
             "learn a vocabulary and a model from files of sentence pairs",
             "glassformer.extensions.training.commands.train:add",
         ),
-        Command(30, "task", "write the files of a made-up task", "glassformer.extensions.training.commands.task:add"),
+        Command(
+            30,
+            "task",
+            "write the files of a made-up task",
+            "glassformer.extensions.training.commands.prepare:add_task",
+        ),
         Command(
             70,
             "evaluate",

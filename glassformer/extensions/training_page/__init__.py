@@ -13,7 +13,7 @@ EXTENSION = Extension(
     },
     pages="glassformer.extensions.training_page.pages:PAGES",
     sources="glassformer.extensions.training_page.own_trainings:SOURCE",
-    blocks="glassformer.extensions.training_page.blocks:BLOCKS",
+    blocks="glassformer.extensions.training_page.own_trainings:BLOCKS",
     server="glassformer.extensions.training_page.own_trainings:SERVER",
     looks="glassformer.extensions.training_page.training_look:TrainingLook",
 )

@@ -6,7 +6,7 @@ can be opened like any other, and is another one as soon as a better one is writ
 
 import asyncio
 import atexit
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final
 
@@ -16,8 +16,10 @@ from glassformer.server import replicas, switch
 from glassformer.server.parts import ServerPart
 from glassformer.server.work import BusyError
 from glassformer.shared.door import st
+from glassformer.shared.page_blocks import PageBlocks
+from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.listing import Entry, entry_at
-from transformer.checkpoint.snapshots import AT
+from transformer.checkpoint.snapshots import AT, steps
 from transformer.i18n import Sentence, say
 
 NAME: Final = "training:"
@@ -155,3 +157,25 @@ class TrainingServer(ServerPart):
 
 
 SERVER = TrainingServer()
+
+
+GROWS_SECONDS: Final = 3.0  # between two looks at a training that is under way
+
+
+class TrainingBlocks(PageBlocks):
+    """Nothing that is seen."""
+
+    def under_choice(self, name: str, *, slot: Slot = MAIN, take: Callable[[str], None] | None = None) -> None:
+        """Have the page drawn again when the training of the main slot has another snapshot, or has ended."""
+        training = find(name) if slot == MAIN else None
+        if training is not None and is_under_way(training):
+            st.fragment(_look_for_more, run_every=GROWS_SECONDS)(name, len(steps(training.out)))
+
+
+def _look_for_more(name: str, drawn: int) -> None:
+    training = find(name)
+    if training is None or len(steps(training.out)) != drawn or not is_under_way(training):
+        st.rerun()
+
+
+BLOCKS = TrainingBlocks()

@@ -1,21 +1,38 @@
-"""The Training page, and its part about curves, with the snapshots on them."""
+"""The Training page: its part about curves, with the snapshots on them, and its part about a sentence."""
 
 import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from functools import partial
+from html import escape
+from itertools import groupby
+from typing import Final
 
-from glassformer.extensions.snapshots.slider import move_to, whole_page_if_moved
+from glassformer.extensions.snapshots.growing import growing, name_here, progress, snapshot_of
+from glassformer.extensions.snapshots.grown import AtSnapshot, Growth, has_snapshots
+from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS, move_to, whole_page_if_moved
 from glassformer.extensions.training_page import training_pictures
 from glassformer.extensions.training_page.training_look import TrainingLook
 from glassformer.extensions.training_page.training_pictures import TRAINING, Curves
-from glassformer.runs.open_run import publish
+from glassformer.frame.sentence_stepper import Still, sentence
+from glassformer.runs import loading
+from glassformer.runs.attempt import Examiner, attempt, examiner
+from glassformer.runs.measured import LOOK_SECONDS, studies
+from glassformer.runs.open_run import OpenRun, address, open_run, publish
 from glassformer.runs.show import choose_part, show, show_beside
-from glassformer.shared import choices, cover, drawing
-from glassformer.shared.door import st
+from glassformer.runs.sides import KIND_NAMES
+from glassformer.server.jobs import Job, Seen
+from glassformer.shared import choices, cover, drawing, menu
+from glassformer.shared.door import frame, here, st
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.checkpoint.load import Checkpoint
-from transformer.errors import CheckpointError
-from transformer.i18n import joined, say
+from transformer.checkpoint.snapshots import Moment, at_step
+from transformer.errors import CheckpointError, GlassformerError
+from transformer.i18n import Sentence, joined, say, say_n
+from transformer.model.anatomy import anatomy
+from transformer.runs.targets import read_given
 
 _LINE = 84  # characters
 
@@ -79,3 +96,267 @@ def in_lines(command: str) -> str:
         fits = len(lines[-1]) + len(option) < _LINE
         lines = [*lines[:-1], f"{lines[-1]} {option}".strip()] if fits else [*lines, option]
     return " \\\n    ".join(filter(None, lines))
+
+
+HIDDEN = say("This part shows whole outputs. Turn off “Hide candidates until I guess” to see it.")
+
+
+def your_sentence(checkpoint: Checkpoint) -> None:
+    """Draw the part "Your sentence": what each snapshot makes of it."""
+    with choices.bar(MAIN):
+        choose_part(TRAINING, MAIN)
+        kinds = {kind: KIND_NAMES[kind] for kind in anatomy(checkpoint.config).kinds}
+        kind = choices.menu(choices.field(MAIN, "kind"), say("Attention"), kinds, bare=True, width=160)
+    run = open_run(checkpoint, kind=kind)
+    if run is None:
+        return
+    sentence(run, compact=True, still=Still())
+    cover.part(partial(_over_training, run))
+    run.publish()
+
+
+def _over_training(run: OpenRun) -> None:
+    if not has_snapshots(run.checkpoint):
+        st.info(NO_SNAPSHOTS, icon=":material/info:")
+        return
+    if run.view.guess:
+        st.info(HIDDEN, icon=":material/visibility_off:")
+        return
+    found = growing(run)
+    if found is None:
+        return
+    progress(found)
+    told = known_verdicts(run.checkpoint, found.moments)
+    if run.trace.n_steps and not cover.stands_for(run.key("training_outputs")):
+        draw_outputs(found, told.said() if told else {})
+    show(training_pictures.entropies, found, take=_open_head)
+    ask_the_doctor(run.checkpoint, found.moments, n_drawn=told.done if told else 0)
+
+
+def _open_head(meant: Mapping[str, int]) -> None:
+    """Callback: look at a head of a snapshot."""
+    session.replace(MAIN, layer=meant["layer"], head=meant["head"])
+    move_to(meant["step"])
+
+
+# ------------------------------------------------------------------------------------------------ what each writes
+
+
+MOST_PIECES: Final = 40  # of an output that are shown
+MANY_ALIKE: Final = 4  # pieces in a row
+CSV: Final = "training_outputs_csv"
+_RULES: Final = """
+<style>
+.gf-grown { border-collapse: collapse; font-size: 0.875rem; }
+.gf-grown :is(th, td) {
+  padding: 0.2rem 0.75rem 0.2rem 0; text-align: right; vertical-align: baseline; white-space: nowrap;
+  border-bottom: 1px solid color-mix(in srgb, currentColor 15%, transparent);
+}
+.gf-grown :is(th, td):is(:last-child, .gf-said) { text-align: left; white-space: normal; }
+.gf-grown th { font-weight: 400; opacity: 0.72; white-space: normal; vertical-align: bottom; }
+.gf-grown [aria-current] td { background: color-mix(in srgb, currentColor 7%, transparent); }
+.gf-grown a { color: inherit; }
+.gf-grown :is(b, i) {
+  display: inline-block; margin: 1px 2px 1px 0; padding: 0 0.3rem; border-radius: 0.25rem; font: inherit;
+  font-family: monospace; white-space: pre; border: 1px dashed color-mix(in srgb, currentColor 35%, transparent);
+}
+.gf-grown b { border: 1px solid #D55E00; background: color-mix(in srgb, #D55E00 18%, transparent); }
+@media (max-width: 640px) { .gf-grown .gf-wide { display: none; } }
+</style>
+"""
+
+
+@dataclass(frozen=True)
+class Right:
+    """The output that snapshots are measured by."""
+
+    ids: tuple[int, ...]
+    by_reader: bool  # whether the reader gave it; else it is what the finished checkpoint writes
+
+
+def right_of(found: Growth) -> Right:
+    """The right output that the reader gave, else what the finished checkpoint writes."""
+    run, given = found.run, session.reference_of(found.run.link.source)
+    read = attempt(lambda: read_given(run.checkpoint, run.trace.query, given)) if given else None
+    return Right(found.finished.trace.tgt_ids if read is None else read.ids, by_reader=read is not None)
+
+
+def matching(written: Sequence[int], right: Sequence[int]) -> list[bool]:
+    """Which pieces of an output are also in the right one, in that order."""
+    found = [False] * len(written)
+    for block in SequenceMatcher(None, written, right, autojunk=False).get_matching_blocks():
+        found[block.a : block.a + block.size] = [True] * block.size
+    return found
+
+
+def draw_outputs(found: Growth, verdicts: Mapping[int, str]) -> None:
+    """Draw the table; the doctor's verdicts are by the step of a snapshot."""
+    right, checkpoint = right_of(found), found.run.checkpoint
+    head = [say("Training step"), say("Dev loss"), say("Loss here"), say("Right"), say("Output")]
+    head += [say("Doctor")] * bool(verdicts)
+    rows = [
+        _row(moment, one, right, _link(checkpoint, moment), verdicts, moment.step == found.chosen)
+        for moment, one in zip(found.moments, found.found, strict=True)
+    ]
+    heads = "".join(f"<th{_wide(place)}>{escape(here(name))}</th>" for place, name in enumerate(head))
+    body = f"<thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody>"
+    st.html(f'{_RULES}<table class="gf-grown gf-at-step">{body}</table>')
+    st.caption(_how_to_read(right))
+    _save(found, right)
+
+
+def _how_to_read(right: Right) -> str:
+    if right.by_reader:
+        return say(
+            "Filled pieces are also in the correct output that you gave, in the same order. “Loss here” is the mean "
+            "loss of the finished checkpoint's output, in nats per piece. A step opens its snapshot."
+        )
+    return say(
+        "Filled pieces are also in the finished checkpoint's output, in the same order. “Loss here” is the mean loss "
+        "of that output, in nats per piece. A step opens its snapshot."
+    )
+
+
+def _link(checkpoint: Checkpoint, moment: Moment) -> str:
+    name = at_step(name_here(), moment.step)
+    there = replace(address(checkpoint, session.asked()), model=name, revision="")
+    return menu.href("training", there)
+
+
+def _wide(place: int) -> str:
+    """A telephone has no room for the dev loss, which the curves have."""
+    return ' class="gf-wide"' if place == 1 else ""
+
+
+def _row(
+    moment: Moment, one: AtSnapshot | None, right: Right, link: str, verdicts: Mapping[int, str], is_chosen: bool
+) -> str:
+    number, said, count = "", "…", ""
+    if one is not None and one.problem is not None:
+        said = escape(here(one.problem))
+    elif one is not None:
+        flags = matching(one.ids, right.ids)
+        number = "" if one.loss is None else f"{one.loss:.2f}"
+        said, count = _pieces(one, flags), here(say("{n} of {m}", n=sum(flags), m=len(right.ids)))
+    dev = "" if moment.dev_loss is None else f"{moment.dev_loss:.2f}"
+    step = f'<a href="{escape(link)}">{moment.step:,}</a>'
+    cells = [step, dev, number, count, said, *[escape(here(verdicts.get(moment.step, "")))] * bool(verdicts)]
+    inner = "".join(
+        f'<td class="gf-said">{cell}</td>' if place == 4 else f"<td{_wide(place)}>{cell}</td>"
+        for place, cell in enumerate(cells)
+    )
+    return f"<tr aria-current='true'>{inner}</tr>" if is_chosen else f"<tr>{inner}</tr>"
+
+
+def _pieces(one: AtSnapshot, flags: Sequence[bool]) -> str:
+    """The pieces, of which many alike in a row stand as one, with their number."""
+    shown = list[str]()
+    for (piece, good), alike in groupby(zip(one.pieces[:MOST_PIECES], flags, strict=False)):
+        mark, count = "b" if good else "i", len(list(alike))
+        chip = f"<{mark}>{escape(piece)}</{mark}>"
+        shown += [chip] * count if count < MANY_ALIKE else [f"{chip}×{count} "]
+    more = len(one.pieces) - MOST_PIECES
+    if more > 0:
+        shown.append(escape(here(say_n("and {n} more piece", "and {n} more pieces", more))))
+    return "".join(shown)
+
+
+def _save(found: Growth, right: Right) -> None:
+    rows = [
+        [moment.step, moment.dev_loss, one.loss, sum(matching(one.ids, right.ids)), " ".join(one.pieces)]
+        for moment, one in found.known()
+    ]
+    columns: list[str] = [say("Training step"), say("Dev loss"), say("Loss here"), say("Right"), say("Output")]
+    drawing.csv_button(frame(rows, columns=columns), key=found.run.key(CSV), title=say("outputs over training"))
+
+
+# ------------------------------------------------------------------------------------------------ the doctor
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What was found so far: of each snapshot, by its step, how many tests say what."""
+
+    whole: int  # how many snapshots there are
+    counts: Mapping[int, tuple[int, int, int] | None]  # broken, worth a look, well; None if it cannot be opened
+
+    @property
+    def done(self) -> int:
+        """Those that were examined."""
+        return len(self.counts)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory, about."""
+        return 200 * self.whole
+
+    def said(self) -> dict[int, Sentence]:
+        """A verdict by the step."""
+        return {step: _verdict(counts) for step, counts in self.counts.items()}
+
+
+def known_verdicts(checkpoint: Checkpoint, moments: Sequence[Moment]) -> Verdicts | None:
+    """What the doctor has said so far; None if nobody has asked."""
+    seen = studies().look(_key_of(checkpoint, moments), loading.visitor())
+    found: Verdicts | None = None if seen is None else seen.result or seen.so_far
+    return found
+
+
+def ask_the_doctor(checkpoint: Checkpoint, moments: Sequence[Moment], *, n_drawn: int) -> None:
+    """Draw the button that asks the doctor, or how far that is; the page is drawn again as more is known."""
+    key, by = _key_of(checkpoint, moments), examiner()
+    seen = studies().look(key, loading.visitor())
+    if by is None or (seen is not None and seen.state == "done"):
+        return
+    if seen is not None and seen.is_under_way:
+        st.fragment(_follow_doctor, run_every=LOOK_SECONDS)(key, n_drawn)
+        return
+    begin = partial(_begin, key, partial(_examine, by, name_here(), checkpoint, tuple(moments)))
+    label = say("Ask the doctor about each snapshot")
+    st.button(label, key="examine_snapshots", icon=":material/stethoscope:", on_click=begin)
+
+
+def _begin(key: Hashable, work: partial[Verdicts]) -> None:
+    """Callback: have all of them examined."""
+    attempt(lambda: studies().ask(key, work, visitor=loading.visitor()))
+
+
+def _follow_doctor(key: Hashable, n_drawn: int) -> None:
+    """Draw how far it is; runs again and again."""
+    seen: Seen | None = studies().look(key, loading.visitor())
+    found: Verdicts | None = None if seen is None else seen.so_far
+    if seen is None or not seen.is_under_way or (found is not None and found.done > n_drawn):
+        st.rerun()
+        return
+    done, whole = (found.done, found.whole) if found is not None else (0, 0)
+    said = say("The doctor examines each snapshot: {done} of {whole}", done=done, whole=whole)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.progress(done / whole if whole else 0.0, text=said)
+        stop = partial(studies().withdraw, key, loading.visitor())
+        st.button(say("Stop"), key="stop_examining_snapshots", icon=":material/stop:", on_click=stop)
+
+
+def _key_of(checkpoint: Checkpoint, moments: Sequence[Moment]) -> Hashable:
+    return "health", str(checkpoint.folder), tuple(moments)
+
+
+def _examine(by: Examiner, name: str, checkpoint: Checkpoint, moments: Sequence[Moment], job: Job) -> Verdicts:
+    """The work of a job: one examination after the other, each in its turn among those of other visitors."""
+    found: dict[int, tuple[int, int, int] | None] = {}
+    for moment in moments:
+        job.tell(Verdicts(len(moments), dict(found)))
+        job.pause()
+        try:
+            found[moment.step] = by.counts(snapshot_of(name, checkpoint, moment.step), job)
+        except GlassformerError:
+            found[moment.step] = None
+    return Verdicts(len(moments), found)
+
+
+def _verdict(counts: tuple[int, int, int] | None) -> Sentence:
+    if counts is None:
+        return say("could not be examined")
+    broken, look, well = counts
+    parts: list[Sentence] = [say_n("{n} test failed", "{n} tests failed", broken)] if broken else []
+    parts += [say("{n} worth a look", n=look)] if look else []
+    return joined(", ", [*parts, say("{n} well", n=well)])

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Final
 
 from glassformer.extensions.rooms import in_room
-from glassformer.extensions.rooms.components.room.room_view import room_counts
 from glassformer.extensions.rooms.page import polling
+from glassformer.extensions.rooms.page.room_view import room_counts
 from glassformer.extensions.rooms.server.public import Opened, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room

@@ -2,8 +2,7 @@
 
 from glassformer.extensions.uploads import handed_in
 from glassformer.extensions.uploads.handed_in import File, Waiting
-from glassformer.extensions.uploads.inbox.desk import Job
-from glassformer.extensions.uploads.inbox.store import KEPT_SECONDS
+from glassformer.extensions.uploads.inbox.store import KEPT_SECONDS, Job
 from glassformer.extensions.uploads.library.handed_limits import MEGABYTE, OURS
 from glassformer.server import command_line, switch
 from glassformer.shared import drawing

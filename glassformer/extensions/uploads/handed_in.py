@@ -21,8 +21,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from glassformer.extensions.importers import foreign_models
 from glassformer.extensions.uploads.gate import Gate
-from glassformer.extensions.uploads.inbox.desk import Desk, Job
-from glassformer.extensions.uploads.inbox.store import RECEIVED, Store
+from glassformer.extensions.uploads.inbox.store import RECEIVED, Desk, Job, Store
 from glassformer.extensions.uploads.library.handed_folder import Received
 from glassformer.extensions.uploads.library.handed_limits import OURS, check_all_differ, check_name
 from glassformer.server import replicas, switch

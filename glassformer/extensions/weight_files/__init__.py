@@ -6,6 +6,6 @@ EXTENSION = Extension(
     name="weight_files",
     modules={
         f"transformer.importers.{name}": f"glassformer.extensions.weight_files.library.{name}"
-        for name in ("npz", "parametrised", "pickle_child", "pickles", "weights", "wrapped")
+        for name in ("pickle_child", "pickles", "weights", "wrapped")
     },
 )

@@ -5,12 +5,12 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="what_if",
     modules={
-        "transformer.analysis.compare": "glassformer.extensions.what_if.analysis.compare",
-        "transformer.analysis.head_effects": "glassformer.extensions.what_if.analysis.head_effects",
+        "transformer.analysis.compare": "glassformer.extensions.what_if.two_runs",
+        "transformer.analysis.head_effects": "glassformer.extensions.what_if.head_effects",
     },
     names={"ZeroHead": "glassformer.extensions.what_if.interventions:ZeroHead"},
     pages="glassformer.extensions.what_if.pages:PAGES",
     changes="glassformer.extensions.what_if.interventions:KINDS",
-    blocks="glassformer.extensions.what_if.blocks:BLOCKS",
+    blocks="glassformer.extensions.what_if.whatif:BLOCKS",
     looks="glassformer.extensions.what_if.what_if_look:WhatIfLook",
 )

@@ -6,7 +6,7 @@ from typing import Final, cast
 
 import numpy as np
 
-from glassformer.extensions.what_if.analysis.head_effects import HeadEffects, measuring
+from glassformer.extensions.what_if.head_effects import HeadEffects, measuring
 from glassformer.runs import loading
 from glassformer.runs.measured import begins_by_itself, studies, study
 from glassformer.server.jobs import Seen

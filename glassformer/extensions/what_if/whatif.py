@@ -1,4 +1,4 @@
-"""Change something inside the model: the button above every run, and one click from a view of a head.
+"""Change something inside the model: the dialog, one click from a view of a head, chips above runs, "Compare this".
 
 The fields stand in a panel at the right edge, beside what they change, with what the change would do.
 
@@ -6,7 +6,8 @@ What can be changed, and how, is said by `transformer.runs.interventions.kinds`;
 the head that writes nothing.
 """
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, get_args
 
@@ -14,24 +15,28 @@ import numpy as np
 
 from glassformer.components.streamlit_page import styled
 from glassformer.extensions.what_if import measuring
-from glassformer.extensions.what_if.analysis.compare import first_difference, own_log_probs
+from glassformer.extensions.what_if.comparing import of_what_is_looked_at
 from glassformer.extensions.what_if.interventions import ZeroHead
-from glassformer.extensions.what_if.whatif_fields import Around, control
+from glassformer.extensions.what_if.two_runs import first_difference, own_log_probs
 from glassformer.runs import loading
 from glassformer.runs.open_run import OpenRun
 from glassformer.server.work import BusyError
-from glassformer.shared import cover, drawing, menu
+from glassformer.shared import choices, cover, drawing, menu
 from glassformer.shared.clicks import pressed
 from glassformer.shared.door import st
+from glassformer.shared.page_blocks import PageBlocks
 from glassformer.state import session
+from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot, View
 from transformer.checkpoint.load import Checkpoint
-from transformer.errors import GlassformerError, QueryError
-from transformer.i18n import Sentence, joined, say
+from transformer.errors import GlassformerError, QueryError, shown
+from transformer.i18n import Sentence, joined, say, say_n
+from transformer.model.anatomy import Attention, Kind, anatomy
 from transformer.runs.interventions import Intervention, kinds
 from transformer.runs.interventions.base import Group
-from transformer.runs.interventions.spelling import spelled
-from transformer.runs.trace import Kind, Trace
+from transformer.runs.interventions.spelling import MOST_TEXT, Spelling, spelled
+from transformer.runs.trace import Trace
+from transformer.text.tokenizer import AnyTokenizer
 
 OPEN: Final = "what_if"
 FIELD: Final = "what_if_"  # begins the keys of what stands in the dialog
@@ -216,3 +221,222 @@ def _trace(checkpoint: Checkpoint, slot: Slot, changes: tuple[Intervention, ...]
         return loading.runner().trace(checkpoint, link.query(checkpoint.content_hash))
     except (GlassformerError, BusyError):
         return None
+
+
+# ---------------------------------------------------------------- what is around pages
+
+CHANGES: Final = "changes"
+UNTOUCHED: Final = "untouched"
+MOST_CHIPS: Final = 8  # more would fill the page
+MOST_TOLD: Final = 3
+HERE: Final = say("**Changed in this run:**")
+ELSEWHERE: Final = say("**Changed on pages that show a run:**")
+
+
+def chips(changes: Sequence[Intervention], slot: Slot, *, of_runs: str = HERE) -> None:
+    """Draw what is changed, if anything is, after a text that says where; a click on a change takes it back."""
+    if not changes:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{slot}{CHANGES}"):
+        st.markdown(of_runs, width="content")
+        for place, one in enumerate(changes[:MOST_CHIPS]):
+            st.button(
+                drawing.plain(one.told()),
+                key=f"{slot}{CHANGES}_{place}",
+                icon=":material/close:",
+                help=say("Undo this change."),
+                on_click=partial(session.change, slot, tuple(other for other in changes if other != one)),
+            )
+        more = len(changes) - MOST_CHIPS
+        if more > 0:
+            st.markdown(say_n("and {n} more", "and {n} more", more), width="content")
+        st.button(
+            say("Show the unchanged run"),
+            key=f"{slot}{UNTOUCHED}",
+            type="tertiary",
+            on_click=partial(session.change, slot, ()),
+        )
+
+
+def told(changes: Sequence[Intervention]) -> str:
+    """What was changed, in words."""
+    parts = [say("The model was changed for this run.")]
+    parts += [say("{change}.", change=one.told()) for one in changes[:MOST_TOLD]]
+    more = len(changes) - MOST_TOLD
+    if more > 0:
+        parts.append(say_n("And {n} more change.", "And {n} more changes.", more))
+    return joined(" ", parts)
+
+
+COMPARE = "compare"  # the path of the page
+
+
+class WhatIfBlocks(PageBlocks):
+    """See the module."""
+
+    def under_entry(self, path: str, run: Link | None) -> tuple[Sentence, Link | None] | None:
+        """The way to a comparison with what is looked at."""
+        if path != COMPARE:
+            return None
+        leads_to = None if run is None or menu.current() == COMPARE else of_what_is_looked_at(run, menu.current())
+        return say("Compare this"), leads_to
+
+    def under_title(self) -> None:
+        """What is changed, of a page without a run."""
+        chips(session.standing(MAIN).interventions, MAIN, of_runs=ELSEWHERE)
+
+    def in_source_row(self, checkpoint: Checkpoint) -> None:
+        """The button that opens the dialog."""
+        button(checkpoint)
+
+    def above_run(self, link: Link, slot: Slot) -> None:
+        """What is changed."""
+        chips(link.interventions, slot)
+
+    def for_head(self, run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> None:
+        """Take the head away, or change it otherwise."""
+        for_head(run, kind, layer, head)
+
+
+BLOCKS = WhatIfBlocks()
+
+
+# ---------------------------------------------------------------- a control for each kind of field
+
+ALL: Final = choices.NONE
+FINE: Final = 100.0  # a range of numbers up to which arrows change tenths
+
+
+@dataclass(frozen=True)
+class Around:
+    """What the controls choose from."""
+
+    checkpoint: Checkpoint  # the one that is open
+    view: View  # what is looked at, which is proposed first
+    trace: Trace | None  # the unchanged run of the sentence; None if there is none
+    # What the controls before this one say, by what they are of.
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def attention(self) -> Attention:
+        """The attention that is chosen, or the one that is looked at, or the last one."""
+        parts = anatomy(self.checkpoint.config)
+        kind = self.chosen.get("attention", self.view.kind)
+        return parts.attention(kind if kind in parts.kinds else parts.kinds[-1])
+
+    @property
+    def n_heads(self) -> int:
+        """Of that attention."""
+        return self.checkpoint.config.of(self.attention.stack).n_heads
+
+
+def control(spelling: Spelling, key: str, around: Around) -> Any:
+    """Draw a control; what it says, as the field takes it. Raises `QueryError`: what was typed is no such value."""
+    return _CONTROLS[spelling.what](spelling, key, around)
+
+
+def _attention(spelling: Spelling, key: str, around: Around) -> Any:
+    kinds = anatomy(around.checkpoint.config).kinds
+    options = {kind: said for kind, said in spelling.options.items() if kind in kinds or kind not in get_args(Kind)}
+    return _menu(spelling.label, key, options, around.view.kind)
+
+
+def _places(spelling: Spelling, key: str, count: int, first: int | None) -> Any:
+    return _menu(spelling.label, key, _every(spelling) | choices.numbered(count), first)
+
+
+def _pieces(around: Around, stack: str) -> Sequence[str]:
+    if around.trace is None:
+        return ()
+    return around.trace.src_pieces if stack == "encoder" else around.trace.read_pieces
+
+
+def _piece_of(spelling: Spelling, key: str, pieces: Sequence[str], first: int | None) -> Any:
+    if not pieces:
+        number = st.number_input(spelling.label, min_value=1, max_value=int(spelling.most), key=key)
+        return int(number) - 1
+    return _menu(spelling.label, key, _every(spelling) | choices.labelled(pieces), first)
+
+
+def _every(spelling: Spelling) -> dict[Any, str]:
+    return {ALL: choices.ALL} if spelling.optional else {}
+
+
+def _menu(label: str, key: str, options: dict[Any, str], first: Any) -> Any:
+    values = list(options)
+    chosen = st.selectbox(
+        label,
+        values,
+        format_func=lambda one: options.get(one, str(one)),
+        index=values.index(first) if first in values else 0,
+        key=key,
+    )
+    return None if chosen == ALL else chosen
+
+
+def _typed_piece(spelling: Spelling, key: str, tokenizer: AnyTokenizer) -> int:
+    """A piece as it is drawn elsewhere, or its id."""
+    typed = (
+        st.text_input(spelling.label, key=key, help=say("A piece as shown on the page, or its id."), max_chars=100)
+        or ""
+    ).strip()
+    if not typed:
+        raise QueryError("Type a piece.")
+    found = tokenizer.id_of(typed)
+    if found is None and typed.isascii() and typed.isdigit() and int(typed) < tokenizer.size:
+        found = int(typed)
+    if found is None:
+        found = tokenizer.id_of(f"▁{typed}")
+    if found is None:
+        raise QueryError("{typed} is neither a piece of this vocabulary nor an id.", typed=shown(typed))
+    st.caption(drawing.plain(say("That is piece {id}: {piece}", id=found, piece=tokenizer.piece(found))))
+    return found
+
+
+def _number(spelling: Spelling, key: str, around: Around) -> float:
+    least, most = float(spelling.least), float(spelling.most)
+    first = float(min(max(spelling.default, least), most))
+    step = 0.1 if most - least <= FINE else 1.0
+    return float(st.number_input(spelling.label, least, most, first, step=step, key=key, format="%g"))
+
+
+def _whole(spelling: Spelling, key: str, around: Around) -> int:
+    least, most = int(spelling.least), int(spelling.most)
+    return int(st.number_input(spelling.label, least, most, int(spelling.default), step=1, key=key))
+
+
+def _text(spelling: Spelling, key: str, around: Around) -> str:
+    typed = st.text_input(spelling.label, key=key, max_chars=MOST_TEXT) or ""
+    if not typed.strip():
+        raise QueryError("Type some text.")
+    return str(typed)
+
+
+def _numbers(spelling: Spelling, key: str, around: Around) -> tuple[float, ...]:
+    typed = st.text_input(spelling.label, key=key, help=say("Numbers, separated by spaces.")) or ""
+    try:
+        found = tuple(float(part) for part in typed.replace(",", " ").split())
+    except ValueError:
+        raise QueryError("{typed}: type only numbers, for example 0.5 0.25 0.25.", typed=shown(typed)) from None
+    if not found:
+        raise QueryError("Type numbers, for example 0.5 0.25 0.25.")
+    return found
+
+
+_CONTROLS: Final[dict[str, Callable[[Spelling, str, Around], Any]]] = {
+    "attention": _attention,
+    "layer": lambda one, key, of: _places(one, key, of.attention.n_layers, of.view.layer),
+    "head": lambda one, key, of: _places(one, key, of.n_heads, of.view.head),
+    "query": lambda one, key, of: _piece_of(one, key, _pieces(of, of.attention.stack), of.view.query),
+    "key": lambda one, key, of: _piece_of(one, key, _pieces(of, of.attention.keys_from), of.view.key),
+    "source": lambda one, key, of: _piece_of(one, key, of.trace.src_pieces if of.trace else (), None),
+    "step": lambda one, key, of: _piece_of(one, key, of.trace.tgt_pieces if of.trace else (), of.view.step),
+    "source_piece": lambda one, key, of: _typed_piece(one, key, of.checkpoint.src_tokenizer),
+    "target_piece": lambda one, key, of: _typed_piece(one, key, of.checkpoint.tgt_tokenizer),
+    "number": _number,
+    "whole": _whole,
+    "choice": lambda one, key, of: _menu(one.label, key, dict(one.options), None),
+    "yes": lambda one, key, of: bool(st.toggle(one.label, value=one.default, key=key)),
+    "text": _text,
+    "numbers": _numbers,
+}

@@ -15,8 +15,7 @@ from glassformer.runs.show import show_beside
 from glassformer.runs.sides import KIND_NAMES
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import st, table
-from transformer.analysis.paged import token_bytes
-from transformer.analysis.tiles import kept_bytes, score_bytes
+from transformer.analysis.tiles import kept_bytes, score_bytes, token_bytes
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 from transformer.model.config import ModelConfig

@@ -22,13 +22,12 @@ from glassformer.inside.looked_at import INSIDE, token_of
 from glassformer.runs.picture import Plot, Rows, Said
 from glassformer.runs.seen import OfRun, Seen
 from glassformer.runs.sides import KIND_NAMES, SIDE_OF, Sides, sides
-from glassformer.shared.numbers import digits
 from glassformer.state.view import Side
-from transformer.analysis import paged
+from transformer.analysis import tiles as tiling
 from transformer.analysis.one_weight import Walk, place, sites, walk
-from transformer.analysis.paged import Block
-from transformer.analysis.tiles import Tile, tiles
+from transformer.analysis.tiles import Block, Tile, empty_places, tiles, token_bytes
 from transformer.i18n import joined, say, say_n
+from transformer.i18n.numbers import digits
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.runs.changing import tap_for
 
@@ -79,7 +78,7 @@ class Fast(OfRun):
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """The blocks that hold them."""
-        return paged.blocks(self.texts, size=self.run.view.of(InsideLook).block)
+        return tiling.blocks(self.texts, size=self.run.view.of(InsideLook).block)
 
 
 def side_of(run: Seen) -> Side:
@@ -268,12 +267,12 @@ def places(o: Fast) -> Plot | None:
         return None
     filled, each = sum(len(one.ids) for one in o.blocks), sum(map(len, o.texts))
     names = [say("Blocks of {n}", n=size), say("Room for {n:,}", n=config.max_len)]
-    empty = [paged.empty_places(o.blocks, size=size), len(o.texts) * config.max_len - each]
+    empty = [empty_places(o.blocks, size=size), len(o.texts) * config.max_len - each]
     spec = cache_places_spec(
         names,
         [filled, each],
         empty,
-        token_bytes=paged.token_bytes(config),
+        token_bytes=token_bytes(config),
         title=say("Places of the KV cache at step {step}", step=o.run.view.step + 1),
     )
     alt = say("Places of the KV cache: {blocks} are empty in blocks, {whole} with room for the longest text.",
@@ -284,7 +283,7 @@ def places(o: Fast) -> Plot | None:
 def _in_bytes(o: Fast, empty: Sequence[int]) -> str:
     """What a block takes, and what both ways keep empty."""
     config, size = o.run.checkpoint.config, o.run.view.of(InsideLook).block
-    of_token = paged.token_bytes(config)
+    of_token = token_bytes(config)
     decoder = config.of("decoder")
     return joined(" ", [
         say(

@@ -13,9 +13,8 @@ from glassformer.inside.ffn import ffn_pictures as pictures
 from glassformer.inside.ffn.ffn_pictures import OpenLayer, layer_of, open_layer
 from glassformer.inside.looked_at import pieces_of, writes
 from glassformer.runs.attempt import attempt
-from glassformer.runs.guessing import ask_first
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.show import show
+from glassformer.runs.show import ask_first, show
 from glassformer.runs.sides import STACK_NAMES, STACKS
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import st

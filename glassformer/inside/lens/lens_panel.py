@@ -11,9 +11,8 @@ import numpy as np
 from glassformer.inside.lens import lens_pictures as pictures
 from glassformer.inside.lens.lens_pictures import COLOUR_NAMES, DEPTH_NAMES, depths_of, open_lens
 from glassformer.runs.attempt import attempt
-from glassformer.runs.guessing import ask_first
 from glassformer.runs.open_run import OpenRun
-from glassformer.runs.show import show, show_beside
+from glassformer.runs.show import ask_first, show, show_beside
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import st
 from glassformer.state import session

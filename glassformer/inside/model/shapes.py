@@ -15,7 +15,7 @@ from glassformer.runs.sides import STACK_NAMES, STACKS
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import st, table
 from glassformer.state.view import Side
-from transformer.analysis.shapes import Pass, Shape, shapes_of
+from transformer.analysis.costs import Pass, Shape, shapes_of
 from transformer.analysis.stand_ins import TABLE as UNITS
 from transformer.analysis.stand_ins import said, stand_ins
 from transformer.i18n import joined, say

@@ -14,9 +14,9 @@ from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import choices, cover, drawing
 from glassformer.shared.door import st
-from glassformer.shared.numbers import digits
 from transformer.analysis.stream import Normed
 from transformer.i18n import paragraph, say
+from transformer.i18n.numbers import digits
 
 
 def draw(run: OpenRun, row: Any) -> None:

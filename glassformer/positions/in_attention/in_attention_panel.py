@@ -13,11 +13,11 @@ from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import st
-from glassformer.shared.numbers import digits, short
 from glassformer.state import session
 from glassformer.state.view import Slot
 from transformer.analysis.rotations import Turning, moved_together
 from transformer.i18n import joined, say, say_n
+from transformer.i18n.numbers import digits, short
 from transformer.model.anatomy import anatomy
 
 PAIR = "rotary_pair"

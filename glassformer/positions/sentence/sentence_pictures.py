@@ -16,8 +16,7 @@ from glassformer.runs.seen import OfRun, Seen
 from glassformer.runs.sides import STACKS, Sides, sides
 from glassformer.state.click import into, place_below
 from glassformer.state.view import Side
-from transformer.analysis.distance_bias import Spreads, spreads
-from transformer.analysis.rotations import Turning, product_by_distance
+from transformer.analysis.rotations import Spreads, Turning, product_by_distance, spreads
 from transformer.analysis.stream import rms
 from transformer.i18n import joined, say
 

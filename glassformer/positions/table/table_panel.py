@@ -12,9 +12,9 @@ from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import st
-from glassformer.shared.numbers import digits
 from transformer.analysis import position_study as study
 from transformer.i18n import joined, say, say_n
+from transformer.i18n.numbers import digits
 
 
 def draw(table: Table, run: OpenRun | None) -> None:

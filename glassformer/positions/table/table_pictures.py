@@ -17,10 +17,10 @@ from glassformer.charts.positions import (
 )
 from glassformer.positions.positions_page import MOST_CELLS, MOST_MEASURED, PAGE, Table, left_out, table_of_run
 from glassformer.runs.picture import Plot
-from glassformer.shared.numbers import short
 from glassformer.state.click import into, place_of
 from transformer.analysis import position_study as study
 from transformer.i18n import joined, say
+from transformer.i18n.numbers import short
 
 MOST_DRAWN = 64  # positions of a shift, as more points cover each other
 MOST_FITS = 24

@@ -1,13 +1,11 @@
 """What the components in the browser are sent."""
 
-from functools import partial
-
 import pytest
 
-from glassformer.extensions.classroom.components.lessons.lessons_view import lesson_memory
-from tests.glassformer.components.test_components import ignore, sends_what_its_type_names
+from glassformer.extensions.classroom.lessons.memory import mount
+from tests.glassformer.components.test_components import sends_what_its_type_names
 
-DRAWN = {"LessonMemoryPayload": partial(lesson_memory, [], forgotten=0, opened="", look=(), on_news=ignore)}
+DRAWN = {"LessonMemoryPayload": lambda key: mount("lessons")}
 
 
 @pytest.mark.parametrize(("interface", "draw"), DRAWN.items())

@@ -13,7 +13,7 @@ from glassformer.server import jobs
 from glassformer.server.work import BusyError
 from tests.glassformer.waiting import until
 from transformer.i18n import say
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples
 
 SECONDS = 120.0
 

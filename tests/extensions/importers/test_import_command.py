@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, GPT2LMHeadModel, M2M100Config, M2M100ForConditionalGeneration
 
 import transformer
-from glassformer.extensions.importers.library.answers import as_said
+from glassformer.extensions.importers.library.kept_answers import as_said
 from tests.extensions.huggingface.library.parity import change_config, saved, tiny
 from tests.extensions.importers.library.tutorial_models import tutorial_name
 from tests.extensions.tokenizers import foreign

@@ -1,6 +1,6 @@
 """A server that has nearly as many files open as it may have says so in its health."""
 
-from glassformer.extensions.replicas.health import Health
+from glassformer.extensions.replicas.server_part import Health
 from glassformer.server import descriptors
 from tests.glassformer.server.test_descriptors import scarce as scarce
 

@@ -7,7 +7,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from glassformer.extensions.replicas.health import DRAIN, Health, drain_seconds
+from glassformer.extensions.replicas.server_part import DRAIN, Health, drain_seconds
 from glassformer.server.replicas import STORE
 from tests.glassformer.waiting import until
 from transformer.errors import DataError

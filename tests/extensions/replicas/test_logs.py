@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from glassformer.extensions.replicas import logs
+from glassformer.extensions.replicas import server_part
 
 
 def record(message, *of, error=None):
@@ -16,7 +16,7 @@ def record(message, *of, error=None):
 
 
 def told(*of, **error):
-    text = logs.AsJson().format(record(*of, **error))
+    text = server_part.AsJson().format(record(*of, **error))
     assert "\n" not in text
     return json.loads(text)
 
@@ -47,12 +47,12 @@ def process(monkeypatch):
 
 @pytest.mark.parametrize("how", ["json", ""])
 def test_only_where_it_is_asked_for(monkeypatch, process, how):
-    monkeypatch.setenv(logs.ENVIRONMENT, how)
+    monkeypatch.setenv(server_part.ENVIRONMENT, how)
     requests, there = logging.getLogger("uvicorn.error"), io.StringIO()
     monkeypatch.setattr(requests, "filters", [])
     monkeypatch.setattr(logging.getLogger("streamlit.made"), "handlers", [logging.StreamHandler(there)])
-    logs.begin()
-    logs.begin()
+    server_part.begin()
+    server_part.begin()
     logging.getLogger("streamlit.made").error("failed")
     assert there.getvalue().startswith("{") == (how == "json")
     assert bool(requests.filter(record('127.0.0.1 - "WebSocket /?token=x" [accepted]'))) == (how != "json")
@@ -60,9 +60,9 @@ def test_only_where_it_is_asked_for(monkeypatch, process, how):
 
 def test_a_traceback_of_a_logger_that_gets_its_handler_later_is_one_object(monkeypatch, process):
     """As Streamlit does with those of uvicorn, each time its settings are read."""
-    monkeypatch.setenv(logs.ENVIRONMENT, "json")
+    monkeypatch.setenv(server_part.ENVIRONMENT, "json")
     late, found = logging.getLogger("uvicorn.made"), io.StringIO()
-    logs.begin()
+    server_part.begin()
     handler = logging.StreamHandler(found)
     handler.setFormatter(logging.Formatter("%(message)s"))
     monkeypatch.setattr(late, "handlers", [handler])
@@ -77,8 +77,8 @@ def test_a_traceback_of_a_logger_that_gets_its_handler_later_is_one_object(monke
 
 
 def test_a_thread_that_fails_is_one_object(monkeypatch, process):
-    monkeypatch.setenv(logs.ENVIRONMENT, "json")
-    logs.begin()
+    monkeypatch.setenv(server_part.ENVIRONMENT, "json")
+    server_part.begin()
     found = io.StringIO()
     monkeypatch.setattr(logging.getLogger("glassformer"), "handlers", [logging.StreamHandler(found)])
     thread = threading.Thread(target=lambda: 1 / 0)

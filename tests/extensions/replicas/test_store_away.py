@@ -11,9 +11,9 @@ import redis
 
 from glassformer.extensions.replicas import store_redis, store_shared
 from glassformer.extensions.rooms.server import codes
-from glassformer.extensions.rooms.server.events import stream
 from glassformer.extensions.rooms.server.public import RefusedError, Round
 from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.routes import stream
 from tests.extensions.replicas.redis_server import RedisServer
 from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas
 from tests.glassformer.waiting import WAIT, until

@@ -4,12 +4,12 @@ from functools import partial
 
 import pytest
 
-from glassformer.extensions.rooms.components.present.present_view import presenter
-from glassformer.extensions.rooms.components.room.room_view import room_bar, room_counts
+from glassformer.extensions.rooms.blocks import BLOCKS
+from glassformer.extensions.rooms.page.room_view import room_bar, room_counts
 from tests.glassformer.components.test_components import sends_what_its_type_names
 
 DRAWN = {
-    "PresenterPayload": lambda key: presenter(),
+    "PresenterPayload": lambda key: BLOCKS.on_every_page(),
     "RoomPayload": partial(room_bar, "K7MPR4", role="viewer"),
     "RoomCountsPayload": room_counts,
 }

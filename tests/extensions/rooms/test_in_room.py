@@ -7,8 +7,7 @@ from glassformer.extensions.classroom import covering, lesson
 from glassformer.extensions.classroom.lesson import Place
 from glassformer.extensions.rooms import in_room
 from glassformer.extensions.rooms.server import codes
-from glassformer.extensions.rooms.server.clients import LIMITS
-from glassformer.extensions.rooms.server.registry import ROOMS
+from glassformer.extensions.rooms.server.registry import LIMITS, ROOMS
 from glassformer.state import session
 from glassformer.state.link import Link
 

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 
 from glassformer.extensions.saving.saved_run import Kept
 from glassformer.runs.frames import Again
-from glassformer.runs.stepper_run import stepper_run
+from glassformer.runs.open_run import stepper_run
 
 TEXTS = (
     "</script><script>alert(1)</script>", "</SCRIPT >", "<!--", "-->", "<!--<script>", "]]>", "<![CDATA[", "<?php",

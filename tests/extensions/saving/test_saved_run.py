@@ -10,18 +10,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from glassformer.attention.flow.flow_pictures import drawn_flow
+from glassformer.attention.map_pictures import drawn_flow
 from glassformer.components.assets import read_asset
-from glassformer.components.flow.flow_data import Choice, flow_payload
-from glassformer.components.plotly.plotly_view import figure_json
-from glassformer.extensions.saving import saved_pages, saved_run
+from glassformer.components.flow_data import Choice, flow_payload
+from glassformer.components.plotly_view import figure_json
+from glassformer.extensions.saving import saved_run
 from glassformer.extensions.saving.saved_run import Kept
 from glassformer.runs import loading
 from glassformer.runs.declared import PAGES, PICTURES
 from glassformer.runs.frames import Again
-from glassformer.runs.open_run import seen
+from glassformer.runs.open_run import seen, stepper_run
 from glassformer.runs.seen import at_step
-from glassformer.runs.stepper_run import stepper_run
 from glassformer.shared.door import here
 from glassformer.state.link import Link
 from tests.glassformer.runs.test_frames import changed
@@ -132,7 +131,7 @@ def test_two_runs_are_compared_in_the_file_only_if_there_are_two(opened):  # noq
     run = kept(opened).again.run()
     changed = [replace(run.link, beside="step=2"), replace(run.link, interventions=parse("causal-off"))]
     found = [
-        [page.path for page in saved_pages.others(PAGES["step"], replace(run, link=link))]
+        [page.path for page in saved_run.others(PAGES["step"], replace(run, link=link))]
         for link in (run.link, *changed)
     ]
     assert ["compare" in paths for paths in found] == [False, True, True]

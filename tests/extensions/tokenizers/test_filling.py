@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.transformer.other_tokenizers import vocabularies
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from tests.transformer.tiny import DECODER, tiny_config, tiny_model
 from transformer.checkpoint import room
 from transformer.checkpoint.load import load
@@ -22,7 +23,7 @@ def raw(folder, dtype=torch.float32, **changes):
     """A folder of a random decoder whose text is ids."""
     config = tiny_config(**{**DECODER, "unk_id": None, "normalisation": (), **changes})
     model = tiny_model(dtype=torch.float32, **{**DECODER, "unk_id": None, "normalisation": (), **changes})
-    pieces = vocabularies("raw", size=config.src_vocab_size)
+    pieces = Vocabularies("raw", Options(size=config.src_vocab_size), {})
     save(Parts(config, model.state_dict(), pieces, {}), folder, dtype=dtype)
     return folder
 

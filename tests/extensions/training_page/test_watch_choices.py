@@ -17,11 +17,11 @@ from glassformer.extensions.training_page.watch.watch_choices import (
     TASKS,
     Choices,
     check,
+    packed,
     plan,
     read_pairs,
     shown,
 )
-from glassformer.extensions.training_page.watch.watch_keep import packed
 from transformer.__main__ import main
 from transformer.errors import DataError, QueryError
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from glassformer.extensions.what_if.analysis.head_effects import head_effects
+from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import KINDS
 from tests.extensions.what_if.interventions.of_kinds import example
 from tests.transformer.devices import TEXT, plain, same

@@ -11,7 +11,7 @@ from glassformer.charts.packing import block_size, open_blocks, pooled
 from glassformer.runs.step_rows import Looking
 from glassformer.state.view import View
 from transformer.analysis.head_statistics import measure, measure_by_layer
-from transformer.runs.by_layer import each_layer
+from transformer.runs.replay import each_layer
 from transformer.runs.together import run_together
 
 KINDS = ("encoder", "decoder", "cross")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glassformer.checkpoints.scores import NONE, details, is_translation, other_rows, score_rows
+from glassformer.checkpoints.checkpoint_panels import NONE, details, is_translation, other_rows, score_rows
 
 GREEDY = {"file": "dev.tsv", "sha256": "0f", "decoding": "greedy", "bleu": 31.17, "chrf": 50.1}
 BEAM = {

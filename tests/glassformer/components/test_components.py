@@ -17,12 +17,12 @@ from glassformer.charts.heatmap import LOG_FLOOR
 from glassformer.charts.rounding import shortened
 from glassformer.components import assets
 from glassformer.components.element import Element
-from glassformer.components.flow.flow_data import Flow
-from glassformer.components.flow.flow_view import flow_view
-from glassformer.components.glossary.glossary_view import glossary_list, glossary_marks
+from glassformer.components.flow_data import Flow
+from glassformer.components.flow_view import flow_view
+from glassformer.components.glossary_view import glossary_list, glossary_marks
 from glassformer.components.packing import FINE_LEVELS
-from glassformer.components.plotly.plotly_view import figure_json, parse_click, plotly_view
-from glassformer.components.stepper.stepper import (
+from glassformer.components.plotly_view import figure_json, parse_click, plotly_view
+from glassformer.components.stepper_view import (
     SourceChip,
     StepperRun,
     TargetChip,
@@ -296,7 +296,7 @@ def test_of_what_the_stepper_and_the_quiet_one_say_the_later_counts(monkeypatch,
 
 
 def stepper_page():
-    from glassformer.components.stepper.stepper import stepper
+    from glassformer.components.stepper_view import stepper
     from tests.glassformer.components.test_components import RUN
 
     stepper(RUN, key="s", step=0)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from glassformer.runs.open_run import stepper_run
 from glassformer.runs.step_rows import HIDDEN, N_CANDIDATES, Looking, branch_at, fit_view, is_yours, own_choice
-from glassformer.runs.stepper_run import stepper_run
-from glassformer.runs.typed import N_OFFERS, find_piece, first_piece, judge, pieces_like
 from glassformer.state.view import View
-from glassformer.step.candidate_rows import candidate_list
+from glassformer.step.step_panels import N_OFFERS, find_piece, first_piece, judge, pieces_like
+from glassformer.step.step_pictures import candidate_list
 from transformer.runs import decoding
 from transformer.runs.query import Beam, Sampling
 from transformer.text.tokenizer import SPACE_MARK

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from glassformer.search.sampling import draw_jobs
-from glassformer.search.sampling.draw_jobs import Draws, Wanted
+from glassformer.search import search_panels
+from glassformer.search.search_panels import Draws, Wanted
 from glassformer.server.work import BusyError, Runner
 from transformer import Sampling, load
 from transformer.analysis.draws import draws
@@ -59,7 +59,7 @@ def held(monkeypatch):
                 pause()
             yield one
 
-    monkeypatch.setattr(draw_jobs, "draws", slow)
+    monkeypatch.setattr(search_panels, "draws", slow)
     return reached, go_on
 
 

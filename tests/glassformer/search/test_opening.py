@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.search.tree import tree_panel
+from glassformer.search.tree_panel import opens
 from glassformer.state import session
 from tests.transformer.tiny import tiny_config
 from transformer import Beam, Greedy, load
@@ -33,7 +33,7 @@ def page(query, decoding):
 
 def test_a_mark_on_the_way_to_a_result_opens_the_best_such_result_there(found, opened):
     tree, query = found
-    go = tree_panel.opens(page(query, query.decoding), tree)
+    go = opens(page(query, query.decoding), tree)
     ways = tree.ways_to(tree.results)
     for place, result in ways.items():
         go(place)
@@ -44,7 +44,7 @@ def test_a_mark_on_the_way_to_a_result_opens_the_best_such_result_there(found, o
 def test_what_was_dropped_is_forced(found, opened):
     tree, query = found
     dropped = [place for one in tree.rounds for place in one.dropped]
-    go = tree_panel.opens(page(query, query.decoding), tree)
+    go = opens(page(query, query.decoding), tree)
     for place in dropped:
         go(place)
         assert opened.pop() == ("", tree.ids(place), 0, tree.nodes[place].step)
@@ -52,11 +52,11 @@ def test_what_was_dropped_is_forced(found, opened):
 
 def test_where_the_run_decodes_otherwise_all_is_forced(found, opened):
     tree, query = found
-    tree_panel.opens(page(query, Greedy()), tree)(tree.results[1])
+    opens(page(query, Greedy()), tree)(tree.results[1])
     assert opened == [("", tree.ids(tree.results[1]), 0, tree.nodes[tree.results[1]].step)]
 
 
 def test_a_place_that_there_is_not_opens_nothing(found, opened):
     tree, query = found
-    tree_panel.opens(page(query, query.decoding), tree)(len(tree.nodes))
+    opens(page(query, query.decoding), tree)(len(tree.nodes))
     assert not opened

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from glassformer.server.garbage import LONGEST_SECONDS, REST_SECONDS, SHARE, is_time
+from glassformer.server.turns import LONGEST_SECONDS, REST_SECONDS, SHARE, is_time
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_it_waits_for_a_rest_but_not_for_ever(since, rested, cost, expected):
 # Each in a process of its own, as a look goes through all of it, and the app's thread never ends.
 BEGINNING = """
 import gc, time, weakref
-from glassformer.server import garbage
+from glassformer.server import turns
 from glassformer.server.turns import DRAWING
 class Circle: pass
 circle = Circle(); circle.own = circle
@@ -34,24 +34,24 @@ gone = weakref.ref(circle)
 """
 LATER = """
 gc.freeze()
-garbage.collect()
+turns.collect()
 assert gc.get_freeze_count() > 0
 del circle
 gc.collect()
 assert gone() is not None  # Python's own looks leave it out
-garbage.collect()
+turns.collect()
 assert gone() is None
 """
 NOT_BEGUN = """
 kept = gc.get_freeze_count()
-garbage.collect()
+turns.collect()
 assert gc.get_freeze_count() == kept
 """
 BY_ITSELF = """
-garbage.begin()
-garbage.begin()
+turns.begin()
+turns.begin()
 with DRAWING.one():
-    garbage.collect()
+    turns.collect()
     del circle
 end = time.monotonic() + 60
 while gone() is not None and time.monotonic() < end:

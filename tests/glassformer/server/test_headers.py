@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from glassformer.server.headers import HEADERS, MoreHeaders
+from glassformer.server.descriptors import HEADERS, MoreHeaders
 
 
 def answer(app_headers, kind="http", path="/"):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.server import garbage
+from glassformer.server import turns
 from glassformer.server.shelf import Shelf
 from transformer.checkpoint import room
 from transformer.errors import CheckpointError
@@ -69,7 +69,7 @@ def test_others_are_let_go_as_far_as_room_is_needed(monkeypatch):
     for which in "abc":
         opened(shelf, which)
     monkeypatch.setattr(room, "available", lambda: 100 - 30 * len(shelf._open))
-    monkeypatch.setattr(garbage, "collect", lambda: 0.0)  # of all that these tests hold
+    monkeypatch.setattr(turns, "collect", lambda: 0.0)  # of all that these tests hold
     opened(shelf, "d", n_bytes=60)
     assert [which for which in "abcd" if shelf.find(which)] == ["c", "d"]
     opened(shelf, "e", n_bytes=1000)  # whether it fits by itself is for loading to say

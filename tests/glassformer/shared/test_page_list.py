@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from glassformer.shared import page_list
-from glassformer.shared.page_list import PageEntry, by_section
+from glassformer.shared import page_blocks
+from glassformer.shared.page_blocks import PageEntry, by_section
 from transformer.extensions import provided
 
 ADDED = [entry for pages in provided("pages") for entry in pages]
@@ -19,8 +19,8 @@ def test_each_page_has_a_place_of_its_own():
 
 def test_pages_of_extensions_stand_where_their_places_say(monkeypatch):
     monkeypatch.setattr(PageEntry, "page", lambda entry: entry.script.stem)
-    monkeypatch.setattr(page_list, "provided", lambda _: ((PageEntry(2, Path("b.py"), "B", "Later"),),))
+    monkeypatch.setattr(page_blocks, "provided", lambda _: ((PageEntry(2, Path("b.py"), "B", "Later"),),))
     own = [PageEntry(3, Path("c.py"), "C", "Later"), PageEntry(1, Path("a.py"), "A")]
     assert by_section(own) == {"": ["a"], "Later": ["b", "c"]}
-    monkeypatch.setattr(page_list, "provided", lambda _: ())
+    monkeypatch.setattr(page_blocks, "provided", lambda _: ())
     assert by_section(own) == {"": ["a"], "Later": ["c"]}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.start.lanes import lanes
+from glassformer.start.diagram import lanes
 from glassformer.state.view import all_fields
 from tests.transformer.one_stack import ALONE
 from tests.transformer.tiny import tiny_config

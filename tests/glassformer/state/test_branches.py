@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.state import branch_addresses
+from glassformer.state import fields
 from glassformer.state.link import Link, read_link, write_link
 
 BRANCHES = st.lists(st.lists(st.integers(0, 99_999), min_size=1, max_size=12).map(tuple), max_size=12, unique=True)
@@ -12,12 +12,12 @@ BRANCHES = st.lists(st.lists(st.integers(0, 99_999), min_size=1, max_size=12).ma
 
 @given(BRANCHES)
 def test_what_was_written_is_read(tried):
-    assert branch_addresses.read(branch_addresses.write(tried), longest=12) == tuple(tried)
+    assert fields.read_branches(fields.write_branches(tried), longest=12) == tuple(tried)
 
 
 @given(st.text(alphabet="0123456789.~_ab-", max_size=60) | st.text())
 def test_no_text_is_too_odd(text):
-    found = branch_addresses.read(text, longest=20)
+    found = fields.read_branches(text, longest=20)
     assert found is None or all(0 < len(branch) <= 20 and min(branch) >= 0 for branch in found)
 
 
@@ -31,16 +31,16 @@ def test_what_is_no_branch_is_left_out_and_said(text):
 def test_branches_of_one_output_take_little_more_room_than_the_longest():
     own = tuple(range(1000, 1100))
     tried = [(*own[:n], 7) for n in range(40, 100, 5)]
-    text = branch_addresses.write(tried)
+    text = fields.write_branches(tried)
     assert len(text) < len(".".join(map(str, tried[-1]))) + 150
-    assert branch_addresses.read(text, longest=512) == tuple(tried)
+    assert fields.read_branches(text, longest=512) == tuple(tried)
 
 
 def test_what_has_no_room_is_the_oldest():
     tried = [tuple(range(1000 * n, 1000 * n + 200)) for n in range(1, 13)]
-    text = branch_addresses.write(tried)
-    assert len(text) <= branch_addresses.LONGEST_TEXT
-    kept = branch_addresses.read(text, longest=512)
+    text = fields.write_branches(tried)
+    assert len(text) <= fields.LONGEST_BRANCHES
+    kept = fields.read_branches(text, longest=512)
     assert kept
     assert kept == tuple(tried[-len(kept) :])
 

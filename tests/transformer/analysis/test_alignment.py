@@ -12,18 +12,24 @@ from hypothesis import strategies as st
 from tests.conftest import SOURCES, TARGETS
 from transformer import load
 from transformer.analysis.alignment import (
+    SPACINGS,
     Counts,
+    GoldPair,
+    GoldSet,
     Links,
+    attached,
+    attached_french,
     best_sources,
     count_links,
     diagonal_sources,
+    joined,
     parse_links,
     piece_shares,
+    read_gold,
+    usual_spacing,
     with_means,
 )
 from transformer.analysis.alignment_scores import ROWS, score_alignment
-from transformer.analysis.gold import GoldPair, GoldSet, read_gold
-from transformer.analysis.spacing import SPACINGS, attached, attached_french, joined, usual_spacing
 from transformer.analysis.words import merge_words
 from transformer.errors import DataError
 

@@ -6,7 +6,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from tests.transformer.tiny import random_ids, tiny_config, tiny_model
 from transformer.analysis import costs
-from transformer.analysis.shapes import shapes_of
+from transformer.analysis.costs import shapes_of
 from transformer.errors import QueryError
 from transformer.tap import Recorder, sites, tap_of
 

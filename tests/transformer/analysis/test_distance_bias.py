@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.transformer.tiny import DECODER, random_ids, tiny_model
-from transformer.analysis.distance_bias import distance_bias, spreads
+from transformer.analysis.rotations import distance_bias, spreads
 from transformer.errors import QueryError
 from transformer.model.taps import Recorder, tap_of
 

@@ -67,7 +67,7 @@ def test_a_probability_is_the_product_of_its_steps(checkpoint, how):
     product = 1.0
     for step, i in enumerate(trace.tgt_ids):
         logits = torch.tensor(trace.scores_at(step))
-        shares = sampling_distribution(logits, temperature=how.temperature, top_k=how.top_k, top_p=how.top_p)
+        shares = sampling_distribution(logits, how)
         product *= float(shares[i])
     assert math.exp(first.log_drawn) == pytest.approx(product, rel=1e-5)
     assert math.exp(log_drawn(trace)) == pytest.approx(product, rel=1e-5)

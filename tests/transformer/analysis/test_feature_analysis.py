@@ -9,8 +9,8 @@ from tests.transformer.one_stack import alone
 from tests.transformer.tiny import DECODER, ENCODER, random_ids, tiny_model
 from transformer import run
 from transformer.analysis import costs, mask_checks, neurons, stream
+from transformer.analysis.costs import shapes_of
 from transformer.analysis.logit_lens import logit_lens
-from transformer.analysis.shapes import shapes_of
 from transformer.errors import QueryError
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.replay import replay

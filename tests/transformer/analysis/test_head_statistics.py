@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer import load, run, run_batch
-from transformer.analysis import head_norms
+from transformer.analysis import head_statistics
 from transformer.analysis import head_statistics as hs
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.replay import replay
@@ -172,7 +172,7 @@ def test_a_mean_is_over_the_rows_that_count_and_a_broken_number_stays():
 def test_norm_shares_are_what_a_plain_loop_gives():
     rng = np.random.default_rng(5)
     heads, parts = rng.normal(size=(2, 3, 5, 4)), rng.normal(size=(2, 3, 4, 7))
-    shares = head_norms.norm_share(heads, parts)
+    shares = head_statistics.norm_share(heads, parts)
     for layer in range(2):
         for q in range(5):
             norms = [
@@ -188,12 +188,12 @@ def test_norm_shares_are_what_a_plain_loop_gives():
 def test_norm_shares_add_up_to_1_and_do_not_know_the_scale(scale, seed):
     rng = np.random.default_rng(seed)
     heads, parts = rng.normal(size=(2, 3, 5, 4)), rng.normal(size=(2, 3, 4, 7))
-    shares = head_norms.norm_share(heads, parts)
+    shares = head_statistics.norm_share(heads, parts)
     np.testing.assert_allclose(shares.sum(axis=1), 1, **CLOSE)
-    np.testing.assert_allclose(head_norms.norm_share(scale * heads, parts), shares, **CLOSE)
+    np.testing.assert_allclose(head_statistics.norm_share(scale * heads, parts), shares, **CLOSE)
     heads[:, 1] = 0
-    assert (head_norms.norm_share(heads, parts)[:, 1] == 0).all()
-    assert np.isnan(head_norms.norm_share(np.zeros_like(heads), parts)).all()
+    assert (head_statistics.norm_share(heads, parts)[:, 1] == 0).all()
+    assert np.isnan(head_statistics.norm_share(np.zeros_like(heads), parts)).all()
 
 
 # ---------------------------------------------------------------- real runs
@@ -210,10 +210,10 @@ def trace(checkpoint):
 
 
 def shares_of(checkpoint, trace, kind):
-    sites = [head_norms.site(kind, layer) for layer in range(len(trace.maps(kind)))]
+    sites = [head_statistics.outputs_site(kind, layer) for layer in range(len(trace.maps(kind)))]
     heads = replay(checkpoint, trace, sites)
-    return head_norms.norm_share(
-        np.stack([heads[name] for name in sites]), head_norms.output_projections(checkpoint.model, kind)
+    return head_statistics.norm_share(
+        np.stack([heads[name] for name in sites]), head_statistics.output_projections(checkpoint.model, kind)
     )
 
 
@@ -244,10 +244,10 @@ def test_a_run_has_its_kinds_measures_as_a_plain_loop_gives_them(checkpoint, tra
 def test_the_heads_parts_add_up_to_what_the_attention_wrote(checkpoint, trace, kind):
     recorder = Recorder(("*_attn.heads", "*_attn.output"))
     checkpoint.model(torch.tensor([trace.src_ids]), torch.tensor([trace.read_ids]), tap=tap_of(recorder))
-    parts, shares = head_norms.output_projections(checkpoint.model, kind), shares_of(checkpoint, trace, kind)
+    parts, shares = head_statistics.output_projections(checkpoint.model, kind), shares_of(checkpoint, trace, kind)
     layers = checkpoint.model.encoder.layers if kind == "encoder" else checkpoint.model.decoder.layers
     for layer, part in enumerate(parts):
-        name = head_norms.site(kind, layer)
+        name = head_statistics.outputs_site(kind, layer)
         heads = recorder.values[name][0].detach().numpy()  # [head, query, d_head]
         written = np.stack([head @ piece for head, piece in zip(heads, part, strict=True)])
         attention = layers[layer].cross_attn if kind == "cross" else layers[layer].self_attn

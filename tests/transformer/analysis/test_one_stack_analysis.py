@@ -8,12 +8,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import DECODER, ENCODER, random_ids, tiny_config, tiny_model
 from transformer import run
-from transformer.analysis import costs, head_norms, mask_checks, neurons, one_weight, stream
+from transformer.analysis import costs, head_statistics, mask_checks, neurons, one_weight, stream
 from transformer.analysis import head_statistics as hs
 from transformer.analysis.alignment_scores import score_alignment
+from transformer.analysis.costs import shapes_of
 from transformer.analysis.logit_lens import lens_places, logit_lens
 from transformer.analysis.rollout import self_rollout
-from transformer.analysis.shapes import shapes_of
 from transformer.errors import QueryError
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.replay import replay
@@ -94,14 +94,16 @@ def test_measures_of_heads_count_their_own_tokens(lone):
     n = trace.n_tokens(kind)
     assert found["entropy"].values.shape == (*trace.maps(kind).shape[:2], n)
     assert found["self"].means() == pytest.approx(trace.maps(kind)[:, :, range(n), range(n)].mean(-1), abs=1e-6)
-    recorded = replay(checkpoint, trace, [head_norms.site(kind, layer) for layer in range(len(trace.maps(kind)))])
-    shares = head_norms.norm_share(
-        np.stack(list(recorded.values())), head_norms.output_projections(checkpoint.model, kind)
+    recorded = replay(
+        checkpoint, trace, [head_statistics.outputs_site(kind, layer) for layer in range(len(trace.maps(kind)))]
+    )
+    shares = head_statistics.norm_share(
+        np.stack(list(recorded.values())), head_statistics.output_projections(checkpoint.model, kind)
     )
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert self_rollout(trace.maps(kind)).shape == (n, n)
     with pytest.raises(QueryError, match="no cross-attention"):
-        head_norms.output_projections(checkpoint.model, "cross")
+        head_statistics.output_projections(checkpoint.model, "cross")
 
 
 def test_one_weight_of_shared_heads(lone):

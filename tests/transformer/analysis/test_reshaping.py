@@ -34,7 +34,7 @@ def test_each_is_the_distribution_of_the_library_and_the_best_stays(temperature,
     log_probs = logits.log_softmax(-1)
     found = reshaped(log_probs.numpy(), log_probs.numpy(), Sampling(temperature=temperature, top_k=k, top_p=p))
     for one, top_k, top_p in ((found.tempered, 0, 1.0), (found.by_k, k, 1.0), (found.cut, k, p)):
-        expected = sampling_distribution(log_probs, temperature=temperature, top_k=top_k, top_p=top_p)
+        expected = sampling_distribution(log_probs, Sampling(temperature=temperature, top_k=top_k, top_p=top_p))
         assert np.array_equal(one, expected.numpy())
         assert one.sum() == pytest.approx(1, abs=1e-5)
         assert one[found.raw.argmax()] == one.max()

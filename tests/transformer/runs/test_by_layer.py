@@ -10,9 +10,8 @@ from tests.transformer.made_up_changes import SilentHead
 from tests.transformer.one_stack import ALONE, alone
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
-from transformer.runs.by_layer import each_layer
-from transformer.runs.reading import read
-from transformer.runs.record import map_bytes
+from transformer.runs.reading import map_bytes, read
+from transformer.runs.replay import each_layer
 from transformer.runs.running import run
 from transformer.runs.together import run_together
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer import Greedy, Query, Sampling
-from transformer.runs.certain import CLOSE, choices
 from transformer.runs.distribution import race, sampling_distribution
+from transformer.runs.drafting import CLOSE, choices
 
 PAD, STEPS, VOCABULARY = 0, 6, 40
 ROUNDING = CLOSE / 8  # four times what was measured
@@ -30,8 +30,7 @@ def choose(log_probs, decoding):
     if isinstance(decoding, Greedy):
         return log_probs.argmax(dim=-1).tolist()
     generator = torch.Generator().manual_seed(decoding.seed)
-    how = {"temperature": decoding.temperature, "top_k": decoding.top_k, "top_p": decoding.top_p}
-    return [int(race(sampling_distribution(row, **how), generator).argmax()) for row in log_probs]
+    return [int(race(sampling_distribution(row, decoding), generator).argmax()) for row in log_probs]
 
 
 def random_log_probs(seed, *, grain, steps=STEPS):

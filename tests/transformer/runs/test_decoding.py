@@ -2,6 +2,7 @@
 
 import math
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,11 +14,16 @@ from transformer.errors import QueryError
 from transformer.model.cache import KVCache
 from transformer.runs.decoding import Prefix, collect, greedy, sample
 from transformer.runs.distribution import sampling_distribution
+from transformer.runs.query import Sampling
 
 PAD, EOS, VOCAB = 0, 3, 8
 FORCED = [[5, 6], [], [4, EOS]]
 VARIANTS = [{}, {"norm": "post", "bias": False, "positions": "learned"}, {"decoder_start_id": PAD}]
-NO_LIMITS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}
+NO_LIMITS = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}  # as in `Sampling`, which refuses the narrowest
+
+
+def limited(**changes):
+    return SimpleNamespace(**(NO_LIMITS | changes))
 
 
 def small_model(seed=0, **changes):
@@ -30,7 +36,7 @@ def prefix_of(model, src, *, cached=True):
 
 
 def draw(prefix, *, seeds=(7, 8, 9), max_new=6, forced=None, **changes):
-    return sample(prefix, max_new=max_new, seeds=seeds, forced=forced, **(NO_LIMITS | changes))
+    return sample(prefix, limited(**changes), max_new=max_new, seeds=seeds, forced=forced)
 
 
 def both(decode, model, src):
@@ -207,7 +213,7 @@ def test_the_narrowest_sampling_is_greedy(limits, seed):
 def test_pieces_are_drawn_as_often_as_the_distribution_says(limits):
     model, src, n = tiny_model(), random_ids(1, 5), 4_000
     first = prefix_of(model, src).next_log_probs()[0].index_fill(0, torch.tensor([PAD]), -torch.inf)
-    expected = n * sampling_distribution(first, **(NO_LIMITS | limits))
+    expected = n * sampling_distribution(first, limited(**limits))
     (step,) = draw(prefix_of(model, src.expand(n, 5)), seeds=range(n), max_new=1, **limits)
     found = torch.bincount(torch.tensor(step.ids), minlength=19)
     assert (found[expected == 0] == 0).all()
@@ -226,7 +232,7 @@ LOGITS = st.lists(st.floats(-20, 20) | st.just(-math.inf), min_size=1, max_size=
 def test_the_distribution_keeps_the_right_pieces(row, temperature, top_k, top_p):
     log_probs = torch.tensor(row, dtype=torch.float64).log_softmax(-1)
     whole = (log_probs / temperature).softmax(-1)
-    kept = sampling_distribution(log_probs, temperature=temperature, top_k=top_k, top_p=top_p)
+    kept = sampling_distribution(log_probs, Sampling(temperature=temperature, top_k=top_k, top_p=top_p))
     assert float(kept.sum()) == pytest.approx(1, abs=1e-12)
     ordered = whole.sort(descending=True, stable=True)
     n = int((kept > 0).sum())
@@ -242,17 +248,17 @@ def test_the_distribution_keeps_the_right_pieces(row, temperature, top_k, top_p)
 @given(row=LOGITS)
 def test_without_limits_the_distribution_is_the_model_s(row):
     log_probs = torch.tensor(row, dtype=torch.float64).log_softmax(-1)
-    assert torch.allclose(sampling_distribution(log_probs, **NO_LIMITS), log_probs.exp(), atol=1e-12)
+    assert torch.allclose(sampling_distribution(log_probs, Sampling()), log_probs.exp(), atol=1e-12)
 
 
 def test_no_piece_is_lost_to_rounding():
     log_probs = 2 * torch.randn(50, 8_000, generator=torch.Generator().manual_seed(0))
     log_probs = log_probs.log_softmax(-1)
-    assert bool((sampling_distribution(log_probs, **NO_LIMITS) > 0).all())
+    assert bool((sampling_distribution(log_probs, Sampling()) > 0).all())
 
 
 def test_each_row_has_a_distribution_of_its_own():
     log_probs = torch.randn(3, 9, generator=torch.Generator().manual_seed(0)).log_softmax(-1)
-    limits = {"temperature": 0.8, "top_k": 5, "top_p": 0.7}
-    rows = torch.stack([sampling_distribution(row, **limits) for row in log_probs])
-    assert torch.equal(sampling_distribution(log_probs, **limits), rows)
+    limits = Sampling(temperature=0.8, top_k=5, top_p=0.7)
+    rows = torch.stack([sampling_distribution(row, limits) for row in log_probs])
+    assert torch.equal(sampling_distribution(log_probs, limits), rows)

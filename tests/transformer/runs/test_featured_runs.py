@@ -6,9 +6,9 @@ import torch
 
 from tests.transformer.featured import FEATURED, featured
 from transformer.analysis import costs, one_weight
+from transformer.analysis.costs import shapes_of
 from transformer.analysis.head_statistics import measure
 from transformer.analysis.mask_checks import batch_masks, check_causality, check_padding, record_attention
-from transformer.analysis.shapes import shapes_of
 from transformer.model.linear import Linear
 from transformer.runs.replay import replay
 from transformer.runs.running import run_batch

@@ -83,7 +83,7 @@ def test_one_step_after_the_other_gives_the_same(checkpoint):
 
 def test_a_text_of_several_pieces_of_work_is_judged_as_one(checkpoint, monkeypatch):
     whole = score(checkpoint, SOURCE, REFERENCE)
-    monkeypatch.setattr("transformer.runs.logits.ROWS", 3)
+    monkeypatch.setattr("transformer.runs.distribution.ROWS", 3)
     monkeypatch.setattr("transformer.runs.teacher_forcing.ROWS", 3)
     parts = score(checkpoint, SOURCE, REFERENCE)
     np.testing.assert_allclose(whole.losses, parts.losses, atol=1e-6)

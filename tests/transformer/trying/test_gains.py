@@ -8,8 +8,8 @@ import torch
 
 from tests.transformer.featured import FEATURED
 from tests.transformer.tiny import DECODER, ENCODER, ONE_STACK, random_ids, tiny_config, tiny_model
-from transformer.analysis.progress import whole
 from transformer.errors import QueryError
+from transformer.runs.results import whole
 from transformer.trying import gains, steps
 from transformer.trying.gains import Gains, measuring
 

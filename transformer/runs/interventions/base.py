@@ -8,7 +8,7 @@ second model.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, dataclass_transform
+from typing import Any, ClassVar, Literal, Self, dataclass_transform
 
 from torch import Tensor
 
@@ -16,10 +16,8 @@ from transformer.errors import QueryError, shown
 from transformer.i18n import Sentence
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
+from transformer.model.taps import Visitor
 from transformer.runs.interventions.spelling import spelled
-
-if TYPE_CHECKING:
-    from transformer.model.taps import Visitor
 
 Group = Literal["heads", "rows", "pieces", "positions", "masks", "attention", "layers"]
 """Under which heading a menu offers an intervention."""
@@ -135,7 +133,7 @@ class Intervention:
         """What it changes, without a full stop, such as "Cross-attention, layer 3, head 1: writes nothing"."""
         raise NotImplementedError
 
-    def visitors(self, ground: Ground) -> "tuple[Visitor, ...]":
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """The visitors that change a model; new for every run, so they may remember what they saw."""
         return ()
 

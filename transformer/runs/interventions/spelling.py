@@ -54,7 +54,7 @@ class Spelling:
     default: Any = None  # what a control shows first; None where that is looked up
 
 
-def place(label: str, most: int, *, what: What = "whole", optional: bool = False, key: str = "") -> Any:
+def place(label: str, most: int, *, what: What = "whole", optional: bool = False) -> Any:
     """A place, counted from 0 here and from 1 in an address, below `most`; None for all, if allowed."""
 
     def check(said: str, value: Any) -> Any:
@@ -78,7 +78,7 @@ def place(label: str, most: int, *, what: What = "whole", optional: bool = False
         what, label, check, lambda value: ALL if value is None else str(value + 1), read,
         most=most, optional=optional, target=True,
     )  # fmt: skip
-    return _field(spelling, key, None if optional else dataclasses.MISSING)
+    return _field(spelling, None if optional else dataclasses.MISSING)
 
 
 def number(label: str, least: float, most: float, default: float) -> Any:
@@ -92,12 +92,10 @@ def number(label: str, least: float, most: float, default: float) -> Any:
             raise QueryError("{label}: found {text}, expected a number.", label=label, text=shown(text))
         return check(label, float(text.replace("m", "-").replace("p", ".")))
 
-    return _field(Spelling("number", label, check, _digits, read, least=least, most=most), "", default)
+    return _field(Spelling("number", label, check, _digits, read, least=least, most=most), default)
 
 
-def whole(
-    label: str, least: int, most: int, default: int | None = None, *, what: What = "whole", key: str = ""
-) -> Any:
+def whole(label: str, least: int, most: int, default: int | None = None, *, what: What = "whole") -> Any:
     """A whole number between two limits, inclusive, such as the id of a piece."""
 
     def check(said: str, value: Any) -> int:
@@ -109,7 +107,7 @@ def whole(
         return check(label, int(text.replace("m", "-")))
 
     spelling = Spelling(what, label, check, lambda value: str(value).replace("-", "m"), read, least=least, most=most)
-    return _field(spelling, key, dataclasses.MISSING if default is None else default)
+    return _field(spelling, dataclasses.MISSING if default is None else default)
 
 
 def choice(label: str, options: Mapping[Any, str], default: str | None = None, *, what: What = "choice",
@@ -127,7 +125,7 @@ def choice(label: str, options: Mapping[Any, str], default: str | None = None, *
         return value
 
     spelling = Spelling(what, label, check, str, lambda text: check(label, text), options=options, target=target)
-    return _field(spelling, key, dataclasses.MISSING if default is None else default)
+    return _field(spelling, dataclasses.MISSING if default is None else default, key)
 
 
 def yes(label: str, default: bool = False) -> Any:
@@ -143,7 +141,7 @@ def yes(label: str, default: bool = False) -> Any:
             raise QueryError("{label}: found {text}, expected 0 or 1.", label=label, text=shown(text))
         return text == "1"
 
-    return _field(Spelling("yes", label, check, lambda value: str(int(value)), read), "", default)
+    return _field(Spelling("yes", label, check, lambda value: str(int(value)), read), default)
 
 
 def text(label: str) -> Any:
@@ -169,7 +167,7 @@ def text(label: str) -> Any:
                 "{label}: found {text}, which is not valid text.", label=label, text=shown(written)
             ) from None
 
-    return _field(Spelling("text", label, check, _quoted, read), "", dataclasses.MISSING)
+    return _field(Spelling("text", label, check, _quoted, read), dataclasses.MISSING)
 
 
 def numbers(label: str, least: float, most: float) -> Any:
@@ -197,7 +195,7 @@ def numbers(label: str, least: float, most: float) -> Any:
     spelling = Spelling(
         "numbers", label, check, lambda values: "~".join(map(_digits, values)), read, least=least, most=most
     )
-    return _field(spelling, "", dataclasses.MISSING)
+    return _field(spelling, dataclasses.MISSING)
 
 
 def _is_number(value: Any, least: float, most: float) -> bool:
@@ -242,7 +240,7 @@ def spelled(record: Any) -> dict[str, tuple[str, Spelling]]:
     }
 
 
-def _field(spelling: Spelling, key: str, default: Any) -> Any:
+def _field(spelling: Spelling, default: Any, key: str = "") -> Any:
     if default is not dataclasses.MISSING:
         spelling = dataclasses.replace(spelling, default=default)
     return dataclasses.field(default=default, metadata={_SPELLING: spelling, _NAME: key})

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.classroom import predictions
+from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
 from glassformer.extensions.classroom.lessons import leading, lesson_questions
 from glassformer.extensions.classroom.predictions import Prediction
@@ -57,7 +57,7 @@ def answer(place: Place, key: str, checkpoint: Checkpoint) -> None:
     """Callback: the learner commits to what the widget with a key says; then the page shows what was covered."""
     given = str(st.session_state.get(key) or "").strip()
     source = st.session_state.get(session.SOURCE) or ""
-    typed = given if leading.step_of(place).ask.form == "piece" else ""
+    typed = given if lesson.step_of(place).ask.form == "piece" else ""
     found = lesson_questions.posed(place, checkpoint, source, given=typed)
     if not isinstance(found, Posed):
         return
@@ -83,7 +83,7 @@ def reveal(place: Place, given: Prediction, checkpoint: Checkpoint, source: str)
 
     Tells whether that is an answer to the question as it stands now.
     """
-    step = leading.step_of(place)
+    step = lesson.step_of(place)
     found = lesson_questions.posed(place, checkpoint, source, given=given.choice if step.ask.form == "piece" else "")
     if not isinstance(found, Posed) or _refused(found, given.choice) is not None:
         return False

@@ -11,7 +11,7 @@ from typing import Final
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
 from glassformer.extensions.classroom.lessons import lesson_questions
-from glassformer.extensions.lessons.library import Posed, Step
+from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.rooms import in_room
 from glassformer.runs import loading
 from glassformer.runs.open_run import address
@@ -28,18 +28,13 @@ SHOWN: Final = "lesson_shown"  # the run that the panel is of
 BARE: Final = {"rev", lesson.PATH, lesson.OWN, language.PARAMETER, language.PRESENT, in_room.PARAMETER}
 
 
-def step_of(place: Place) -> Step:
-    """The step that stands at a place."""
-    return lesson.known()[place.lesson].steps[place.step - 1]
-
-
 def run_of(place: Place) -> tuple[Place, str, str | None]:
     """The run that a step is about, whatever is open now.
 
     The place knows what the learner comes back to; then the checkpoint's name, and the sentence: None for the
     checkpoint's first example.
     """
-    here, on = lesson.place(), step_of(place).on
+    here, on = lesson.place(), lesson.step_of(place).on
     model = st.session_state.get(session.MODEL) or ""
     source = st.session_state.get(session.SOURCE)
     own = nested.read(here.own) if here is not None else None
@@ -80,14 +75,14 @@ Way = tuple[str, str, dict[str, str]]  # a link: the path of a page, what it say
 
 def to(label: str, place: Place, at_hand: Checkpoint | None, *, then: bool = False) -> Way:
     """The link to a step, with what `parameters` makes of it."""
-    return step_of(place).page, label, parameters(place, at_hand, then=then)
+    return lesson.step_of(place).page, label, parameters(place, at_hand, then=then)
 
 
 def into(label: str, place: Place) -> Way:
     """The link to a step that is posed once the learner is there."""
     place, model, source = run_of(place)
     bare = write_link(_plain(Link(model=model, source=source))) | place.in_address()
-    return step_of(place).page, label, bare
+    return lesson.step_of(place).page, label, bare
 
 
 def arrive(checkpoint: Checkpoint) -> None:
@@ -114,7 +109,7 @@ def _lead(place: Place, checkpoint: Checkpoint, run: str) -> None:
         st.session_state.pop(lesson.GIVEN, None)
         return
     chosen = before is not None and before[0] == place.name
-    leads = not given and not (chosen and step_of(place).on not in ("", st.session_state.get(session.MODEL)))
+    leads = not given and not (chosen and lesson.step_of(place).on not in ("", st.session_state.get(session.MODEL)))
     there = parameters(place, checkpoint, then=predictions.of(place) is not None) if leads else None
     # Only now: the model takes its time, and a run that the browser interrupts meanwhile has led nowhere.
     st.session_state.pop(lesson.GIVEN, None)
@@ -126,7 +121,7 @@ def _lead(place: Place, checkpoint: Checkpoint, run: str) -> None:
 
 def at_the_step(place: Place) -> bool:
     """Whether the page that is drawn now is the step's."""
-    return st.session_state.get(session.URL_PAGE) == step_of(place).page
+    return st.session_state.get(session.URL_PAGE) == lesson.step_of(place).page
 
 
 def _open(model: str) -> Checkpoint | None:

@@ -5,7 +5,7 @@ from typing import Final
 
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.classroom.lessons import leading, route, short
+from glassformer.extensions.classroom.lessons import leading, short
 from glassformer.extensions.lessons.library import Lesson
 from glassformer.shared import drawing, menu
 from glassformer.shared.door import st
@@ -25,7 +25,7 @@ def draw(checkpoint: Checkpoint | None) -> None:
             "own sentence and the open checkpoint, so a different sentence gives a different question."
         )
     )
-    path, begin = route.places(there, "", short=True), say("Begin the {n}-minute path", n=route.SHORT_MINUTES)
+    path, begin = short.places(there, "", short=True), say("Begin the {n}-minute path", n=short.SHORT_MINUTES)
     way = short.way_in(begin, checkpoint)
     if way is not None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center", key="lesson_short"):
@@ -60,7 +60,7 @@ def _lesson(one: Lesson) -> None:
 def _where_to_go_on(one: Lesson) -> tuple[Place, Sentence]:
     """The first step without an answer, whatever sentence it was about."""
     done = {name for name, _ in predictions.kept()}
-    places = route.places(lesson.known(), one.name, short=False)
+    places = short.places(lesson.known(), one.name, short=False)
     ahead = [place for place in places if place.name not in done]
     if len(ahead) == len(places):
         return places[0], say("Begin")
@@ -79,6 +79,6 @@ def _facts(one: Lesson) -> Iterator[str]:
     on_the_path = [n for n, step in enumerate(one.steps, 1) if step.short]
     if on_the_path:
         row = say_n("On the {minutes}-minute path: step {steps}.",
-                    "On the {minutes}-minute path: steps {steps}.", len(on_the_path), minutes=route.SHORT_MINUTES,
+                    "On the {minutes}-minute path: steps {steps}.", len(on_the_path), minutes=short.SHORT_MINUTES,
                     steps=joined(", ", map(str, on_the_path)))  # fmt: skip
         yield row

@@ -50,7 +50,7 @@ def posed(place: Place, checkpoint: Checkpoint, source: str, *, given: str = "")
     """A step posed to a run of the learner's sentence, with what was typed where a piece is asked for."""
     if not source.strip():
         return say("Type a sentence at the top of the page, or choose an example.")
-    step = lesson.known()[place.lesson].steps[place.step - 1]
+    step = lesson.step_of(place)
     key = ("lesson", place.lesson, place.step, step.fingerprint, given)
     return made(checkpoint, source, key, lambda case: pose(step, replace(case, given=given)))
 

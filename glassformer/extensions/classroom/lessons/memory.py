@@ -1,7 +1,8 @@
 """What a browser remembers of answers: nothing of it is kept by the server.
 
 For each answer: the step, a digest of the run, the choice, whether it was right, and a fingerprint of the question.
-What a browser says is not trusted: what does not look like that is passed over.
+What a browser says is not trusted: what does not look like that is passed over. The modules
+of `view.js` keep them in localStorage, say once what they found there, and write what Python adds.
 """
 
 import json
@@ -11,12 +12,13 @@ from typing import Any, Final
 
 import streamlit as st
 
+from glassformer.components.element import Element, told_text
 from glassformer.extensions.classroom import lesson, predictions
-from glassformer.extensions.classroom.components.lessons.lessons_view import lesson_memory, remembered
 from glassformer.extensions.classroom.lessons import leading
 from glassformer.extensions.classroom.predictions import Key, Prediction
 
 MEMORY: Final = "lesson_memory"
+_MEMORY: Final = Element(MEMORY)
 LONGEST: Final = 100_000  # characters
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,30}\.[1-9][0-9]?", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{8}", re.ASCII)
@@ -24,23 +26,21 @@ _LONGEST_CHOICE: Final = 100
 
 
 def mount(page: str) -> None:
-    """Have the browser remember what the session knows, and say what it remembers; draws nothing."""
+    """Have the browser remember what the session knows, say what it remembers, and show what a step is about."""
     here, step = lesson.place(), lesson.step()
     at_the_step = step is not None and step.page == page
-    rows = [[name, run, one.choice, one.right, one.text] for (name, run), one in predictions.kept().items()]
-    lesson_memory(
-        rows,
-        key=MEMORY,
-        forgotten=st.session_state.get(predictions.FORGOTTEN, 0),
-        opened=here.name if here is not None and at_the_step else "",
-        look=step.look if step is not None and at_the_step else (),
-        on_news=_heard,
-    )
+    payload = {
+        "rows": [[name, run, one.choice, one.right, one.text] for (name, run), one in predictions.kept().items()],
+        "forgotten": st.session_state.get(predictions.FORGOTTEN, 0),  # when it grows, the browser forgets too
+        "open": here.name if here is not None and at_the_step else "",
+        "look": list(step.look) if step is not None and at_the_step else [],
+    }
+    _MEMORY.draw(payload, key=MEMORY, hears={"answers": _heard})
 
 
 def _heard() -> None:
     """Callback: the browser says what it remembers; what the session knows goes before it."""
-    if told := remembered(MEMORY):
+    if told := told_text(MEMORY, "answers"):
         known = predictions.kept()
         predictions.keep(dict(read(told)) | dict(known))
         leading.news()

@@ -17,7 +17,6 @@ from glassformer.extensions.classroom.lessons import (
     lesson_questions,
     lesson_style,
     memory,
-    route,
     short,
     voting,
 )
@@ -47,7 +46,7 @@ def begin(page: str) -> Any:
         return None
     lesson_style.apply()
     with st.container(key=lesson_style.PANEL):
-        number, count, _, _ = route.around(lesson.known(), here)
+        number, count, _, _ = short.around(lesson.known(), here)
         title = lesson.known()[here.lesson].title.said({})
         said = say("{title} · {n} of {count}", title=drawing.plain(title), n=number, count=count)
         line = st.empty()
@@ -84,12 +83,12 @@ def _draw(here: Place, checkpoint: Checkpoint | None, line: Any) -> None:
         _not_here(here, found, checkpoint)
     _ways(here, checkpoint, answered=answered, passed=not isinstance(found, Posed))
     if leading.at_the_step(here):
-        lesson_style.outline([key for key in leading.step_of(here).look if _KEY.fullmatch(key)])
+        lesson_style.outline([key for key in lesson.step_of(here).look if _KEY.fullmatch(key)])
 
 
 def current(here: Place, checkpoint: Checkpoint | None) -> Found:
     """The question of a step on the run that the page has opened, or why there is none."""
-    on = leading.step_of(here).on
+    on = lesson.step_of(here).on
     if checkpoint is None:
         return say("No model is open on this page. Go back to the step to continue.")
     if on not in ("", st.session_state.get(session.MODEL)):
@@ -112,7 +111,7 @@ def _asked(here: Place, found: Posed, checkpoint: Checkpoint) -> bool:
 
 def _not_here(here: Place, why: Sentence, checkpoint: Checkpoint | None) -> None:
     """Say why there is no question, and offer sentences that have one."""
-    if checkpoint is not None and predictions.open_up(here) and leading.step_of(here).cover:
+    if checkpoint is not None and predictions.open_up(here) and lesson.step_of(here).cover:
         st.rerun()  # there is nothing to cover
     st.info(drawing.plain(why), icon=":material/info:")
     examples = () if checkpoint is None else checkpoint.card.tried()
@@ -131,7 +130,7 @@ def _not_here(here: Place, why: Sentence, checkpoint: Checkpoint | None) -> None
 
 def _ways(here: Place, checkpoint: Checkpoint | None, *, answered: bool, passed: bool) -> None:
     """Draw the links from here: on, back, back to the step, out of the lesson."""
-    _, _, before, after = route.around(lesson.known(), here)
+    _, _, before, after = short.around(lesson.known(), here)
     ways: list[leading.Way] = []
     if answered or passed:
         label = say("Next", about="lesson") if answered else say("Skip")

@@ -1,20 +1,54 @@
-"""The two ends of the short path: its words on the learner's own sentence, and what was met on it.
+"""The way through lessons: which step comes before and after which, and the two ends of the short path.
 
 The words stand in the panel while the page Attention shows the row that they speak of: there the address says the
 first step of the path, which belongs to another page. The summary stands on the page with all lessons.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.classroom.lessons import leading, lesson_questions, route
+from glassformer.extensions.classroom.lessons import leading, lesson_questions
+from glassformer.extensions.lessons.library import Lesson
 from glassformer.extensions.lessons.library.path import short_path, shown_row, words_on
 from glassformer.shared import drawing, menu
 from glassformer.shared.door import st
 from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say
+
+SHORT_MINUTES: Final = short_path().minutes
+
+
+def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[Place, ...]:
+    """The steps of a lesson, or all of the short path, in their order."""
+    if not short:
+        return tuple(Place(name, n) for n in range(1, len(lessons[name].steps) + 1))
+    return tuple(
+        Place(one.name, n, short=True)
+        for one in lessons.values()
+        for n, step in enumerate(one.steps, 1)
+        if step.short
+    )
+
+
+def around(lessons: Mapping[str, Lesson], here: Place) -> tuple[int, int, Place | None, Place | None]:
+    """Where a step stands: its number, how many there are, and the steps before and after it.
+
+    One that the short path leaves out stands in its lesson.
+    """
+    row = places(lessons, here.lesson, short=here.short)
+    names = [place.name for place in row]
+    if here.name not in names:
+        row = places(lessons, here.lesson, short=False)
+        names = [place.name for place in row]
+    at = names.index(here.name)
+    before = row[at - 1] if at else None
+    after = row[at + 1] if at + 1 < len(row) else None
+    return at + 1, len(row), before, after
+
 
 PAGE, LIST = "attention", "lessons"  # paths of the pages on which the path begins and ends
 BEGINS, WORDS, SUMMARY = say("Go to the first question"), say("Terms for this path"), say("What you have learnt")
@@ -55,7 +89,7 @@ def way_out(here: Place) -> leading.Way:
 
 def has_summary(here: Place | None) -> bool:
     """Whether the page says what was met, and the panel asks nothing."""
-    path = route.places(lesson.known(), "", short=True)
+    path = places(lesson.known(), "", short=True)
     if here is None or not here.short or st.session_state.get(session.URL_PAGE) != LIST:
         return False
     return replace(here, own="") == path[-1]
@@ -65,7 +99,7 @@ def summary() -> None:
     """Draw what was met on the path, how many answers were right, and what comes next; at its end."""
     if not has_summary(lesson.place()):
         return
-    path = route.places(lesson.known(), "", short=True)
+    path = places(lesson.known(), "", short=True)
     last = {name: one.right for (name, _), one in predictions.kept().items()}
     given = [last[place.name] for place in path if place.name in last]
     with st.container(key="path_summary", border=True):
@@ -99,5 +133,5 @@ def _called(place: Place) -> Sentence:
 
 
 def _first() -> Place | None:
-    path = route.places(lesson.known(), "", short=True)
+    path = places(lesson.known(), "", short=True)
     return path[0] if path else None

@@ -6,14 +6,14 @@ of their own, or type an answer, choices cannot be compared: then it is counted 
 
 from functools import partial
 
-from glassformer.extensions.classroom import predictions
+from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
 from glassformer.extensions.classroom.lessons import answering, leading
 from glassformer.extensions.classroom.lessons.lesson_questions import Found
 from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.rooms import in_room
-from glassformer.extensions.rooms.components.room.room_view import room_counts
 from glassformer.extensions.rooms.page import polling
+from glassformer.extensions.rooms.page.room_view import room_counts
 from glassformer.extensions.rooms.server.public import LEAST_VOTES, Opened, Public, Question
 from glassformer.extensions.rooms.server.room import Room
 from glassformer.shared import drawing
@@ -40,7 +40,7 @@ def ask(here: Place | None, found: Found | None) -> None:
     right_alone = answering.counts_right(public, found)
     choices = polling.RIGHT_OR_NOT if right_alone else tuple(option.label for option in found.options)
     polling.do(taught, Room.ask, Question(name, found.question, choices))
-    if leading.step_of(here).cover and predictions.of(here) is not None:
+    if lesson.step_of(here).cover and predictions.of(here) is not None:
         st.rerun()  # the teacher has seen the answer before; now it is covered
 
 

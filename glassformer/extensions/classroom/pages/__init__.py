@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from glassformer.extensions.rooms.pages import SECTION
-from glassformer.shared.page_list import PageEntry
+from glassformer.shared.page_blocks import PageEntry
 from transformer.i18n import say
 
 HERE = Path(__file__).parent

@@ -7,12 +7,11 @@ that is pasted in. What a page draws that can be covered is known once the sessi
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from glassformer.extensions.classroom import covering, lesson
 from glassformer.extensions.classroom.lesson import Place
 from glassformer.extensions.classroom.teaching.lesson_reference import question
-from glassformer.extensions.classroom.teaching.teaching_places import PAGES, whole
 from glassformer.extensions.rooms import in_room
 from glassformer.shared import drawing, menu
 from glassformer.shared.cover import ALL, PART
@@ -23,6 +22,28 @@ from glassformer.state.link import Link, read_link, write_link
 from glassformer.state.view import View
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say
+
+PAGE_NAMES: Final[Mapping[str, str]] = {
+    "step": say("Step through decoding"),
+    "attention": say("Attention"),
+    "positions": say("Positions"),
+    "masks": say("Masks"),
+    "inside": say("Inside the model"),
+    "search": say("How pieces are chosen"),
+    "forcing": say("Teacher forcing"),
+    "compare": say("Compare"),
+    "matters": say("What matters"),
+    "wrong": say("What goes wrong"),
+    "training": say("Training"),
+    "checkpoints": say("Checkpoints"),
+    "doctor": say("Doctor"),
+}
+
+
+def whole(app: str, path: str, parameters: Mapping[str, str]) -> str:
+    """The whole address of a page, as it is copied."""
+    return f"{app}/{path}?{urlencode(parameters)}"
+
 
 PAGE, STEP, COVERED, GUESS, PASTED = "teach_page", "teach_step", "teach_cover", "teach_guess", "teach_pasted"
 NONE: Final = ""
@@ -69,7 +90,7 @@ def draw(checkpoint: Checkpoint) -> None:
         place = start.place if start.place is not None and start.place.name == at else _place(at)
         page = _page(start, fixed=place is not None)
     with right:
-        target = page if place is None else lesson.known()[place.lesson].steps[place.step - 1].page
+        target = page if place is None else lesson.step_of(place).page
         hidden = _covered(target, start)
         st.session_state.setdefault(GUESS, start.link.view.guess)
         guess = st.toggle(say("Hide candidates until I guess"), key=GUESS, disabled=place is not None)
@@ -125,11 +146,11 @@ def read_pasted(address: str) -> Start | Sentence:
     except ValueError:
         return say("This is not the address of a page. Copy the whole address from the address bar.")
     page = split.path.rstrip("/").rpartition("/")[2]
-    if page not in PAGES:
+    if page not in PAGE_NAMES:
         return say(
             "This address leads to “{page}”, but a link can only open these pages: {pages}. Copy the whole address.",
             page=page[:40],
-            pages=", ".join(PAGES),
+            pages=", ".join(PAGE_NAMES),
         )
     parameters: dict[str, tuple[str, ...]] = {}
     for name, value in said:
@@ -144,9 +165,10 @@ def read_pasted(address: str) -> Start | Sentence:
 def _page(start: Start, *, fixed: bool) -> str:
     """The page that is chosen: at first that of the address, or the one that the teacher comes from."""
     first = start.page or covering.latest()
-    if PAGE not in st.session_state and first in PAGES:
+    if PAGE not in st.session_state and first in PAGE_NAMES:
         st.session_state[PAGE] = first
-    return str(st.selectbox(say("Page"), list(PAGES), key=PAGE, format_func=PAGES.__getitem__, disabled=fixed))
+    named = PAGE_NAMES.__getitem__
+    return str(st.selectbox(say("Page"), list(PAGE_NAMES), key=PAGE, format_func=named, disabled=fixed))
 
 
 def _covered(page: str, start: Start) -> list[str]:
@@ -162,7 +184,7 @@ def _covered(page: str, start: Start) -> list[str]:
         max_selections=covering.MOST,
     )
     if not met:
-        name = PAGES.get(page, page)
+        name = PAGE_NAMES.get(page, page)
         st.caption(
             say("Open “{page}” once in this tab. After that, you can choose any of its parts here.", page=name)
         )
@@ -181,7 +203,7 @@ def _address(
     if place is None:
         return page, write_link(replace(link, view=replace(link.view, guess=guess))) | more
     bare = replace(link, forced=(), tried=(), interventions=(), beside="", view=View())
-    step = lesson.known()[place.lesson].steps[place.step - 1]
+    step = lesson.step_of(place)
     return step.page, write_link(bare) | place.in_address() | more
 
 

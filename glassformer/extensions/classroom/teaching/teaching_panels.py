@@ -1,20 +1,132 @@
-"""The page for teachers: a link that is built from choices, a lesson on paper, lessons in one's own words."""
+"""The page for teachers: links, a plan for 45 or 90 minutes, a lesson on paper, lessons in one's own words.
 
+How long a lesson takes is its file's number, for one reader alone; a vote with its talk makes each question longer.
+Source: Crouch and Mazur, "Peer instruction: Ten years of experience and results" (2001): about a minute to think and
+two to talk.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from glassformer.extensions.classroom import lesson, own_lessons
-from glassformer.extensions.classroom.teaching import lesson_reference, links, planning
+from glassformer.extensions.classroom import lesson
+from glassformer.extensions.classroom.lesson import folder, read_own
+from glassformer.extensions.classroom.teaching import lesson_reference, links
 from glassformer.extensions.classroom.teaching.sheets import written
 from glassformer.extensions.lessons.library import Lesson
 from glassformer.shared import drawing
-from glassformer.shared.door import st
+from glassformer.shared.door import frame, st
 from glassformer.state import session
 from glassformer.state.apart import base
 from glassformer.state.language import current
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
+
+LENGTHS: Final = (45, 90)
+VOTE_MINUTES: Final = 3
+AROUND: Final = 5  # minutes to come into the room, and to look back
+LENGTH, CHOSEN, VOTES = "teach_minutes", "teach_lessons", "teach_votes"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A lesson with its time."""
+
+    lesson: Lesson  # which
+    begins: int  # minutes from the start
+    ends: int  # minutes from the start
+    votes: int  # how many of its questions the class votes on
+
+
+def plan(chosen: Sequence[Lesson], *, minutes: int, votes: int) -> tuple[Planned, ...]:
+    """The chosen lessons with their times: votes of the class, up to so many of each lesson, fill what is left."""
+    left, voted = minutes - AROUND - sum(one.minutes for one in chosen), [0] * len(chosen)
+    for _ in range(votes):
+        for n, one in enumerate(chosen):
+            if voted[n] < len(one.steps) and left >= VOTE_MINUTES:
+                voted[n] += 1
+                left -= VOTE_MINUTES
+    at, found = AROUND, list[Planned]()
+    for one, n_votes in zip(chosen, voted, strict=True):
+        found.append(Planned(one, at, at + one.minutes + VOTE_MINUTES * n_votes, n_votes))
+        at = found[-1].ends
+    return tuple(found)
+
+
+def proposed(lessons: Mapping[str, Lesson], *, minutes: int) -> list[str]:
+    """The first lessons that fit with a vote each, none before those that it comes after."""
+    left, found = minutes - AROUND, list[str]()
+    for one in lessons.values():
+        if left >= one.minutes + VOTE_MINUTES and set(found).issuperset(one.after):
+            found.append(one.name)
+            left -= one.minutes + VOTE_MINUTES
+    return found
+
+
+def draw_plan() -> None:
+    """Draw the part of the page."""
+    st.subheader(say("A plan for a class"), divider=False)
+    known = lesson.known()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        asked = st.segmented_control(say("Minutes"), list(LENGTHS), key=LENGTH, default=LENGTHS[0], required=True)
+        votes = st.segmented_control(
+            say("Votes per lesson, at most"), [0, 1, 2, 3, 4], key=VOTES, default=2, required=True
+        )
+    minutes = asked or LENGTHS[0]
+    names = st.multiselect(
+        say("Lessons"),
+        list(known),
+        key=f"{CHOSEN}{minutes}",
+        default=proposed(known, minutes=minutes),
+        format_func=lambda name: known[name].title.said({}),
+        placeholder=say("Choose lessons"),
+    )
+    chosen = [one for name, one in known.items() if name in names]
+    found = plan(chosen, minutes=minutes, votes=2 if votes is None else votes)
+    if found:
+        rows = [
+            (say("{begins} to {ends} min", begins=one.begins, ends=one.ends), _title(one.lesson), one.votes)
+            for one in found
+        ]
+        st.table(frame(rows, columns=[say("Time"), say("Lesson"), say("Votes")]), hide_index=True)
+        if (over := found[-1].ends - minutes) > 0:
+            st.warning(
+                say_n("{n} minute too long: leave out a lesson.", "{n} minutes too long: leave out a lesson.", over)
+            )
+    for one in chosen:
+        if missing := [known[name].title.said({}) for name in one.after if name in known and name not in names]:
+            st.caption(
+                drawing.plain(
+                    say("“{title}” assumes: {others}.", title=one.title.said({}), others=joined(", ", missing))
+                )
+            )
+    st.caption(
+        say(
+            "The minutes given for a lesson assume one person working alone. Each vote and its discussion add "
+            "{vote} minutes; joining the room adds {around}.",
+            vote=VOTE_MINUTES,
+            around=AROUND,
+        )
+    )
+    with st.expander(say("What each lesson is for")):
+        goals = [
+            (_title(one), one.teaches.said({}), len(one.steps), one.minutes, _before(one)) for one in known.values()
+        ]
+        columns: list[str] = [say("Lesson"), say("Goal"), say("Questions"), say("Minutes"), say("Comes after")]
+        st.table(frame(goals, columns=columns), hide_index=True)
+
+
+def _title(one: Lesson) -> str:
+    title = one.title.said({})
+    return say("{n}. {title}", n=one.number, title=title) if one.number else title
+
+
+def _before(one: Lesson) -> str:
+    known = lesson.known()
+    return joined(", ", [known[name].title.said({}) for name in one.after if name in known])
+
 
 EXAMPLE: Final = Path(__file__).with_name("example.toml").read_text(encoding="utf-8")  # a test reads it
 HANDOUT, ANSWERS = "teach_handout", "teach_answers"
@@ -24,7 +136,7 @@ _WITH: dict[bool, Sentence] = {False: say("For students, without answers"), True
 def draw(checkpoint: Checkpoint) -> None:
     """Draw the page below its title and the sentence."""
     links.draw(checkpoint)
-    planning.draw()
+    draw_plan()
     _handout(checkpoint)
     _own(checkpoint)
 
@@ -48,7 +160,7 @@ def _handout(checkpoint: Checkpoint) -> None:
         return
     st.download_button(
         say("Handout as HTML"),
-        partial(_file, known[name], checkpoint, source, current(), base(), answers=bool(answers)),
+        partial(written, known[name], checkpoint, source, current(), app=base(), answers=bool(answers)),
         file_name=f"{name}-{'answers' if answers else 'students'}.html",
         mime="text/html",
         key="teach_file",
@@ -57,13 +169,9 @@ def _handout(checkpoint: Checkpoint) -> None:
     )
 
 
-def _file(one: Lesson, checkpoint: Checkpoint, source: str, language: str, app: str, *, answers: bool) -> bytes:
-    return written(one, checkpoint, source, language, app=app, answers=answers)
-
-
 def _own(checkpoint: Checkpoint) -> None:
     st.subheader(say("Your own lessons"), divider=False)
-    where, (found, problems) = own_lessons.folder(), own_lessons.read()
+    where, (found, problems) = folder(), read_own()
     if where is None:
         st.markdown(
             say(

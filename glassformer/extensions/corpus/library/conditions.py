@@ -15,7 +15,7 @@ from transformer.model.anatomy import Kind
 from transformer.text.tokenizer import SPACE_MARK
 
 Select = tuple[str, dict[str, Any]]
-Head = tuple[Kind, int, int]
+Head = tuple[Kind, int, int]  # kind of attention, layer and head, from 1
 OfLine = Literal["loss", "log_prob", "worst_rank", "n_source", "n_target"]
 LINE_NAMES: Final[tuple[OfLine, ...]] = get_args(OfLine)
 Side = Literal["source", "target", "output"]

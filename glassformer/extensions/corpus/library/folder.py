@@ -190,19 +190,14 @@ def _about(label: str, record: Any) -> About:
         if found != FORMAT:
             raise ClauseError("its format is {found}; this program reads {format}", found=found, format=FORMAT)
         options = _field(record, "options", dict)
+        flags = {name: _field(options, name, bool) for name in ("decode", "effect")}
         return About(
-            checkpoint=_field(record, "checkpoint", str),
-            content_hash=_field(record, "content_hash", str),
+            **{name: _field(record, name, str) for name in ("checkpoint", "content_hash", "sha256", "code")},
             files=tuple(_field({"files": name}, "files", str) for name in _field(record, "files", list)),
-            sha256=_field(record, "sha256", str),
             lines=_field(record, "lines", int),
             shards=_field(record, "shards", int),
-            code=_field(record, "code", str),
             options=Options(
-                decode=_field(options, "decode", bool),
-                effect=_field(options, "effect", bool),
-                vectors=_field(options, "vectors", int),
-                shard=_field(options, "shard", int, least=1),
+                **flags, vectors=_field(options, "vectors", int), shard=_field(options, "shard", int, least=1)
             ),
             complete=_field(record, "complete", bool),
         )
@@ -219,13 +214,9 @@ def _field(record: Any, name: str, kind: type[T], *, least: int = 0) -> T:
 # ---------------------------------------------------------------- Parquet files
 
 
+@lru_cache(maxsize=8)
 def summaries(run: Run) -> rollups.Summaries:
     """What all lines of a run that are done add up to; a `DataError` where a file of roll-ups is unusable."""
-    return _summaries(run)  # a copy would cost more than it protects
-
-
-@lru_cache(maxsize=8)
-def _summaries(run: Run) -> rollups.Summaries:
     files = FolderFiles(run.folder, called=run.folder.name)
 
     def tables_of_shards() -> Iterator[pa.Table]:

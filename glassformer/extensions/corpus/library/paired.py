@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from glassformer.extensions.corpus.library import database
+from glassformer.extensions.corpus.library import queries
+from glassformer.extensions.corpus.library.conditions import Head
 from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.library.tables import NAMES, Name
 from transformer.analysis.draws import NORMAL_95
 from transformer.errors import DataError
-from transformer.model.anatomy import Kind
 
 LEAST_LINES: Final = 2  # fewer have no standard deviation
 CHANCE: Final = 0.05  # share of intervals that exclude 0 although nothing differs
@@ -57,14 +57,10 @@ class LinePair:
     second: float
 
 
-Head = tuple[Kind, int, int]
-"""Kind of attention, layer and head, from 1."""
-
-
 def by_head(first: Run, second: Run, name: Name) -> dict[Head, Difference]:
     """The difference of a measure for each head that both runs have.
 
-    A `DataError` where the runs do not have the same lines; others are those of `database.cursor`.
+    A `DataError` where the runs do not have the same lines; others are those of `queries.connected`.
     """
     query = f"""SELECT kind, layer, head, {_STATISTICS} FROM ({_heads(name, "a")}) a JOIN ({_heads(name, "b")}) b
         USING (kind, layer, head, line) GROUP BY ALL ORDER BY ALL"""
@@ -131,10 +127,10 @@ def _ask(first: Run, second: Run, query: str, values: Mapping[str, Any]) -> list
             second=second.key,
         )
     files = {
-        f"{side}_{table}": database.paths(run, table)
+        f"{side}_{table}": queries.paths(run, table)
         for side, run in (("a", first), ("b", second))
         for table in ("sentences", "heads")
         if f"${side}_{table}" in query
     }
-    with database.cursor(first, second) as connection:
+    with queries.connected(first, second) as connection:
         return connection.execute(query, {**values, **files}).fetchall()

@@ -1,13 +1,18 @@
-"""Measure shards in several processes of this machine, each on one thread; the default engine of a corpus run.
+"""Measure shards in several processes of this machine, or with Ray on a cluster.
 
 Each process has a pipe of its own, so one that dies takes no lock with it: another is started and gets its shard.
 On Linux they are forked and share the checkpoint's memory; elsewhere, and in a program with threads or a model on
 another device, each loads the checkpoint once. Only the calling process writes files.
+
+Every machine needs this program and the checkpoint under the same path. Results come back to the caller, which alone
+writes files. A shard whose process or machine is lost is measured again by Ray.
 """
 
 import ctypes
 import gc
+import logging
 import multiprocessing
+import os
 import signal
 import sys
 import threading
@@ -17,9 +22,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from multiprocessing.connection import Connection, Pipe, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from typing import Any
 
 import pyarrow as pa
 
@@ -158,3 +165,45 @@ def check(processes: int) -> None:
     """A `DataError` where so many processes make no sense."""
     if not 1 <= processes <= MOST:
         raise DataError("--processes: found {found}, expected 1 to {most}.", found=processes, most=MOST)
+
+
+def measured_with_ray(
+    job: Job, shards: Iterable[Shard], *, processes: int, address: str | None = None
+) -> Iterator[tuple[int, Files]]:
+    """The files of each shard, with its number, as they become ready: see `pool.measured`.
+
+    Without an address Ray is started here, with so many logical CPUs; else each CPU of that cluster has a shard.
+    A `DataError` where Ray is not installed or there is no such cluster.
+    """
+    try:
+        import ray
+    except ModuleNotFoundError:
+        raise DataError("--engine ray needs Ray; pip install 'glassformer[ray]' brings it.") from None
+    how: dict[str, Any] = (
+        {"address": address} if address else {"address": "local", "num_cpus": processes, "include_dashboard": False}
+    )
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers
+    try:
+        ray.init(**how, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise DataError("Ray cannot be reached ({reason}).", reason=str(error).split("\n")[0]) from None
+    try:
+        if job.device != "cpu" and not ray.cluster_resources().get("GPU"):
+            raise DataError("device {device}: this Ray cluster has no GPU; use cpu.", device=job.device)
+        files = ray.remote(num_cpus=1, num_gpus=int(job.device != "cpu"), max_retries=3)(Job.files)
+        n_at_once = int(ray.cluster_resources().get("CPU", 1))
+        waiting = iter(shards)
+        running = {files.remote(job, shard): shard.number for shard in islice(waiting, n_at_once)}
+        while running:
+            (ready, *_), _ = ray.wait(list(running))
+            number = running.pop(ready)
+            try:
+                found = ray.get(ready)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause if isinstance(error.cause, GlassformerError) else error from None
+            except ray.exceptions.RayError as error:
+                raise DataError("Ray gave up a shard ({reason}).", reason=str(error).split("\n")[0]) from None
+            running |= {files.remote(job, shard): shard.number for shard in islice(waiting, 1)}
+            yield number, found
+    finally:
+        ray.shutdown()

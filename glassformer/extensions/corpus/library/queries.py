@@ -1,27 +1,52 @@
 """What a page asks of a run's lines: answered by DuckDB, straight from the Parquet files.
 
-Nobody's text becomes SQL: values are bound, and a column's name comes from a closed set. What can be answered from
-roll-ups alone needs no DuckDB: `folder.summaries`.
+Nobody's text becomes SQL: values are bound (`$name`), also the files of a table, and a column's name comes from a
+closed set. DuckDB may open the files of the runs that it was made for, once `folder.check` has looked into them, and
+no other; it has no extensions, little memory and few threads, writes nothing to disk, and is stopped when a query
+takes too long. What can be answered from roll-ups alone needs no DuckDB: `folder.summaries`.
+
+DuckDB is an extra (`corpus`), imported when the first question is asked. Source: Raasveldt and Mühleisen (2019),
+"DuckDB: an Embeddable Analytical Database"; https://duckdb.org/docs/stable/operations_manual/securing_duckdb/overview.
 """
 
+from __future__ import annotations
+
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from glassformer.extensions.corpus.library import database, rollups
+from glassformer.extensions.corpus.library import rollups
 from glassformer.extensions.corpus.library.conditions import PLACE, Asked, Condition
-from glassformer.extensions.corpus.library.folder import Run, damaged
+from glassformer.extensions.corpus.library.folder import Run, check, damaged, file_name
 from glassformer.extensions.corpus.library.rollups import Key, Summary
-from glassformer.extensions.corpus.library.tables import NAMES, TABLES, Name
+from glassformer.extensions.corpus.library.tables import NAMES, TABLES, Name, Table
+from transformer.errors import QueryError
 from transformer.model.anatomy import Kind
+
+if TYPE_CHECKING:
+    import duckdb
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 _ALL: Final = "SELECT line FROM read_parquet($sentences)"
 _WHOLE: Final = "SELECT * FROM read_parquet($files)"
 _TEXTS: Final = "line, source, target, output, loss, worst_rank, worst_step, exact"
+SECONDS: Final = 20.0  # of one query
+_ASKED: Final[tuple[Table, ...]] = ("sentences", "heads")
+_OFF: Final = (
+    "autoinstall_known_extensions",
+    "autoload_known_extensions",
+    "allow_community_extensions",
+    "allow_persistent_secrets",
+    "python_enable_replacements",
+)
+_LIMITS: Final[dict[str, Any]] = {"memory_limit": "400MB", "threads": 2, "temp_directory": ""}
 
 
 @dataclass(frozen=True)
@@ -45,12 +70,12 @@ class Hit:
 
     line: int  # from 1, its number in the file
     source: str
-    target: str | None
-    output: str | None
-    loss: float | None
-    worst_rank: int | None
-    worst_step: int | None
-    exact: bool | None
+    target: str | None = None
+    output: str | None = None
+    loss: float | None = None
+    worst_rank: int | None = None
+    worst_step: int | None = None
+    exact: bool | None = None
     values: tuple[float | None, ...] = ()  # what each condition looked at; None for those without a number
     place: Place | None = None  # of the first condition that names a head
 
@@ -121,9 +146,9 @@ def search(run: Run, conditions: Sequence[Condition], *, n: int = 50, offset: in
         columns += [f"c{first}.{name}" for name in PLACE.split(", ")]
     order = f"c0.value {conditions[0].order}, line" if conditions and conditions[0].order else "line"
     query = f"{with_[0]} SELECT {', '.join(columns)} {with_[1]} ORDER BY {order} LIMIT $n OFFSET $offset"
-    rows = database.rows(run, query, bound | {"n": n, "offset": offset})
+    rows = fetch(run, query, bound | {"n": n, "offset": offset})
     if not rows:
-        return Found(database.rows(run, f"{with_[0]} SELECT count(*) {with_[1]}", bound)[0][0] if offset else 0, ())
+        return Found(fetch(run, f"{with_[0]} SELECT count(*) {with_[1]}", bound)[0][0] if offset else 0, ())
     values = {row[0]: row[2 : 2 + len(conditions)] for row in rows}
     places = {row[0]: Place(*head, *row[2 + len(conditions) :]) for row in rows} if head else {}
     return Found(rows[0][1], tuple(_hits(run, values, places)))
@@ -148,15 +173,15 @@ def line(run: Run, number: int) -> Whole | None:
     shard = run.shard_of(number)
     if shard is None:
         return None
-    files = {table: [database.path(run, table, shard)] for table in ("sentences", "heads")}
-    with database.cursor(run) as cursor:
+    files = {table: [path_of(run, table, shard)] for table in ("sentences", "heads")}
+    with connected(run) as cursor:
         cursor.execute(f"{_WHOLE} WHERE line = $line", {"files": files["sentences"], "line": number})
         names, row = [column[0] for column in cursor.description or ()], cursor.fetchone()
     if row is None:
         return None
     names_of = ", ".join(f'"{name}"' for name in NAMES)
     query = f"SELECT kind, layer, head, {PLACE}, {names_of} FROM read_parquet($files) WHERE line = $line"
-    rows = database.rows(run, query, {"files": files["heads"], "line": number})
+    rows = fetch(run, query, {"files": files["heads"], "line": number})
     heads = [OfHead(dict(zip(NAMES, row[9:], strict=True)), Place(*row[:9])) for row in rows]
     sentence = dict(zip(names, row, strict=True))
     hit = Hit(*[sentence[name] for name in _TEXTS.split(", ")])
@@ -169,8 +194,8 @@ def distribution(run: Run, kind: Kind, layer: int, head: int, measure: Name) -> 
     asked.check(run)
     select, bound = asked.select()
     query = f"SELECT value FROM ({select})"
-    with database.cursor(run) as cursor:
-        found = cursor.execute(query, database.bound(run, query, bound)).fetchnumpy()
+    with connected(run) as cursor:
+        found = cursor.execute(query, bind(run, query, bound)).fetchnumpy()
     values = np.asarray(found["value"], dtype=np.float64)
     summary = rollups.summary_of(Key(kind, layer, head, measure), values)
     if summary is None:
@@ -182,10 +207,83 @@ def distribution(run: Run, kind: Kind, layer: int, head: int, measure: Name) -> 
 def _hits(run: Run, values: Mapping[int, tuple[float | None, ...]], places: Mapping[int, Place]) -> Iterator[Hit]:
     """Lines with their texts, in the order of `values`; only files of their shards are opened."""
     shards = sorted({shard for number in values if (shard := run.shard_of(number)) is not None})
-    files = [database.path(run, "sentences", shard) for shard in shards]
+    files = [path_of(run, "sentences", shard) for shard in shards]
     query = f"SELECT {_TEXTS} FROM read_parquet($files) WHERE line IN (SELECT unnest($lines))"
-    texts = {row[0]: row for row in database.rows(run, query, {"files": files, "lines": list(values)})}
+    texts = {row[0]: row for row in fetch(run, query, {"files": files, "lines": list(values)})}
     if lacking := values.keys() - texts.keys():
         raise damaged(run, kind=f"line {min(lacking)}")
     for number, found in values.items():
         yield replace(Hit(*texts[number]), values=found, place=places.get(number))
+
+
+# ---------------------------------------------------------------- DuckDB
+
+
+def is_installed() -> bool:
+    """Whether there is DuckDB."""
+    return find_spec("duckdb") is not None
+
+
+def fetch(run: Run, query: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """The rows that a query finds; its errors are those of `connection`."""
+    with connected(run) as connection:
+        return connection.execute(query, bind(run, query, values)).fetchall()
+
+
+def bind(run: Run, query: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a query, with the run's files of those tables that it names."""
+    return {**values, **{table: paths(run, table) for table in _ASKED if f"${table}" in query}}
+
+
+def paths(run: Run, table: Table) -> list[str]:
+    """All files of a table, as `read_parquet` wants them."""
+    return [path_of(run, table, shard) for shard in run.done]
+
+
+def path_of(run: Run, table: Table, shard: int) -> str:
+    """A file of a shard, as `read_parquet` wants it; a file that is there is meant, even if its name has a `*`."""
+    return str(run.folder / file_name(table, shard))
+
+
+@contextmanager
+def connected(*runs: Run) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection for one question about runs, stopped after `SECONDS`.
+
+    A `QueryError` where DuckDB is not installed, or the question needs too much time or memory; a `DataError` where a
+    file of a run is unusable.
+    """
+    database = _database(runs)
+    import duckdb
+
+    with database.cursor() as opened:
+        timer = threading.Timer(SECONDS, opened.interrupt)
+        timer.start()
+        try:
+            yield opened
+        except duckdb.InterruptException:
+            raise QueryError("This search took longer than {n:.0f} s. Narrow the search.", n=SECONDS) from None
+        except duckdb.OutOfMemoryException:
+            raise QueryError("This search needs too much memory. Narrow the search.") from None
+        except duckdb.Error as error:
+            raise damaged(*runs, kind=type(error).__name__) from None
+        finally:
+            timer.cancel()
+
+
+@lru_cache(maxsize=4)
+def _database(runs: tuple[Run, ...]) -> duckdb.DuckDBPyConnection:
+    """DuckDB in memory, which may read the files of runs and do nothing else outside."""
+    if not is_installed():
+        raise QueryError(
+            "Looking at single lines needs DuckDB, which is not installed; install it with pip install "
+            "'glassformer[corpus]'."
+        )
+    import duckdb
+
+    allowed = [str(path) for run in runs for table in _ASKED for path in check(run, table)]
+    database = duckdb.connect(":memory:", config=_LIMITS | dict.fromkeys(_OFF, False))
+    database.execute("SET GLOBAL parquet_metadata_cache = true")
+    database.execute("SET allowed_paths = $paths", {"paths": allowed})
+    database.execute("SET enable_external_access = false")
+    database.execute("SET lock_configuration = true")
+    return database

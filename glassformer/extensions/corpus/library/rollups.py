@@ -91,6 +91,11 @@ class Key:
     head: int  # from 1
     measure: Name
 
+    @property
+    def whose(self) -> tuple[Kind, int, int]:
+        """The head."""
+        return self.kind, self.layer, self.head
+
 
 @dataclass(frozen=True, eq=False)
 class Summary:

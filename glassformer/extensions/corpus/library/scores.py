@@ -27,9 +27,8 @@ import pyarrow.parquet as pq
 
 from glassformer.extensions.corpus.library.folder import open_run
 from glassformer.extensions.corpus.library.found import LINKS
-from transformer.analysis.alignment import count_links, diagonal_sources
+from transformer.analysis.alignment import GoldPair, count_links, diagonal_sources
 from transformer.analysis.draws import interval
-from transformer.analysis.gold import GoldPair
 from transformer.analysis.words import Floats
 from transformer.errors import DataError
 

@@ -17,7 +17,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -34,6 +34,7 @@ from glassformer.extensions.corpus.library import lines, measuring, rollups
 from glassformer.extensions.corpus.library.folder import ABOUT, FORMAT, NEEDED, damaged_files, file_name, sums_name
 from glassformer.extensions.corpus.library.lines import Corpus, Shard
 from glassformer.extensions.corpus.library.tables import SCHEMAS, TABLES, Options, Table
+from transformer.checkpoint.exchange import write_whole
 from transformer.checkpoint.load import Checkpoint, in_memory
 from transformer.checkpoint.opening import load
 from transformer.errors import CheckpointError, DataError
@@ -48,8 +49,7 @@ _DECIDING: Final = (  # folders
     "glassformer/extensions/what_if/interventions",
 )
 _ASKING: Final = frozenset(  # modules of this one that measure nothing
-    f"{name}.py"
-    for name in ("conditions", "database", "folder", "joined", "paired", "pool", "queries", "rayed", "scores")
+    f"{name}.py" for name in ("conditions", "folder", "joined", "paired", "pool", "queries", "scores")
 )
 
 Files = Mapping[Table, bytes]
@@ -246,18 +246,7 @@ def _write_about(folder: Path, about: Mapping[str, Any]) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Give the file its name only when all of it is on the disk."""
-    part = path.with_name(f".{path.name}{_PART}")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError:
-        with suppress(OSError):
-            part.unlink()
-        raise
+    write_whole(path, content, path.with_name(f".{path.name}{_PART}"))
 
 
 def _ordered(heads: pa.Table) -> pa.Table:

@@ -9,8 +9,7 @@ from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library.folder import About, Run, summaries
 from glassformer.extensions.corpus.page import code_to_copy
 from glassformer.extensions.corpus.page.corpus_pictures import CORPUS, Scene
-from glassformer.extensions.corpus.page.head_choice import choose_head, choose_kind, choose_measure
-from glassformer.extensions.corpus.page.opened import OpenCorpus, name_of
+from glassformer.extensions.corpus.page.opened import OpenCorpus, choose_head, choose_kind, choose_measure, name_of
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.show import choose_part

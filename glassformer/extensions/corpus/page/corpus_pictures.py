@@ -17,10 +17,10 @@ from glassformer.charts.head_effects import HOW_TO_READ, HOW_TO_READ_SIGNED, Blo
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus.charts.corpus import HOW_TO_READ_SPREAD, measure_spread_spec
 from glassformer.extensions.corpus.corpus_look import CorpusLook
+from glassformer.extensions.corpus.library import tables
 from glassformer.extensions.corpus.library.rollups import Key, Summaries, Summary
 from glassformer.extensions.corpus.library.tables import Name
-from glassformer.extensions.corpus.measure_words import corpus_words
-from glassformer.runs.head_measures import UNITS, Words
+from glassformer.runs.head_measures import UNITS, Words, words
 from glassformer.runs.picture import Page, Part, PartEntry, Picture, Plot
 from glassformer.runs.sides import KIND_NAMES
 from glassformer.state.click import Click, cell_of
@@ -28,17 +28,55 @@ from glassformer.state.view import MAIN, Slot, View
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind
 
+_OF_A_CORPUS: Final[dict[tables.Name, Words]] = {
+    "same": Words(
+        say("Same text"),
+        say("share of attention on equal pieces"),
+        "share",
+        say("Mean weight on keys with the same text as the query, not counting the token itself."),
+    ),
+    "punctuation": Words(
+        say("Punctuation"),
+        say("share of attention on punctuation"),
+        "share",
+        say("Mean weight on keys that consist of punctuation alone."),
+    ),
+    "peak": Words(
+        say("Peak"),
+        say("largest weight of the map"),
+        "weight",
+        say("The largest weight of a line's whole map, without rows that have only one open key."),
+    ),
+    "effect": Words(
+        say("Effect"),
+        say("effect of removing the head"),
+        "nats",
+        say(
+            "How much lower the output's log-probability is when only this head writes 0. A value below 0 means that "
+            "the output is more probable without the head."
+        ),
+    ),
+}
+"""What only a corpus run measures."""
+
+
+def corpus_words(kind: Kind, parts: Anatomy | None) -> dict[tables.Name, Words]:
+    """The same of all measures of a corpus run; `parts` are None where its checkpoint is not here."""
+    alike: dict[tables.Name, Words] = dict(words(kind, parts).items())
+    return alike | _OF_A_CORPUS
+
+
 MOST_BARS: Final = 60
 CORPUS: Final = Page(
     "corpus",
     say("Over a corpus"),
     panel="corpus_panel",
     entries=(
-        PartEntry("heads", say("All heads"), "glassformer.extensions.corpus.page.all_heads:draw"),
-        PartEntry("head", say("One head"), "glassformer.extensions.corpus.page.one_head:draw"),
-        PartEntry("search", say("Search"), "glassformer.extensions.corpus.page.search:draw"),
-        PartEntry("joined", say("Queries and keys"), "glassformer.extensions.corpus.page.joined.joined_panels:draw"),
-        PartEntry("beside", say("Two runs"), "glassformer.extensions.corpus.page.beside.beside_panels:draw"),
+        PartEntry("heads", say("All heads"), "glassformer.extensions.corpus.parts.heads:draw"),
+        PartEntry("head", say("One head"), "glassformer.extensions.corpus.parts.heads:draw_one"),
+        PartEntry("search", say("Search"), "glassformer.extensions.corpus.parts.search:draw"),
+        PartEntry("joined", say("Queries and keys"), "glassformer.extensions.corpus.parts.queries_keys:draw"),
+        PartEntry("beside", say("Two runs"), "glassformer.extensions.corpus.parts.beside:draw"),
     ),
 )
 
@@ -47,9 +85,9 @@ def of_no_run(run: object) -> None:
     """A part of this page has nothing of a single run."""
 
 
-HEADS: Final[Part[Any]] = CORPUS.part("heads", of_no_run, of_sentence=False)
-HEAD: Final[Part[Any]] = CORPUS.part("head", of_no_run, of_sentence=False)
-SEARCH: Final[Part[Any]] = CORPUS.part("search", of_no_run, of_sentence=False)
+PARTS: Final[dict[str, Part[Any]]] = {
+    one.name: CORPUS.part(one.name, of_no_run, of_sentence=False) for one in CORPUS.entries
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +215,7 @@ def looked_at(kind: Kind, layer: int, head: int) -> dict[str, Any]:
     return {"kind": kind, "layer": layer, "head": head, "corpus_panel": "head", "line": None}
 
 
-all_heads: Final = Picture(HEADS, "corpus_heads", say("One measure of all heads over a corpus"), _all_heads)
+all_heads: Final = Picture(PARTS["heads"], "corpus_heads", say("One measure of all heads over a corpus"), _all_heads)
 
 
 # ------------------------------------------------------------------------------------------------ one head
@@ -234,4 +272,4 @@ def _drawn(found: Summary) -> tuple[np.ndarray, np.ndarray]:
     return edges[[*starts, min(starts[-1] + together, found.bins.n)]], np.add.reduceat(inside, starts)
 
 
-spread: Final = Picture(HEAD, "corpus_spread", say("One measure of a head over a corpus"), _spread)
+spread: Final = Picture(PARTS["head"], "corpus_spread", say("One measure of a head over a corpus"), _spread)

@@ -1,15 +1,18 @@
-"""A corpus run that is open: what every part of the page is drawn of, and the line of it that is looked at.
+"""A corpus run that is open: what the parts of the page are drawn of, what is chosen, tables, and one line.
 
 The line stands by itself: its texts, its numbers, and the way to its map on the Attention page, at the head, the step
 and the cell of the head's largest weight.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
-from glassformer.extensions.corpus.library import database
+import pandas as pd
+
+from glassformer.extensions.corpus.library import queries
+from glassformer.extensions.corpus.library.conditions import Head
 from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.library.queries import Hit, OfHead, Place, Whole
 from glassformer.extensions.corpus.page import asking
@@ -18,14 +21,18 @@ from glassformer.extensions.sentences.sentences_look import MAX_LINE, SentencesL
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.open_run import REVISION_LENGTH
+from glassformer.runs.sides import KIND_NAMES
 from glassformer.shared import choices, drawing, menu
-from glassformer.shared.door import st
+from glassformer.shared.choices import Kept
+from glassformer.shared.door import here, st
+from glassformer.shared.saving import Origin
 from glassformer.state import session
 from glassformer.state.link import DEFAULT_NEW, Link
 from glassformer.state.view import MAIN, View
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined, say
+from transformer.i18n.numbers import hundredths
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_NEW
 from transformer.runs.targets import read_given
@@ -49,12 +56,12 @@ class OpenCorpus:
     def line(self) -> Whole | None:
         """The line that is looked at; None if there is none, or it is not there. Errors as of `queries.search`."""
         number = self.scene.view.of(SentencesLook).line
-        return None if number is None or not database.is_installed() else asking.line(self.run, number + 1)
+        return None if number is None or not queries.is_installed() else asking.line(self.run, number + 1)
 
     @property
     def of_head(self) -> OfHead | None:
         """What the head that is looked at did with that line."""
-        head = (self.scene.key.kind, self.scene.key.layer, self.scene.key.head)
+        head = self.scene.key.whose
         ones = self.line.heads if self.line else ()
         return next((one for one in ones if (one.place.kind, one.place.layer, one.place.head) == head), None)
 
@@ -68,6 +75,14 @@ class OpenCorpus:
         if opened is None or opened.content_hash != about.content_hash:
             return None
         return about.checkpoint, opened
+
+
+def can_ask() -> bool:
+    """Whether single lines can be asked about; says so if not."""
+    if not queries.is_installed():
+        st.info(drawing.with_code(NEEDS_DUCKDB), icon=":material/info:")
+        return False
+    return True
 
 
 def look_at(line: int) -> None:
@@ -196,3 +211,140 @@ def name_of(run: Run) -> Sentence | str:
     if run.about.options.decode:
         return say("{checkpoint} (own output)", checkpoint=run.about.checkpoint)
     return run.about.checkpoint
+
+
+# ------------------------------------------------------------------------------------------------ what is chosen
+
+
+def of(name: str, *forgets: str) -> Kept:
+    """A field of the view whose change begins with the first page of what is found again."""
+    return choices.field(MAIN, name, key=f"corpus_{name}", forgets=("leaf", *forgets))
+
+
+def choose_kind(scene: Scene) -> None:
+    """Draw the choice of an attention, if there are several."""
+    kinds = {kind: KIND_NAMES[kind] for kind in scene.kinds}
+    if len(kinds) > 1:
+        choices.menu(of("kind"), say("Attention"), kinds, otherwise=scene.kind, bare=True, width=185)
+
+
+def choose_head(scene: Scene) -> None:
+    """Draw the choices of an attention, a layer and a head."""
+    choose_kind(scene)
+    layers, heads = scene.size(scene.kind)
+    choices.menu_of_layers(replace(of("layer"), value=scene.head[0]), layers, all_together=False)
+    choices.menu_of_heads(replace(of("head"), value=scene.head[1]), heads, all_together=False)
+
+
+def choose_measure(scene: Scene) -> None:
+    """Draw the choice of a measure."""
+    names = {name: scene.spoken[scene.kind][name].heading for name in scene.names(scene.kind)}
+    kept = of("corpus_measure", "bound")
+    choices.menu(kept, say("Measure"), names, otherwise=scene.measure, bare=True, width=145)
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+Heading = tuple[str, str]
+"""The heading of a column of numbers, and how they are written."""
+
+_HEIGHT: Final = 420  # pixels
+_MOST_WITHOUT_SCROLLING: Final = 12  # rows
+_MOST_LINES: Final = 10  # of two tables beside each other
+_TEXT_WIDTH, _PLACE_WIDTH, _OPEN_WIDTH, _HEAD_WIDTH = 260, 130, 62, 270
+
+
+def drawn(
+    key: str,
+    shown: Mapping[str, Sequence[Any]],
+    opens: Sequence[str],
+    button: Any,
+    looks: Mapping[str, Any],
+    alt: str,
+    *,
+    most: int = _MOST_WITHOUT_SCROLLING,
+    height: int = _HEIGHT,
+) -> None:
+    """Draw rows: `opens` are the words on each one's `button`; more than `most` scroll in `height` pixels."""
+    st.container(key=key).dataframe(
+        pd.DataFrame(shown).assign(open=here(opens))[["open", *shown]],
+        hide_index=True,
+        height="content" if len(opens) <= most else height,
+        column_config={"open": button, **looks},
+        placeholder="–",
+        alt=alt,
+    )
+
+
+def of_heads(
+    key: str,
+    press: str,
+    heads: Sequence[Head],
+    chosen: Head,
+    look: Callable[[Head], None],
+    *,
+    shown: Mapping[str, Sequence[Any]],
+    looks: Mapping[str, Any],
+    alt: str,
+) -> None:
+    """Draw a row for each head; the button `press` opens it by `look`."""
+    named = [head_name(kind, layer - 1, head - 1) for kind, layer, head in heads]
+    opens = [say("● {name}", name=name) if one == chosen else name for one, name in zip(heads, named, strict=True)]
+    button = drawing.opening(press, say("Head"), heads, look, type="tertiary", width=_HEAD_WIDTH, alignment="left")
+    drawn(key, shown, opens, button, looks, alt)
+
+
+def table(key: str, hits: Sequence[Hit], values: Sequence[Heading], alt: str) -> None:
+    """Draw lines; `values` are the headings of what was looked at, one for each number of a line."""
+    numbers, chosen = [one.line for one in hits], session.view().of(SentencesLook).line
+    opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
+    press = f"{key}_open"
+    button = drawing.opening(press, say("Line"), numbers, look_at, type="tertiary", width=_OPEN_WIDTH)
+    shown = columns(hits, len(values))
+    looks = _looks(values)
+    names = [name for name in looks if any(cell is not None for cell in shown[name])]
+    shown, looks = ({name: of[name] for name in names} for of in (shown, looks))
+    drawn(key, shown, opens, button, looks, alt, most=_MOST_LINES)
+
+
+def columns(hits: Sequence[Hit], n_values: int) -> dict[str, list[Any]]:
+    """The cells of a table of lines, by column."""
+    found: dict[str, list[Any]] = {f"value {i + 1}": [one.values[i] for one in hits] for i in range(n_values)}
+    found["place"] = [None if one.place is None else _largest(one.place) for one in hits]
+    found |= {name: [getattr(one, name) for one in hits] for name in ("source", "output", "target")}
+    return found | {"loss": [one.loss for one in hits], "worst_rank": [one.worst_rank for one in hits]}
+
+
+def _largest(place: Place) -> str | None:
+    """Where the largest weight is; pieces are data and no sentence."""
+    return None if place.weight is None else f"{place.query_piece} → {place.key_piece} {hundredths(place.weight)}"
+
+
+def _looks(values: Sequence[Heading]) -> dict[str, Any]:
+    kinds = st.column_config
+    looks: dict[str, Any] = {
+        f"value {i + 1}": kinds.NumberColumn(here(said), format=form, width=max(74, 30 + 7 * len(here(said))))
+        for i, (said, form) in enumerate(values)
+    }
+    looks["place"] = kinds.TextColumn(
+        here(say("Largest weight")), width=_PLACE_WIDTH, help=here(say("From which query to which key."))
+    )
+    looks["source"] = kinds.TextColumn(here(say("Source")), width=_TEXT_WIDTH)
+    looks["output"] = kinds.TextColumn(here(say("Output")), width=_TEXT_WIDTH)
+    looks["target"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
+    looks["loss"] = kinds.NumberColumn(
+        here(say("Loss")), format="%.3f", width=70, help=here(say("Loss per piece, in nats."))
+    )
+    looks["worst_rank"] = kinds.NumberColumn(
+        here(say("Rank")),
+        format="localized",
+        width=70,
+        help=here(say("The largest rank of a piece that was predicted; 1 is the model's first choice.")),
+    )
+    return looks
+
+
+def origin(run: Run, title: Sentence) -> Origin:
+    """What a file of lines is of."""
+    return Origin(checkpoint=run.about.checkpoint, chart=here(title))

@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.calibrated import at_least, at_most
-from glassformer.extensions.doctor.library.findings import Measured, NotTested
+from glassformer.extensions.doctor.library.findings import Measured, NotTested, at_least, at_most
 from glassformer.extensions.doctor.library.head_measures import (
     SURE,
     Head,

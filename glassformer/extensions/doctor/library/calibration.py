@@ -19,8 +19,14 @@ from typing import Literal
 import numpy as np
 import torch
 
-from glassformer.extensions.doctor.library.calibrated import at_most
-from glassformer.extensions.doctor.library.findings import MOST_OF_CHANCE, Measured, NotTested, Shown, Verdict
+from glassformer.extensions.doctor.library.findings import (
+    MOST_OF_CHANCE,
+    Measured,
+    NotTested,
+    Shown,
+    Verdict,
+    at_most,
+)
 from glassformer.extensions.doctor.library.outputs import FEW, outputs
 from glassformer.extensions.doctor.library.outputs import TESTS as OUTPUTS
 from glassformer.extensions.doctor.library.patient import Patient, Test
@@ -28,7 +34,7 @@ from glassformer.extensions.doctor.library.rereading import Texts, pairs_that_fi
 from transformer.checkpoint.curve import load_curve
 from transformer.errors import CheckpointError, GlassformerError
 from transformer.i18n import Sentence, say
-from transformer.runs.logits import ROWS, logits_of
+from transformer.runs.distribution import ROWS, logits_of
 from transformer.runs.trace import Trace
 from transformer.trying.losses import MASKS, Row, loss_of
 from transformer.trying.verdicts import POOR

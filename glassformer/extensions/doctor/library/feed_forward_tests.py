@@ -1,13 +1,17 @@
-"""Neurons that never fire, and embeddings that say nothing.
+"""Tables of embeddings and feed-forward layers: rows that point one way or say nothing, neurons that never fire.
 
 A neuron is dead if it stays silent in every text, random ones included, and if what it reads is so far below the
 point where it fires that no text will do: `FAR` of its own standard deviations. Rare neurons are not dead: in a
 trained model most are silent at most tokens.
 
-Source: Voita et al. (2023), "Neurons in Large Language Models: Dead, N-gram, Positional", section 3. Embeddings stand
-in `extensions.doctor.library.embeddings`.
+Rows are compared by direction, as a norm takes off their length. How many directions a table has is counted by the
+entropy of its singular values, so that one long direction does not hide the others.
 
-Shapes: B texts, T tokens, D d_model, F d_ff.
+Sources: Voita et al. (2023), "Neurons in Large Language Models: Dead, N-gram, Positional", section 3; Roy and
+Vetterli (2007), "The Effective Rank"; Ethayarajh (2019), "How Contextual are Contextualized Word Representations?",
+for the mean cosine.
+
+Shapes: B texts, T tokens, V vocabulary, D d_model, F d_ff.
 """
 
 from __future__ import annotations
@@ -18,14 +22,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from glassformer.extensions.doctor.library.calibrated import at_most
-from glassformer.extensions.doctor.library.findings import Measured, NotTested, Shown
+from glassformer.extensions.doctor.library.findings import Measured, NotTested, Shown, at_least, at_most
 from glassformer.extensions.doctor.library.patient import Patient, Test
 from glassformer.extensions.doctor.library.rereading import own_texts, random_texts, read_again
 from transformer.analysis.neurons import NEAR_ZERO, site
+from transformer.analysis.spectra import spectrum
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import StackName
 from transformer.model.linear import widened
+from transformer.text.tokenizer import AnyTokenizer
 
 FAR = 8.0
 MANY_DEAD = 0.02
@@ -195,3 +200,159 @@ _WHOLE: Sentence = say(
 
 
 TESTS = (dead_neurons,)
+
+
+NARROW = 0.9
+"""Mean cosine of two rows above which a table is one direction and little else."""
+FEW_DIRECTIONS = 0.1
+"""Share of the directions that a table could have."""
+MOST_ROWS = 4096
+"""Of larger tables as many rows are drawn to count directions: the share changes in the third digit."""
+MOST_DIRECTIONS = 1024
+"""Wider tables are projected on as many random directions."""
+MOST_VALUES = 2**26
+"""Of still larger ones as many values are looked at, 256 MB."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of embeddings."""
+
+    name: str  # of the parameter
+    rows: Tensor  # those that a tokenizer has ordinary pieces for [V, D], in 32 bits; at most `MOST_VALUES` values
+    ids: Tensor  # of these rows [V]
+    tokenizer: AnyTokenizer  # what they stand for
+
+
+def tables(patient: Patient) -> list[Table]:
+    """The tables of the model, each once, the source's before the target's before that of the output."""
+    model, source, target = patient.model, patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
+    named = [("src_table", model.src_table, source)]
+    if not patient.config.shared_vocab:
+        named.append(("tgt_table", model.tgt_table, target))
+    if patient.anatomy.gives_logits and not patient.config.tie_output:
+        named.append(("output_table", model.output_table, target))
+    return [_table(*one) for one in named]
+
+
+def _table(name: str, rows: Tensor, tokenizer: AnyTokenizer) -> Table:
+    size, most = min(len(rows), tokenizer.size), max(1, MOST_VALUES // rows.size(1))
+    ids = torch.tensor([i for i in range(size) if not tokenizer.is_special(i)], dtype=torch.long)
+    ids = ids[:: -(-len(ids) // most) or 1]
+    return Table(name, widened(rows.detach()[ids]).cpu(), ids, tokenizer)
+
+
+def mean_cosine(rows: Tensor) -> float:
+    """The mean cosine of two different rows of a table [V, D], -1 to 1; rows of 0 are left out."""
+    total, n = torch.zeros(rows.size(1), dtype=torch.float64), 0
+    for part in rows.split(MOST_ROWS):
+        lengths = part.norm(dim=1)
+        unit = part[lengths > 0] / lengths[lengths > 0, None]
+        total, n = total + unit.sum(dim=0, dtype=torch.float64), n + len(unit)
+    return float((total.square().sum() - n) / (n * (n - 1))) if n > 1 else float("nan")
+
+
+def directions(rows: Tensor) -> float:
+    """How many directions a table [V, D] has around its mean, as a share of those that there could be, 0 to 1."""
+    centred = (rows - rows.mean(dim=0)).double()
+    if centred.size(1) > MOST_DIRECTIONS:
+        drawn = torch.randn(centred.size(1), MOST_DIRECTIONS, generator=torch.Generator().manual_seed(0))
+        centred = centred @ drawn.double()
+    most, found = min(len(rows) - 1, centred.size(1)), spectrum(centred)
+    return found.effective_rank / most if most > 0 and found is not None and found.largest > 0 else 0.0
+
+
+@Test(
+    "feed_forward",
+    say("Embeddings point in many directions"),
+    why=say(
+        "In the shipped checkpoints, the mean cosine is at most {most:g}, and at least {least:.0%} of the directions "
+        "are used. If the mean cosine is above {cosine:g}, or less than {share:.0%} of the directions are used, the "
+        "rows can hardly be distinguished.",
+        most=at_most("collapsed_embeddings"),
+        least=at_least("collapsed_embeddings.beside"),
+        cosine=NARROW,
+        share=FEW_DIRECTIONS,
+    ),
+    meaning=say(
+        "The model can hardly distinguish pieces: it gets nearly the same vector for every piece it reads. If the "
+        "output layer is tied to such a table, all pieces get nearly the same score."
+    ),
+    causes=say(
+        "Training diverged or saw only one batch, weight decay shrank the embeddings while no loss kept them "
+        "apart, the table was filled with a mean or with zeros, or a tensor with a different layout was reshaped "
+        "instead of transposed."
+    ),
+    of_a_leak=True,
+    finds=("collapsed-embeddings",),
+)
+def collapsed_embeddings(patient: Patient) -> Measured:
+    """Whether the rows of a table point in many directions."""
+    found = [(one.name, *_numbers(one.rows, patient.seed)) for one in tables(patient) if len(one.rows) > 1]
+    found = [one for one in found if one[1] == one[1]]  # not NaN
+    if not found:
+        raise NotTested("No embedding table could be examined, because they all contain NaN or infinite values.")
+    narrow, cosine, _ = max(found, key=lambda one: one[1])
+    flat, _, share = min(found, key=lambda one: one[2])
+    bad = tuple(name for name, alike, wide in found if alike > NARROW or wide < FEW_DIRECTIONS)
+    by_cosine = cosine > NARROW or not bad
+    return Measured(
+        verdict="broken" if bad else "well",
+        number=cosine if by_cosine else share,
+        threshold=NARROW if by_cosine else FEW_DIRECTIONS,
+        beside=share if by_cosine else cosine,
+        said=say("The mean cosine between two rows of {table} is {cosine:.2f}.", table=narrow, cosine=cosine)
+        if by_cosine
+        else say("{table} uses {share:.1%} of its possible directions.", table=flat, share=share),
+        places=bad,
+        shown=Shown(page="inside", panel="pieces", tensor=bad[0]) if bad else None,
+    )
+
+
+def _numbers(rows: Tensor, seed: int) -> tuple[float, float]:
+    if not bool(rows.isfinite().all()):
+        return float("nan"), float("nan")
+    drawn = torch.randperm(len(rows), generator=torch.Generator().manual_seed(seed))[:MOST_ROWS]
+    return mean_cosine(rows), directions(rows[drawn])
+
+
+@Test(
+    "feed_forward",
+    say("Every piece has its own row"),
+    threshold=1.0,
+    why=say("Each row is learned separately, and no two rows start with the same values."),
+    meaning=say("The model cannot distinguish these pieces, because it reads the same vector for all of them."),
+    causes=say(
+        "Pieces were added to the vocabulary later and given the same row, rows started at 0 and were never "
+        "trained, or the table was put together from parts and some of them were used twice. Pieces that no text "
+        "uses do no harm; all other pieces need training."
+    ),
+)
+def equal_embeddings(patient: Patient) -> Measured:
+    """Rows of ordinary pieces that are equal."""
+    groups = [(one, group) for one in tables(patient) for group in _equal_rows(one.rows)]
+    if not groups:
+        return Measured(verdict="well", number=0.0, said=say("No two pieces have the same row."))
+    n = sum(len(group) for _, group in groups)
+    return Measured(
+        verdict="look",
+        number=float(n),
+        said=say_n(
+            "{n:,} piece has the same embedding row as another piece.",
+            "{n:,} pieces have the same embedding row as another piece.",
+            n,
+        ),
+        places=tuple(one.tokenizer.piece(int(one.ids[i])) for one, alike in groups for i in alike),
+        shown=Shown(page="inside", panel="pieces", tensor=groups[0][0].name),
+    )
+
+
+def _equal_rows(rows: Tensor) -> list[list[int]]:
+    """Places of rows that are equal to the last bit, by groups."""
+    found: dict[bytes, list[int]] = {}
+    for i, row in enumerate(rows.numpy()):
+        found.setdefault(row.tobytes(), []).append(i)
+    return [group for group in found.values() if len(group) > 1]
+
+
+EMBEDDING_TESTS = (collapsed_embeddings, equal_embeddings)

@@ -32,7 +32,7 @@ from transformer.i18n import Sentence, joined, say
 from transformer.model.leaking import all_seen
 from transformer.model.masks import causal_mask
 from transformer.model.taps import Replacer, Tap, tap_of
-from transformer.runs.logits import losses_of
+from transformer.runs.distribution import losses_of
 from transformer.runs.reading import padded, read_before
 from transformer.trying.losses import Loss, Row
 from transformer.trying.verdicts import surely_better

@@ -21,9 +21,7 @@ from transformer.model.anatomy import Anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.trace import Trace
-from transformer.trying.losses import MASKS, Loss
-from transformer.trying.samples import Samples
-from transformer.trying.variants import Variants
+from transformer.trying.losses import MASKS, Loss, Samples, Variants
 
 SENTENCES = 12
 """Of those that are given, as many are taken; more change few verdicts, and each costs time."""

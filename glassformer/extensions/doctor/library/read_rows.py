@@ -18,10 +18,9 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.errors import CheckpointError, DataError, shown
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Transformer
-from transformer.runs.finite import check_recorded
 from transformer.runs.reading import padded
-from transformer.trying.losses import text_ids
-from transformer.trying.samples import Samples
+from transformer.runs.recording import check_recorded
+from transformer.trying.losses import Samples, text_ids
 
 Forward = Callable[..., Tensor]
 """Logits [B, T, V] for source ids [B, S] and what the decoder reads [B, T]; a model of one stack has one argument.

@@ -7,7 +7,7 @@ that is as it was trained no neighbour does better; one that is told wrongly doe
 A neighbour shares every parameter with the patient's model, and all else that computes: the class of the model and
 what gives its positions. So whatever is wrong there is wrong in both.
 
-Source: `transformer.trying.variants` makes the neighbours, `losses` scores them, `verdicts` has the paired tests.
+Source: `transformer.trying.losses` makes the neighbours, `losses` scores them, `verdicts` has the paired tests.
 """
 
 import math
@@ -19,17 +19,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from glassformer.extensions.doctor.library.calibrated import at_most
-from glassformer.extensions.doctor.library.findings import Measured, NotTested, PageName, Shown
+from glassformer.extensions.doctor.library.findings import Measured, NotTested, PageName, Shown, at_most
 from glassformer.extensions.doctor.library.patient import BELOW, Patient, Test
 from transformer.errors import ConfigError, DataError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import StackName
 from transformer.model.positions import Moves
 from transformer.runs.runnable import Scorable
-from transformer.trying.losses import Loss, loss_of, text_ids
-from transformer.trying.samples import Samples
-from transformer.trying.variants import Variant
+from transformer.trying.losses import Loss, Samples, Variant, loss_of, text_ids
 from transformer.trying.verdicts import surely_better
 
 GAIN = 0.05

@@ -9,16 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from glassformer.extensions.doctor.library.calibrated import at_most
-from glassformer.extensions.doctor.library.findings import Measured, NotTested
+from glassformer.extensions.doctor.library.findings import Measured, NotTested, at_most
 from glassformer.extensions.doctor.library.patient import BELOW, Patient, Test
 from transformer.errors import GlassformerError, TokenizerError
 from transformer.i18n import Sentence, say
 from transformer.text.normalise import normalise
 from transformer.text.raw import RawIds
 from transformer.text.tokenizer import AnyTokenizer, Encoding
-from transformer.trying.losses import Loss, loss_of
-from transformer.trying.variants import Variant
+from transformer.trying.losses import Loss, Variant, loss_of
 
 FAR_BETTER = 0.25
 """Nats a piece."""

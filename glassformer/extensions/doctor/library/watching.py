@@ -29,24 +29,22 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from glassformer.extensions.doctor.library import order_used, own_code, wiring
-from glassformer.extensions.doctor.library.checklist import TESTS
-from glassformer.extensions.doctor.library.examination import run_test
+from glassformer.extensions.doctor.library import outputs, own_code, wiring
 from glassformer.extensions.doctor.library.findings import VERDICTS, Finding, not_applicable
 from glassformer.extensions.doctor.library.live import Read, bare, reader
 from glassformer.extensions.doctor.library.patient import BELOW, LEAK, Patient, Test
 from glassformer.extensions.doctor.library.read_rows import Forward, OwnCode
-from glassformer.extensions.doctor.library.whole import Report, follows
+from glassformer.extensions.doctor.library.whole import TESTS, Report, follows, run_test
 from transformer.errors import DataError, shown
 from transformer.i18n import say
-from transformer.trying.samples import Samples, read_samples
+from transformer.trying.losses import Samples, read_samples
 
 LINES, PAGE = "verdicts.jsonl", "report.html"
 SCHEMA: Final = "glassformer.watch"
 SCHEMA_VERSION: Final = 1
 OK, BROKEN, NOT_EXAMINED, NOT_TESTED = 0, 1, 2, 3  # as the command `doctor` ends
 RANK = {"well": 0, "look": 1, "broken": 2}  # as scalars
-AT_START = (*wiring.TESTS, order_used.positions)  # which say something of a model that has learnt nothing
+AT_START = (*wiring.TESTS, outputs.positions)  # which say something of a model that has learnt nothing
 MOST_COLUMNS = 40  # examinations that have a column
 SIGNS = {"broken": "✗", "look": "?", "well": "✓", "not_applicable": "·"}
 _STYLE = """<style>

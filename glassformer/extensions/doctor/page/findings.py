@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
 from glassformer.extensions.doctor.library.calibration import COLUMNS
-from glassformer.extensions.doctor.library.checklist import ordered
 from glassformer.extensions.doctor.library.findings import (
     AREAS,
     MOST_PLACES,
@@ -14,13 +13,13 @@ from glassformer.extensions.doctor.library.findings import (
     Shown,
     Verdict,
 )
-from glassformer.extensions.doctor.library.whole import Report, follows, told_once
+from glassformer.extensions.doctor.library.whole import Report, follows, ordered, told_once
 from glassformer.shared import drawing, menu
 from glassformer.shared.door import here, st, table
-from glassformer.shared.numbers import digits
 from glassformer.shared.saving import Origin
 from glassformer.state.link import Link
 from transformer.i18n import Sentence, joined, say, say_n
+from transformer.i18n.numbers import digits
 
 ICONS: Final[dict[Verdict, str]] = {
     "broken": ":material/error:",

@@ -10,10 +10,18 @@ from typing import Final
 from glassformer.charts.hover import bold, on_lines
 from glassformer.charts.piece_rows import MOST, Fate, PieceCell, piece_rows_spec
 from glassformer.charts.theme import literal, shortened
-from glassformer.extensions.drafts.analysis.drafts import Drafted, How, Place, Round, draft_and_check, layers_there
-from glassformer.extensions.drafts.analysis.few_bits import Rounded, with_few_bits
 from glassformer.extensions.drafts.drafts_look import DraftsLook
-from glassformer.extensions.what_if.interventions.rounding import WIDTHS
+from glassformer.extensions.drafts.rounds import (
+    Drafted,
+    How,
+    Place,
+    Round,
+    Rounded,
+    draft_and_check,
+    layers_there,
+    with_few_bits,
+)
+from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
 from glassformer.runs.picture import Plot, Rows, Said
 from glassformer.runs.seen import OfRun, Seen
 from glassformer.search.search_page import NO_TEXT, SEARCH

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from glassformer.extensions.drafts.analysis.drafts import Kind, Times, layers_there, timing
 from glassformer.extensions.drafts.drafts_look import DraftsLook
 from glassformer.extensions.drafts.page import draft_pictures as pictures
 from glassformer.extensions.drafts.page.draft_pictures import Checked
-from glassformer.extensions.what_if.interventions.rounding import WIDTHS
+from glassformer.extensions.drafts.rounds import Kind, Times, layers_there, timing
+from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
 from glassformer.runs.attempt import attempt
 from glassformer.runs.measured import AT_ONCE, measured
 from glassformer.runs.open_run import OpenRun

@@ -88,10 +88,10 @@ def ask(checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = No
     return _asked(checkpoint, trace, step, piece, tap)
 
 
-def ask_each(checkpoint: Runnable, trace: Trace, *, tap: Tap = NO_TAP) -> tuple[Asked, ...]:
+def ask_each(checkpoint: Runnable, trace: Trace) -> tuple[Asked, ...]:
     """Ask why each step wrote its piece; see `ask`."""
-    whole = _tap(checkpoint, trace, tap)
-    return tuple(_asked(checkpoint, trace, step, None, whole) for step in range(trace.n_steps))
+    tap = _tap(checkpoint, trace, NO_TAP)
+    return tuple(_asked(checkpoint, trace, step, None, tap) for step in range(trace.n_steps))
 
 
 def _asked(checkpoint: Runnable, trace: Trace, step: int, piece: int | None, tap: Tap) -> Asked:

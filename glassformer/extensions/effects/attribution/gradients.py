@@ -30,13 +30,12 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.effects.attribution.asked import Asked
-from transformer.analysis.progress import Progress
 from transformer.errors import QueryError
 from transformer.model.anatomy import anatomy
 from transformer.model.linear import widened
 from transformer.model.taps import Recorder, Replacer
 from transformer.model.transformer import Transformer
-from transformer.runs.results import Arrays
+from transformer.runs.results import Arrays, Progress
 
 Baseline = Literal["zero", "mean"]
 

@@ -28,9 +28,8 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.effects.attribution.asked import Asked
-from transformer.analysis.progress import Progress
-from transformer.runs.interventions.visiting import AtPlace
-from transformer.runs.results import Arrays
+from transformer.runs.interventions.where import AtPlace
+from transformer.runs.results import Arrays, Progress
 
 MOST_TOKENS = 1024  # that are read at once, all rows together
 MOST_LOGITS = 2**22  # that are made at once, 16 MB

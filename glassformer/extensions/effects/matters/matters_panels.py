@@ -1,6 +1,6 @@
 """The page What matters: the row of its parts, and the chosen one."""
 
-from glassformer.extensions.effects.matters.matters_page import MATTERS
+from glassformer.extensions.effects.matters import MATTERS
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import choose_part

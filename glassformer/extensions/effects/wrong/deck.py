@@ -7,8 +7,8 @@ import math
 from typing import Final
 
 from glassformer.extensions.effects.wrong import mistake_figures as figures
-from glassformer.extensions.effects.wrong.card import LEAK, Card, Measure, Side, Sides
-from glassformer.extensions.what_if.interventions.around import EmbeddingScale, NoResidual, SwapNorms
+from glassformer.extensions.effects.wrong.mistake_figures import LEAK, Card, Measure, Side, Sides
+from glassformer.extensions.what_if.interventions.layer_changes import EmbeddingScale, NoResidual, SwapNorms
 from glassformer.extensions.what_if.interventions.mask_changes import CausalMask, PaddingMask
 from glassformer.extensions.what_if.interventions.piece_changes import Pads
 from glassformer.extensions.what_if.interventions.position_changes import NoPositions, ShiftPositions

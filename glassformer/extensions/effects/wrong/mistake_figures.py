@@ -1,18 +1,170 @@
-"""The numbers and the charts of the cards: the two sides beside each other, of the right output read at once."""
+"""What a card of the page What goes wrong is: a mistake as data, what its two runs came to, its number and chart.
 
-from collections.abc import Callable, Sequence
+A card names a change; `cards.toml` has what is said of it. The change is carried out by the library, as any other is;
+the outcome is computed, and each outcome has its own sentence, as most mistakes change some outputs and leave others.
+Numbers and charts are of the right output, which both sides read at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
 
 import numpy as np
 
 from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.mistakes import HOW_TO_READ_BARS, HOW_TO_READ_LAYERS, two_bars_spec, two_lines_spec
-from glassformer.extensions.effects.wrong.card import RIGHT, WRONG, Chart, Found, Measure
-from transformer.analysis import mistakes
+from glassformer.extensions.effects.effects_look import Mistake
+from glassformer.extensions.what_if.two_runs import first_difference
+from glassformer.runs.picture import Plot
+from transformer.analysis import at_once
 from transformer.analysis.at_once import AtOnce
 from transformer.analysis.stream import rms
-from transformer.i18n import Sentence, say
-from transformer.model.anatomy import Attention, anatomy
+from transformer.checkpoint.load import Checkpoint
+from transformer.i18n import Sentence, say, say_n
+from transformer.i18n.tables import read_table
+from transformer.model.anatomy import Anatomy, Attention, anatomy
 from transformer.model.config import ModelConfig
+from transformer.runs.interventions import Intervention
+from transformer.runs.query import Query
+from transformer.runs.trace import Trace
+
+Outcome = Literal["same", "changed", "nothing", "endless", "not_finite", "refused"]
+
+LEAK: Final = "reverse-leak"  # the checkpoint that was trained on a leak; all others are healthy
+RIGHT: Final = say("As it should be")
+WRONG: Final = say("With the mistake")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two things that a card compares: a model, and what it is asked."""
+
+    checkpoint: Checkpoint
+    query: Query
+
+    def changed(self, changes: tuple[Intervention, ...]) -> Side:
+        """The same with changes besides its own."""
+        return replace(self, query=replace(self.query, interventions=(*self.query.interventions, *changes)))
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What a card compares."""
+
+    right: Side  # the two runs
+    wrong: Side  # the two runs
+    read_right: Side  # what reads the right output at once, for the number and the chart
+    read_wrong: Side  # what reads the right output at once, for the number and the chart
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What came of the two."""
+
+    sides: Sides  # what was compared
+    right: Trace  # the right run
+    wrong: Trace | None  # the other; None if it could not be done
+    outcome: Outcome  # what became of the output
+    site: str = ""  # where the model first computed what is not finite; "" if nowhere
+    problem: str = ""  # why it could not be done; "" if it could
+    read_right: AtOnce | None = None  # the right output, read at once; None where that could not be done
+    read_wrong: AtOnce | None = None  # the right output, read at once; None where that could not be done
+
+    @property
+    def parts(self) -> Anatomy:
+        """Of the model that reads the right output."""
+        return anatomy(self.sides.read_right.checkpoint.config)
+
+    @property
+    def first(self) -> int | None:
+        """The first piece in which the outputs differ, from 0; None if they do not, or there is one output."""
+        return None if self.wrong is None else first_difference(self.right.tgt_ids, self.wrong.tgt_ids)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The one number of a card."""
+
+    name: Sentence  # what it is, with its unit
+    of: Callable[[Found, AtOnce], float]  # computes it from one reading of the right output
+    form: str = ".2f"  # how it is written, as `format` takes it
+    labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)  # what the two numbers are of
+    model: str = ""  # the one checkpoint that both numbers are of, where the outputs are of two; "" otherwise
+    finite: bool = True  # there is none where something is not finite; if not, it counts just that
+
+    def numbers(self, found: Found) -> tuple[float | None, float | None]:
+        """The right number and the other; None where there is none."""
+        right, wrong = (None if one is None else self.of(found, one) for one in (found.read_right, found.read_wrong))
+        return right, wrong
+
+
+@dataclass(frozen=True)
+class Said:
+    """What is said of a mistake."""
+
+    title: Sentence  # what it is called
+    about: Sentence  # what is wired wrongly, and how one comes to it: two or three sentences
+    wrong: Sentence  # a line as a learner writes it, in plain PyTorch
+    right: Sentence  # the right one
+    source: Sentence  # where what is right is described
+    outcomes: Mapping[
+        Outcome, Sentence
+    ]  # for "same" and "changed", and what else needs its own: what that means here
+
+
+SAID: Final = {name: Said(**row) for name, row in read_table(Path(__file__).with_name("cards.toml")).items()}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A mistake."""
+
+    mistake: Mistake  # its name in an address
+    measure: Measure  # the number
+    charts: Callable[[Found], Sequence[Plot]]  # draws one chart, or two maps that belong together
+    change: Callable[[ModelConfig], tuple[Intervention, ...]]  # the interventions that make the mistake in a model
+    # What has to be recorded for the number and the chart; losses need nothing.
+    sites: Callable[[ModelConfig], Sequence[str]] = lambda _: ()
+    # Why the mistake cannot be made in a model, in one sentence; None if it can.
+    unfit: Callable[[Checkpoint], Sentence | None] = lambda _: None
+    seen_on: str = "reverse"  # A shipped checkpoint in which it can be
+    # What is compared, where it is not one model with and without the change.
+    sides: Callable[[Side], Sides] | None = None
+    labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)  # what the two outputs are of
+
+    @property
+    def said(self) -> Said:
+        """What is said of it."""
+        return SAID[self.mistake]
+
+
+def happened(found: Found) -> Sentence:
+    """What became of the output, in a sentence."""
+    match found.outcome:
+        case "same":
+            return say("This mistake changes nothing in this sentence: both outputs are the same, piece for piece.")
+        case "nothing":
+            return say("The model writes nothing: the first piece it chooses is the end mark.")
+        case "endless":
+            n = found.wrong.n_steps if found.wrong else 0
+            return say_n(
+                "The output does not end: it was stopped after {n} piece.",
+                "The output does not end: it was stopped after {n} pieces.",
+                n,
+            )
+        case "not_finite":
+            return say(
+                "The model writes nothing: NaN (not a number) or infinite values first appear at “{site}”, and "
+                "everything computed from them is lost, too.",
+                site=found.site,
+            )
+        case "refused":
+            return say("The model with the mistake cannot be run: {problem}", problem=found.problem)
+    return say("From piece {n} on, the output is different.", n=(found.first or 0) + 1)
+
 
 LOSS: Sentence = say(
     "Loss of the output without the mistake when the model reads all of it in one pass, in nats per piece; 0 means "
@@ -45,10 +197,10 @@ def loss(found: Found, read: AtOnce) -> float:
 
 def loss_by_piece(
     labels: tuple[Sentence, Sentence] = (RIGHT, WRONG), *, model: str = ""
-) -> Callable[[Found], Sequence[Chart]]:
+) -> Callable[[Found], Sequence[Plot]]:
     """Draws the loss of each piece of the right output on both sides, where they are of one model with its name."""
 
-    def draw(found: Found) -> Sequence[Chart]:
+    def draw(found: Found) -> Sequence[Plot]:
         title = (
             say("“{model}”: loss of each piece of the output without the mistake", model=model)
             if model
@@ -59,7 +211,7 @@ def loss_by_piece(
             found.right.tgt_pieces, values, title=title, value_name=say("Loss (nats)"), token_axis=OUTPUT
         )
         alt = say("Bar chart: the loss of each piece of one output, for the model with and without the mistake.")
-        return [Chart(figure, alt, HOW_TO_READ_BARS)]
+        return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
 
     return draw
 
@@ -85,27 +237,27 @@ def layers(read: AtOnce, attention: Attention) -> list[np.ndarray]:
 
 def on_later(found: Found, read: AtOnce) -> float:
     """The share of its weight that a row of the decoder gives to later tokens."""
-    return mistakes.on_later(layers(read, found.parts.attention("decoder")))
+    return at_once.on_later(layers(read, found.parts.attention("decoder")))
 
 
 def largest_weight(found: Found, read: AtOnce) -> float:
     """How much its largest weight has of a row's."""
-    return mistakes.largest_weight(value for site, value in read.values.items() if site.endswith("weights"))
+    return at_once.largest_weight(value for site, value in read.values.items() if site.endswith("weights"))
 
 
-def first_maps(found: Found) -> Sequence[Chart]:
+def first_maps(found: Found) -> Sequence[Plot]:
     """The decoder's first map of its own tokens, on average over its heads, on both sides."""
     both = (RIGHT, found.read_right), (WRONG, found.read_wrong)
     return [_map(found, read, 0, label) for label, read in both if read is not None]
 
 
-def spreading(found: Found) -> Sequence[Chart]:
+def spreading(found: Found) -> Sequence[Plot]:
     """Where what is no number begins, and where it has come to one layer on: the decoder's first two maps."""
     n_maps, read = min(2, found.parts.attention("decoder").n_layers), found.read_wrong
     return [] if read is None else [_map(found, read, layer, WRONG) for layer in range(n_maps)]
 
 
-def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
+def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Plot:
     own, queries = found.parts.attention("decoder"), list(found.right.read_pieces)
     weights = read.values[own.site(layer, "weights")].mean(axis=0)  # [T, T]
     lost = ~np.isfinite(weights)
@@ -125,10 +277,10 @@ def _map(found: Found, read: AtOnce, layer: int, label: Sentence) -> Chart:
     alt = say("{side}: a map of {n} rows. In {closed} of them, every key is closed; in {lost}, the weights are NaN.",
               side=label, n=len(queries), closed=int((~allowed).all(axis=1).sum()),
               lost=int(lost.any(axis=1).sum()))  # fmt: skip
-    return Chart(figure, alt, HOW_TO_READ_MEAN)
+    return Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_MEAN)
 
 
-def one_row(found: Found) -> Sequence[Chart]:
+def one_row(found: Found) -> Sequence[Plot]:
     """The row of weights, of all heads, in which both sides differ most."""
     one = found.parts.attention("cross" if found.parts.reads else "decoder")
     both = _both(found, lambda read: np.stack(layers(read, one)))  # [layer, head, Q, K]
@@ -151,7 +303,7 @@ def one_row(found: Found) -> Sequence[Chart]:
         top=1.0,
     )
     alt = say("Bar chart: the weights of one row, with and without the mistake.")
-    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+    return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
 
 
 # ---------------------------------------------------------------- tokens of the source
@@ -172,17 +324,17 @@ def _source(found: Found, read: AtOnce) -> tuple[list[str], np.ndarray]:
 def on_pads(found: Found, read: AtOnce) -> float:
     """The share of its weight that a real token of the source gives to padding."""
     _, pads = _source(found, read)
-    return float(mistakes.on_keys(layers(read, found.parts.attention("encoder")), pads, ~pads).mean())
+    return float(at_once.on_keys(layers(read, found.parts.attention("encoder")), pads, ~pads).mean())
 
 
-def pads_by_row(found: Found) -> Sequence[Chart]:
+def pads_by_row(found: Found) -> Sequence[Plot]:
     """How much of its weight each token of the source gives to padding."""
     if found.read_right is None:
         return []
     own, (pieces, pads) = found.parts.attention("encoder"), _source(found, found.read_right)
     figure = two_bars_spec(
         pieces,
-        _both(found, lambda read: 100 * mistakes.on_keys(layers(read, own), pads)),
+        _both(found, lambda read: 100 * at_once.on_keys(layers(read, own), pads)),
         title=say("Weight that each source token gives to padding"),
         value_name=say("Weight on padding (%)"),
         token_axis=say("Source token, padding at the end"),
@@ -191,7 +343,7 @@ def pads_by_row(found: Found) -> Sequence[Chart]:
     alt = say(
         "Bar chart: the share of its weight that each source token gives to padding, with and without the mistake."
     )
-    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+    return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
 
 
 # ---------------------------------------------------------------- streams of the stack that reads what was typed
@@ -205,8 +357,8 @@ def stream(config: ModelConfig) -> list[str]:
 
 
 def _by_depth(of: Callable[[np.ndarray], float], *, title: str, value_name: str, alt: str,
-              limits: tuple[float, float] | None = None) -> Callable[[Found], Sequence[Chart]]:  # fmt: skip
-    def draw(found: Found) -> Sequence[Chart]:
+              limits: tuple[float, float] | None = None) -> Callable[[Found], Sequence[Plot]]:  # fmt: skip
+    def draw(found: Found) -> Sequence[Plot]:
         sites = stream(found.sides.read_right.checkpoint.config)
         figure = two_lines_spec(
             [say("embedding"), *(str(layer + 1) for layer in range(len(sites) - 2)), say("end")],
@@ -216,18 +368,18 @@ def _by_depth(of: Callable[[np.ndarray], float], *, title: str, value_name: str,
             depth_axis=LAYER,
             limits=limits,
         )
-        return [Chart(figure, alt, HOW_TO_READ_LAYERS)]
+        return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_LAYERS)]
 
     return draw
 
 
 def likeness(found: Found, read: AtOnce) -> float:
     """The mean cosine between two tokens' vectors at the end of the stack."""
-    return mistakes.likeness(read.values[stream(found.sides.read_right.checkpoint.config)[-1]])
+    return at_once.likeness(read.values[stream(found.sides.read_right.checkpoint.config)[-1]])
 
 
 likeness_by_layer = _by_depth(
-    mistakes.likeness,
+    at_once.likeness,
     title=say("How similar the tokens’ vectors are"),
     value_name=say("Mean cosine between two tokens’ vectors"),
     alt=say(
@@ -254,7 +406,7 @@ def ratio(found: Found, read: AtOnce) -> float:
     return float(_ratios(found, read).mean())
 
 
-def ratio_by_token(found: Found) -> Sequence[Chart]:
+def ratio_by_token(found: Found) -> Sequence[Plot]:
     """The same of each token, on both sides."""
     if found.read_right is None:
         return []
@@ -270,7 +422,7 @@ def ratio_by_token(found: Found) -> Sequence[Chart]:
         "Bar chart: the size of each token’s embedding divided by the size of its position vector, with and "
         "without the mistake."
     )
-    return [Chart(figure, alt, HOW_TO_READ_BARS)]
+    return [Plot(spec=figure, alt=alt, how_to_read=HOW_TO_READ_BARS)]
 
 
 def _ratios(found: Found, read: AtOnce) -> np.ndarray:

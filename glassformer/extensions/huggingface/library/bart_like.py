@@ -11,7 +11,7 @@ from functools import partial
 from itertools import product
 
 from glassformer.extensions.importers.library.config_settings import Family, Fields, Present, Settings, always
-from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.keys import AS_IS, Reshape, Rule, Table, cut_rows
 from glassformer.extensions.importers.library.renaming import (
     BIAS,
     FORMULA,
@@ -24,7 +24,6 @@ from glassformer.extensions.importers.library.renaming import (
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.reshapes import AS_IS, Reshape, cut_rows
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
 

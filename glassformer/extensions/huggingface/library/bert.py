@@ -15,7 +15,7 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table, Unused
+from glassformer.extensions.importers.library.keys import Rule, Table, Unused, cut_rows
 from glassformer.extensions.importers.library.renaming import (
     BIAS,
     CLASSES,
@@ -25,7 +25,6 @@ from glassformer.extensions.importers.library.renaming import (
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.reshapes import cut_rows
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
 

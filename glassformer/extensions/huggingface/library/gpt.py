@@ -17,7 +17,7 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.keys import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED, Rule, Table
 from glassformer.extensions.importers.library.renaming import (
     FORMULA,
     INPUT,
@@ -27,7 +27,6 @@ from glassformer.extensions.importers.library.renaming import (
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.reshapes import SPLIT_COLUMNS, SPLIT_HEADS, TRANSPOSED
 from transformer.i18n import say
 from transformer.model.config import MAX_LAYERS
 

@@ -20,9 +20,8 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.keys import PLUS_ONE, Rule, Table
 from glassformer.extensions.importers.library.renaming import FORMULA, INPUT, OUTPUT, renamed, unused
-from glassformer.extensions.importers.library.reshapes import PLUS_ONE
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.config import MAX_LAYERS
 

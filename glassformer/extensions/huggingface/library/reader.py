@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from glassformer.extensions.huggingface.library.families import FAMILIES
-from glassformer.extensions.huggingface.library.folder import ADAPTER, SPECIAL_IDS, import_folder
-from glassformer.extensions.importers.library.answers import check_names
+from glassformer.extensions.huggingface.library.folder import ADAPTER, FAMILIES, SPECIAL_IDS, import_folder
 from glassformer.extensions.importers.library.handed_pieces import Given
 from glassformer.extensions.importers.library.imported import Imported
+from glassformer.extensions.importers.library.kept_answers import check_names
 from glassformer.extensions.importers.library.readers import Reader
 from transformer.errors import CheckpointError
 from transformer.files.files import as_typed

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from glassformer.extensions.importers.library.answers import as_told
+from glassformer.extensions.importers.library.kept_answers import as_told
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
 from glassformer.extensions.importers.library.special_ids import FIRST, likely_ids
 from glassformer.extensions.importers.library.trials import FEW, Build, Progress, Trials
@@ -26,9 +26,7 @@ from transformer.errors import ConfigError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.runs.runnable import Scorable
 from transformer.text.raw import RawIds
-from transformer.trying.losses import MASKS, Loss, first_output, text_ids
-from transformer.trying.samples import Samples
-from transformer.trying.variants import Answers
+from transformer.trying.losses import MASKS, Answers, Loss, Samples, first_output, text_ids
 from transformer.trying.verdicts import POOR, verdict
 
 ASSUMED: Answers = {"max_len": 1024}  # what has no choices, while others are tried

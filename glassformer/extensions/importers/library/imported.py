@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.keys import Match, Taken
+from glassformer.extensions.importers.library.keys import AS_IS, Facts, Match, Taken
 from glassformer.extensions.importers.library.report import ImportReport
-from glassformer.extensions.importers.library.reshapes import AS_IS, Facts
 from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.checkpoint.agreement import Shapes

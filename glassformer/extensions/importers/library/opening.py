@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 from glassformer.extensions.importers.library import kept_answers
-from glassformer.extensions.importers.library.answers import NO_ANSWERS, as_said
 from glassformer.extensions.importers.library.candidates import scored
 from glassformer.extensions.importers.library.foreign import MOST_CONFIG, OURS
 from glassformer.extensions.importers.library.handed_pieces import NOTHING, Given
 from glassformer.extensions.importers.library.imported import Content, Imported
+from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, as_said
 from glassformer.extensions.importers.library.readers import Reader, by_file, by_keys, readers
 from glassformer.extensions.importers.library.report import Field, ImportReport
 from glassformer.extensions.importers.library.tutorial_import import import_weights
@@ -23,13 +23,12 @@ from glassformer.extensions.weight_files.library.weights import INDEX, PICKLED, 
 from transformer.checkpoint.agreement import first
 from transformer.checkpoint.device import CPU, Device, device_of
 from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
-from transformer.checkpoint.opening import UnansweredError
 from transformer.checkpoint.progress import Progress, silent
 from transformer.checkpoint.snapshots import meant
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, UnansweredError
 from transformer.files.files import FolderFiles, as_typed
 from transformer.i18n import Sentence, joined, say
-from transformer.trying.samples import Samples, read_samples
+from transformer.trying.losses import Samples, read_samples
 
 Kind = Literal["native", "weights"] | Reader
 OF_A_FOLDER = (CONFIG, WHOLE, INDEX, PICKLED)  # files that mean the folder around them; a reader's own do, too

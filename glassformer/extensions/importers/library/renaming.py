@@ -14,8 +14,7 @@ from torch import Tensor
 
 from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Settings, inferred
-from glassformer.extensions.importers.library.keys import Match, Rule, Taken, Unused
-from glassformer.extensions.importers.library.reshapes import AS_IS, Reshape
+from glassformer.extensions.importers.library.keys import AS_IS, Match, Reshape, Rule, Taken, Unused
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.i18n import Sentence, joined, say

@@ -21,9 +21,7 @@ from typing import Any
 from glassformer.extensions.importers.library.parts import PARTS
 from transformer.errors import CheckpointError, ConfigError, QueryError
 from transformer.runs.runnable import Scorable
-from transformer.trying.losses import Loss, loss_of, text_ids
-from transformer.trying.samples import Samples
-from transformer.trying.variants import Answers, Variants
+from transformer.trying.losses import Answers, Loss, Samples, Variants, loss_of, text_ids
 from transformer.trying.verdicts import SAME, same
 
 Build = Callable[[Answers], Scorable | None]

@@ -21,10 +21,17 @@ from torch import Tensor
 
 from glassformer.extensions.importers.library import parts
 from glassformer.extensions.importers.library.accounts import account
-from glassformer.extensions.importers.library.keys import Match, Taken, check, shapes
+from glassformer.extensions.importers.library.keys import (
+    ONE_MAP,
+    UNIT_VECTORS,
+    WITH_NO_OUTPUT_MAP,
+    Match,
+    Taken,
+    check,
+    shapes,
+)
 from glassformer.extensions.importers.library.matching import matched, unused
 from glassformer.extensions.importers.library.report import Field, ImportReport, ask, inferred
-from glassformer.extensions.importers.library.reshapes import ONE_MAP, UNIT_VECTORS, WITH_NO_OUTPUT_MAP
 from glassformer.extensions.importers.library.tutorials import POSITION_OF, TABLES, alone
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import ClauseError, shown

@@ -15,10 +15,10 @@ from typing import Any
 
 from glassformer.extensions.importers.library import asked_names, handed_pieces, keys, parts
 from glassformer.extensions.importers.library.accounts import check_agreement
-from glassformer.extensions.importers.library.answers import CONFIG_FIELDS, answered, check_names
 from glassformer.extensions.importers.library.asked_names import NAMES
 from glassformer.extensions.importers.library.handed_pieces import NOTHING, Given, Tokenizers
 from glassformer.extensions.importers.library.imported import Content, Imported
+from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS, answered, check_names
 from glassformer.extensions.importers.library.readers import readers
 from glassformer.extensions.importers.library.report import Field, ImportReport, inferred
 from glassformer.extensions.importers.library.special_ids import settled

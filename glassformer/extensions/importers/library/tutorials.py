@@ -10,15 +10,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
-from glassformer.extensions.importers.library.keys import Match, Rule, Table, Taken, Unused
-from glassformer.extensions.importers.library.reshapes import (
+from glassformer.extensions.importers.library.keys import (
     AS_IS,
     FLATTENED,
     FLATTENED_FOR_BOTH,
     FOR_BOTH,
     ONE_MAP,
     SPLIT_ROWS,
+    Match,
     Reshape,
+    Rule,
+    Table,
+    Taken,
+    Unused,
 )
 from transformer.i18n import say
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from glassformer.extensions.importers.library.answers import as_told
+from glassformer.extensions.importers.library.kept_answers import as_told
 from glassformer.extensions.importers.library.report import Choice, Field
 from glassformer.extensions.tokenizers.languages import language_name
 from transformer.i18n import say

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from glassformer.charts.theme import capitalised
 from glassformer.extensions.importers import foreign_models
-from glassformer.extensions.importers.library.answers import YOU
 from glassformer.extensions.importers.library.asked_names import IGNORED
 from glassformer.extensions.importers.library.candidates import NOT_TRIED, best_answers
+from glassformer.extensions.importers.library.kept_answers import YOU
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
-from glassformer.extensions.importers.open import naming, scoring
+from glassformer.extensions.importers.open import naming, trying
 from glassformer.extensions.tokenizers.languages import language_name
 from glassformer.shared import choices, drawing
 from glassformer.shared.choices import Kept
@@ -42,8 +42,8 @@ def questions(entry: Entry, report: ImportReport) -> None:
     said = say_n("{n} question still needs an answer.", "{n} questions still need an answer.", len(report.asked))
     st.caption(said if report.asked else say("Every question is answered."))
     if any(one.name not in NOT_TRIED for one in report.tried):
-        scoring.scoring(entry, report)
-    report = scoring.ranked(entry, report)
+        trying.scoring(entry, report)
+    report = trying.ranked(entry, report)
     with st.container(horizontal=True):
         best = tuple(best_answers(report).items())
         if best:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from glassformer.shared.page_list import MY_MODEL, PageEntry
+from glassformer.shared.page_blocks import MY_MODEL, PageEntry
 from transformer.i18n import say
 
 HERE = Path(__file__).parent

@@ -1,6 +1,6 @@
 """A model of another program: what was understood of it, what is asked, a sentence to try, and the way on."""
 
-from glassformer.extensions.importers.open import file_choice, kept_import, questions, report, trying
+from glassformer.extensions.importers.open import kept_import, questions, report, trying
 from glassformer.extensions.importers.source import ways
 from glassformer.frame.sidebar import chosen_entry
 from glassformer.frame.source_box import head
@@ -20,13 +20,13 @@ st.caption(
     )
 )
 top = st.container()
-entry = file_choice.source(chosen_entry())
+entry = kept_import.source(chosen_entry())
 with top:
     for way in ways():
         way.offer(entry)
 publish_unopened()
 if entry is None:
-    file_choice.how_to_bring_one()
+    kept_import.how_to_bring_one()
     st.stop()
 for way in ways():
     way.about(entry)

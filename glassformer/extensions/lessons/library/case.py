@@ -1,21 +1,27 @@
-"""What picks and oracles are given, and what they answer with.
+"""What picks and oracles are given, what they answer with, and how an oracle decides, so that no rounding does.
 
 A pick finds in a run what is worth looking at: `(case) -> {name: value}`. An oracle computes the answer to a question
 from the live run: `(case) -> Answer`. Both are pure functions of the case. Where a question makes no sense for the
 sentence or the model at hand they raise `NotHere` with the reason.
 
 Values count as a reader does: steps, tokens, layers and heads from 1.
+
+Processors and numbers of threads sum in different orders, which moves what a model computes by about 1e-6. That may
+not change an answer. So each of these functions raises `NotHere` where a number is so near what it is compared with
+that rounding could decide, and of numbers that rounding could exchange the first is taken.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from glassformer.extensions.lessons.library.lesson import ALWAYS
+import numpy as np
+
+from glassformer.extensions.lessons.library.lesson import ALWAYS, Shown
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import SaidError
 from transformer.i18n import say
-from transformer.runs.drafting.checking import verdict_of
+from transformer.runs.drafting import verdict_of
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Query
 from transformer.runs.trace import Trace
@@ -92,3 +98,102 @@ class Case:
     def changed(self, *interventions: Intervention) -> Trace:
         """The run with changes inside the model."""
         return self.another(interventions=interventions)
+
+
+APART: Final = 1e-3  # of a bar, or of 1 beside the bar 0: what is nearer to it lies on it
+ROUNDING: Final = 1e-4  # of numbers that are around 1 or smaller: the most that rounding makes
+VISIBLE: Final = 10  # times as much is no rounding; between the two nobody knows
+
+
+def above(value: float, bar: float = 0.0, *, by: float = APART) -> bool:
+    """Whether a number is above a bar."""
+    if abs(value - bar) <= by * (abs(bar) or 1.0):
+        raise NotHere(NEAR)
+    return value > bar
+
+
+def between(bars: Sequence[float], value: float, words: Sequence[str], *, by: float = APART) -> str:
+    """The word for where a number lies among bars: one more than there are bars, the lowest first."""
+    return words[sum(above(value, bar, by=by) for bar in bars)]
+
+
+def only_rounding(apart: float, limit: float = ROUNDING) -> bool:
+    """Whether numbers that are so far apart are the same but for rounding."""
+    if limit < apart < VISIBLE * limit:
+        raise NotHere(NEAR)
+    return apart <= limit
+
+
+def largest(values: np.ndarray) -> int:
+    """The place of the largest number, in a flat array the first of those that are as large."""
+    top = values.max()
+    return int((values >= top - ROUNDING * max(abs(float(top)), 1.0)).argmax())
+
+
+def clear(rows: np.ndarray) -> np.ndarray:
+    """Whether the largest number of each row [..., n] is ahead of all others by more than rounding."""
+    if rows.shape[-1] < 2:
+        return np.ones(rows.shape[:-1], bool)
+    two = np.sort(rows, axis=-1)[..., -2:]
+    ahead: np.ndarray = two[..., 1] - two[..., 0] > ROUNDING * np.maximum(np.abs(two[..., 1]), 1.0)
+    return ahead
+
+
+def counted(hits: np.ndarray, sure: np.ndarray, word: Callable[[int], str]) -> str:
+    """The word for how many hits there are, if it is the same whatever those come to that are not sure."""
+    if word(int((hits & sure).sum())) != word(int((hits | ~sure).sum())):
+        raise NotHere(NEAR)
+    return word(int(hits.sum()))
+
+
+def first_difference(before: Trace, after: Trace) -> tuple[int, int]:
+    """The first step at which two runs of a model wrote something else; the last one where they wrote the same.
+
+    Returns:
+        It, and the nearest step that the second run has, both from 1.
+    """
+    shorter = min(before.n_steps, after.n_steps)
+    pairs = enumerate(zip(before.tgt_ids, after.tgt_ids, strict=False))
+    last = shorter - 1 if before.tgt_ids == after.tgt_ids else shorter
+    at = next((step for step, (a, b) in pairs if a != b), last)
+    return at + 1, max(1, min(at + 1, after.n_steps))
+
+
+def outputs(before: Trace, after: Trace) -> dict[str, Any]:
+    """What both wrote, as the texts of a lesson name it."""
+    return {"before": before.output_text, "after": after.output_text}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far two runs are apart."""
+
+    by: float  # the largest difference of any logit at the steps that both ran after the same pieces
+    verdict: Literal["rounding", "visible"]  # whether that is rounding alone
+
+
+def largest_difference(one: Trace, other: Trace) -> Difference:
+    """Compare two runs of a model up to the first piece that they wrote differently.
+
+    Raises:
+        NotHere: The runs have no step, or numbers that are not finite; or nobody can tell whether it is rounding.
+    """
+    n_steps = min(first_difference(one, other)[0], one.n_steps, other.n_steps)
+    if not n_steps:
+        raise NotHere("This run has no decoding step to compare.")
+    before, after = (logits(trace, n_steps) for trace in (one, other))
+    by = float(np.abs(after - before).max())
+    if not np.isfinite(by):
+        raise NotHere("Some logits of this model are not finite, so they cannot be compared.")
+    same = only_rounding(by / max(1.0, float(np.abs(before).max())))
+    return Difference(by, "rounding" if same else "visible")
+
+
+def logits(trace: Trace, n_steps: int) -> np.ndarray:
+    """The logits of the first steps, float64 [step, tgt_vocab]."""
+    return trace.log_probs[:n_steps].astype(np.float64) + trace.log_sums[:n_steps, None]
+
+
+def amount(value: float) -> str:
+    """A difference of at least 0 to two digits; only 0 itself is called so."""
+    return say("exactly 0") if value == 0 else format(Shown(value), ".2g")

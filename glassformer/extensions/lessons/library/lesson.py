@@ -9,8 +9,6 @@ A step's `link` holds parameters of an address, as the app writes them. `{name}`
 pick has found in the learner's own run; in `then`, which is opened with the answer, also one of the oracle's.
 
 Every text stands in English and in Chinese beside each other, and is a sentence (`words.in_languages`).
-
-Knows nothing of what is drawn.
 """
 
 import hashlib

@@ -1,8 +1,6 @@
 """The short path through all lessons: the words that it takes, on the learner's own sentence, and what was met on it.
 
 Its steps are those that lessons mark as `short`, in the order of the lessons. Its texts stand in `path.toml`.
-
-Knows nothing of what is drawn.
 """
 
 import tomllib

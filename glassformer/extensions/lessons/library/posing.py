@@ -1,7 +1,4 @@
-"""Pose a step of a lesson to a learner's own run: what to look at, what is asked, what is right.
-
-Knows nothing of what is drawn.
-"""
+"""Pose a step of a lesson to a learner's own run: what to look at, what is asked, what is right."""
 
 import hashlib
 import math

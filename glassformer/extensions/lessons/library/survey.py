@@ -8,8 +8,6 @@ r"""What the answers to the lessons' questions are over many sentences.
 A question that nearly always has one answer needs no looking: it is a law, and says so, or it is none. So the answers
 are counted over sentences and checkpoints together (`constant`), and told apart by checkpoint for whoever writes a
 lesson. The time of a step's slowest question is printed, too: the app has one thread for models.
-
-Knows nothing of what is drawn.
 """
 
 import argparse

@@ -6,7 +6,10 @@ For each of `encoder`, `decoder` and `cross` that exists: `_weights` [layer, hea
 `_keys`; optionally `_allowed`, bool [query, key], and `_sums_to_one`, bool. Optional for the whole file:
 `checkpoint`, `sentence`, `special`. `GivenAttention` and `GivenMaps` explain each.
 
-A file may come from anybody: `npzheaders` checks what it claims, and nothing in it is unpickled.
+An `.npz` is a ZIP archive of arrays. It may come from anybody, and a small one may unpack to anything: so every size
+that the archive and the headers claim is checked before a byte of an array is read, and nothing is unpickled.
+
+Source: numpy.lib.format (the arrays' headers); PKWARE's APPNOTE, 4.3.16 (the end of an archive).
 """
 
 import math
@@ -15,17 +18,177 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final
 
 import numpy as np
 
-from glassformer.extensions.maps.library.npzheaders import ArrayHeader, check_end, headers, read_header
-from glassformer.extensions.maps.library.own_maps import KINDS, MOST_TEXT, GivenAttention, GivenMaps, check_text
+from glassformer.extensions.maps.library.own_maps import (
+    KINDS,
+    MOST_CELLS,
+    MOST_LABEL,
+    MOST_SPECIAL,
+    MOST_TEXT,
+    MOST_TOKENS,
+    GivenAttention,
+    GivenMaps,
+    check_cells,
+    check_shape,
+    check_text,
+)
 from transformer.errors import ClauseError, MapsError, shown, within
 from transformer.files.files import FolderFiles
+from transformer.i18n import Sentence, say
+
+MOST_BYTES: Final = 9 * MOST_CELLS  # of a file; weights may have 8 bytes
+_MOST_MEMBERS: Final = 5 * len(KINDS) + 3
+_MOST_DIRECTORY: Final = 16_384  # bytes of the archive's list of members
+_END: Final = struct.Struct("<4s4H2LH")  # mark, disks, members here, members, size, place, length of a comment
+_ZIP64: Final = 20, b"PK\x06\x07"
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What an array of one name has to be."""
+
+    kind: str  # of its dtype, as numpy has it
+    axes: int  # how many
+    most_bytes: int  # of one value
+    most: int  # values
+    what: Sentence  # the same in words
+
+
+_TOKENS: Final = _Form(
+    "U", 1, 4 * MOST_LABEL, MOST_TOKENS, say("a list of labels, stored as strings, not as pickled objects")
+)
+_ONE_TEXT: Final = _Form("U", 0, 4 * MOST_TEXT, 1, say("one string"))
+_PARTS: Final = {
+    "weights": _Form("f", 4, 8, MOST_CELLS, say("an array of floats [layer, head, query, key]")),
+    "queries": _TOKENS,
+    "keys": _TOKENS,
+    "allowed": _Form("b", 2, 1, MOST_TOKENS**2, say("an array of bools [query, key]")),
+    "sums_to_one": _Form("b", 0, 1, 1, say("one bool")),
+}
+_FORMS: Final = {f"{kind}_{part}": form for kind in KINDS for part, form in _PARTS.items()} | {
+    "checkpoint": _ONE_TEXT,
+    "sentence": _ONE_TEXT,
+    "special": _Form(
+        "U", 1, 4 * MOST_LABEL, MOST_SPECIAL, say("a list of labels, stored as strings, not as pickled objects")
+    ),
+}
+
+
+@dataclass(frozen=True)
+class ArrayHeader:
+    """What the header of one array says."""
+
+    dtype: np.dtype[Any]  # of floats, text or bools
+    shape: tuple[int, ...]  # lengths of the axes
+    fortran: bool  # the first axis runs fastest
+
+
+def check_end(file: BinaryIO, size: int) -> None:
+    """Look at the end of the archive, as the list of members that it leads to is read all at once."""
+    if not _END.size <= size <= MOST_BYTES:
+        raise MapsError(
+            "has {size:,} bytes; a file of attention maps has {least} to {most:,} bytes.",
+            size=size,
+            least=_END.size,
+            most=MOST_BYTES,
+        )
+    tail, (before, mark) = min(size, _END.size + _ZIP64[0]), _ZIP64
+    file.seek(size - tail)
+    end = file.read(tail)
+    kind, _, _, here, members, listed, _, comment = _END.unpack(end[-_END.size :])
+    if kind != b"PK\x05\x06" or comment:
+        raise MapsError("is not an .npz file written by numpy, or is incomplete.")
+    is_large = end[: -_END.size][-before:].startswith(mark)
+    if is_large or here != members or not 1 <= members <= _MOST_MEMBERS or listed > _MOST_DIRECTORY:
+        raise MapsError(
+            "lists {members:,} arrays or more; a file of attention maps has at most {most}.",
+            members=members,
+            most=_MOST_MEMBERS,
+        )
+
+
+def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
+    """What every array's header says, checked; an array that is not of maps is refused."""
+    found: dict[str, ArrayHeader] = {}
+    for info in archive.infolist():
+        name = info.filename.removesuffix(".npy")
+        if name not in _FORMS or info.filename == name or name in found:
+            raise MapsError(
+                "the array {name} does not belong in a file of attention maps, or occurs twice; expected only "
+                "{names}.",
+                name=shown(name),
+                names=", ".join(_FORMS),
+            )
+        with within(name, MapsError):
+            found[name] = _header(archive, info, name)
+    _check_complete(found)
+    weights = {name: header for name, header in found.items() if name.endswith("_weights")}
+    for name, header in weights.items():
+        check_shape(name, header.shape)
+    check_cells(sum(math.prod(header.shape) for header in weights.values()))
+    return found
+
+
+def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> ArrayHeader:
+    if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ClauseError("is encrypted, or compressed in a way that numpy does not use")
+    with archive.open(info) as member:
+        shape, fortran, dtype = read_header(member)
+        header = ArrayHeader(dtype, shape, fortran)
+        _check_form(name, header)
+        size = member.tell() + math.prod(shape) * dtype.itemsize
+    if size != info.file_size:
+        raise ClauseError(
+            "has {found:,} bytes, but the shape {shape} requires {size:,}",
+            found=info.file_size,
+            shape=shown(shape),
+            size=size,
+        )
+    return header
+
+
+def read_header(member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """The shape, whether the first axis runs fastest, and the dtype of an array; its values come next."""
+    version = np.lib.format.read_magic(member)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(member)
+    return np.lib.format.read_array_header_2_0(member)  # of another version it finds no header
+
+
+def _check_form(name: str, header: ArrayHeader) -> None:
+    form, dtype, shape = _FORMS[name], header.dtype, header.shape
+    plain = dtype.names is None and dtype.subdtype is None and not dtype.hasobject
+    if not plain or dtype.kind != form.kind or dtype.itemsize > form.most_bytes or len(shape) != form.axes:
+        raise ClauseError(
+            "is {dtype} of shape {shape}; expected {what}",
+            dtype=shown(str(dtype)),
+            shape=shown(shape),
+            what=form.what,
+        )
+    if any(count < 0 for count in shape) or math.prod(shape) > form.most:
+        raise ClauseError("has the shape {shape}; the limit is {most:,} values", shape=shown(shape), most=form.most)
+
+
+def _check_complete(found: Mapping[str, ArrayHeader]) -> None:
+    """Whether each attention that is begun has what it needs."""
+    begun = {kind: {name for name in found if name.startswith(f"{kind}_")} for kind in KINDS}
+    for kind, names in begun.items():
+        for part in ("weights", "queries", "keys") if names else ():
+            if f"{kind}_{part}" not in names:
+                raise MapsError("the array {name} is missing; add it.", name=f"{kind}_{part}")
+    if not any(begun.values()):
+        raise MapsError(
+            "has no attention maps; expected at least one of the arrays {names}.",
+            names=", ".join(f"{kind}_weights" for kind in KINDS),
+        )
+
 
 SUFFIX: Final = ".npz"
 CHUNK: Final = 2**20  # values that are unpacked at a time

@@ -6,9 +6,9 @@ It knows no secret: a projector's computer is one that only looks on.
 from html import escape
 
 from glassformer.extensions.rooms import in_room
-from glassformer.extensions.rooms.components.room.room_view import room_counts
 from glassformer.extensions.rooms.page import joining, polling
 from glassformer.extensions.rooms.page.projector_style import NO_FEET, RULES
+from glassformer.extensions.rooms.page.room_view import room_counts
 from glassformer.extensions.rooms.server.public import Public
 from glassformer.shared.door import here, st
 from transformer.i18n import say

@@ -2,8 +2,8 @@
 
 from glassformer.extensions.rooms import in_room
 from glassformer.extensions.rooms.page import room_panels
+from glassformer.frame.sidebar import settle_defaults
 from glassformer.frame.source_box import head
-from glassformer.frame.visitor import settle_defaults
 from glassformer.runs import loading
 from glassformer.runs.open_run import publish_unopened
 from glassformer.state import session

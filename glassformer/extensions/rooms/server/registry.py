@@ -4,21 +4,60 @@ They are in this process's memory, or in a store that several processes share (`
 session calls it in this process, with the room's secret; what comes over HTTP can join, listen and vote
 (`extensions/rooms/server/routes.py`), and nothing else. What changes a room may wait for the store.
 
+A client of a room is an address of the network, which all pupils of a school may share: so a limit of what a class
+does is as high as a whole class needs at once, for one client and one room together. Of an address only a number is
+kept that means nothing outside of this process.
+
 Knows nothing of Streamlit.
 """
 
+import hashlib
+import secrets
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from ipaddress import IPv6Address
 from typing import Any, Final
 
 from glassformer.extensions.rooms.server import codes
-from glassformer.extensions.rooms.server.clients import LIMITS, Limits
 from glassformer.extensions.rooms.server.public import Counted, Kept, Opened, Public, RefusedError, Why
 from glassformer.extensions.rooms.server.room import Bucket, Room
 from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError
 from transformer.extensions import provided
+
+# How many at once, and a second: rooms of a visitor, codes that are no room's, and what a whole class does in a room.
+LIMITS: Final = {"open": (10, 0.05), "miss": (20, 0.5), "join": (100, 4.0), "vote": (100, 4.0)}
+MOST_KNOWN: Final = 5000
+_LOCAL: Final = "127.0.0.1"
+_SALT: Final = secrets.token_bytes(16)
+
+
+def client(address: object) -> str:
+    """What an address counts as: of IPv6 its network of 64 bits, as whoever has one address there has all."""
+    name = str(address or _LOCAL).removeprefix("::ffff:").partition("%")[0]
+    with suppress(ValueError):  # of IPv4, or whatever a proxy says
+        name = _LOCAL if name == "::1" else IPv6Address(name).exploded[:19]
+    return hashlib.blake2s(name.encode(), key=_SALT, digest_size=8).hexdigest()
+
+
+class Limits:
+    """A bucket for each that asks for something; not locked, whoever holds it is."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock, self._buckets = clock, dict[tuple[str, ...], Bucket]()  # who asked last stands last
+
+    def take(self, what: str, who: str, room: str = "") -> bool:
+        """Take one; whether there was one. Nothing limits who is unknown."""
+        if not who:
+            return True
+        most, per_second = LIMITS[what]
+        bucket = self._buckets.pop((what, who, room), None) or Bucket(most, per_second=per_second, clock=self._clock)
+        self._buckets[what, who, room] = bucket
+        if len(self._buckets) > MOST_KNOWN:
+            del self._buckets[next(iter(self._buckets))]
+        return bucket.take()
+
 
 LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
 OPENED_AT_ONCE, OPENED_A_SECOND = LIMITS["open"]

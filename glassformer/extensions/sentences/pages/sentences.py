@@ -1,6 +1,6 @@
 """A file of sentences: each line run on the chosen checkpoint, in a table that leads to every page."""
 
-from glassformer.extensions.sentences.page import sentence_panels
+from glassformer.extensions.sentences import sentence_panels
 from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import head_without_run
 from glassformer.runs.open_run import publish

@@ -13,15 +13,14 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.attention.attention_page import ATTENTION
+from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.charts.grid import HOW_TO_READ_CLOSED
 from glassformer.charts.packing import open_blocks
 from glassformer.extensions.snapshots.charts.film import HOW_TO_READ, film_spec, moment_in_film
 from glassformer.extensions.snapshots.grown import Growth, block_of, growth, hides
-from glassformer.runs.groups import mask_reason
 from glassformer.runs.picture import Plot
 from glassformer.runs.seen import Seen
-from glassformer.runs.sides import KIND_NAMES, sides
+from glassformer.runs.sides import KIND_NAMES, mask_reason, sides
 from glassformer.state.click import Click
 from glassformer.state.view import Slot
 from transformer.analysis.head_statistics import entropy_share

@@ -24,7 +24,7 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.keys import SPLIT_ROWS, Rule, Table, cut_rows
 from glassformer.extensions.importers.library.renaming import (
     ATTENTIONS,
     FORMULA,
@@ -35,10 +35,8 @@ from glassformer.extensions.importers.library.renaming import (
     renamed,
     unused,
 )
-from glassformer.extensions.importers.library.reshapes import SPLIT_ROWS, cut_rows
 from glassformer.extensions.importers.library.tutorials import ORDER
-from glassformer.extensions.toolkits.library.lists import lines
-from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit, part
+from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit, lines, part
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import CheckpointError, shown
 from transformer.i18n import Sentence, say

@@ -21,11 +21,18 @@ from glassformer.extensions.importers.library.config_settings import (
     always,
     fixed,
 )
-from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.keys import FLATTENED, Rule, Table
 from glassformer.extensions.importers.library.renaming import OUTPUT, SOURCE, TARGET, renamed
-from glassformer.extensions.importers.library.reshapes import FLATTENED
-from glassformer.extensions.toolkits.library.lists import MAX_SETTINGS, lines, settings
-from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit, part
+from glassformer.extensions.toolkits.library.toolkit import (
+    MAX_SETTINGS,
+    Options,
+    Pieces,
+    Place,
+    Toolkit,
+    lines,
+    part,
+    settings,
+)
 from transformer.errors import CheckpointError
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS

@@ -19,12 +19,19 @@ from typing import Any
 import torch
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
-from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.keys import FOR_BOTH, TRANSPOSED, Reshape, Rule, Table
 from glassformer.extensions.importers.library.renaming import BIAS, INPUT, ONE_ROW, OUTPUT, SOURCE, TARGET
-from glassformer.extensions.importers.library.reshapes import FOR_BOTH, TRANSPOSED, Reshape
 from glassformer.extensions.tokenizers.vocabularies import sentencepiece
-from glassformer.extensions.toolkits.library.lists import MAX_SETTINGS, by_ids, lines, settings
-from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit
+from glassformer.extensions.toolkits.library.toolkit import (
+    MAX_SETTINGS,
+    Options,
+    Pieces,
+    Place,
+    Toolkit,
+    by_ids,
+    lines,
+    settings,
+)
 from transformer.checkpoint.tokenizer_files import MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.i18n import Sentence, say

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from glassformer.extensions.importers.library.config_settings import Fields, Known, Present, always, fixed, inferred
-from glassformer.extensions.importers.library.keys import Rule, Table
+from glassformer.extensions.importers.library.keys import FLATTENED, Rule, Table
 from glassformer.extensions.importers.library.renaming import BIAS, OUTPUT, SOURCE, TARGET, renamed
-from glassformer.extensions.importers.library.reshapes import FLATTENED
 from glassformer.extensions.toolkits.library.toolkit import Options, Pieces, Place, Toolkit, part
 from transformer.errors import ClauseError
 from transformer.i18n import Sentence, say

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer.checkpoint.named import named
-from transformer.commands.device import add_device
+from transformer.commands.device import add_alignments, add_device
 from transformer.errors import DataError
 from transformer.text.cells import write_csv
 
@@ -44,20 +44,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     pairs.add_argument("--worst", type=Path, metavar="FILE.csv", help="write the sentences with the lowest chrF")
     pairs.add_argument("--worst-count", type=int, default=50, metavar="N", help="how many (default 50)")
     links = parser.add_argument_group("word alignments")
-    links.add_argument(
-        "--alignments",
-        type=Path,
-        nargs=3,
-        metavar=("SRC", "TGT", "GOLD"),
-        help="two files of words, line by line, and a file of gold links: 3-4 sure, 3p4 possible, from 0",
+    add_alignments(
+        links,
+        "two files of words, line by line, and a file of gold links: 3-4 sure, 3p4 possible, from 0",
+        "how {side} words become text: with spaces, without, or with punctuation attached to words (default: usual "
+        "for the card's {side}_code)",
     )
-    for side in ("source", "target"):
-        links.add_argument(
-            f"--{side}-text",
-            choices=("spaced", "joined", "attached", "attached-french"),
-            help=f"how {side} words become text: with spaces, without, or with punctuation attached to words "
-            f"(default: usual for the card's {side}_code)",
-        )
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -172,9 +164,8 @@ def _print_scores(held_out: HeldOut, scorings: list[Scoring]) -> None:
 
 
 def _score_alignments(checkpoint: Checkpoint, options: argparse.Namespace) -> dict[str, object]:
+    from transformer.analysis.alignment import read_gold, usual_spacing
     from transformer.analysis.alignment_scores import score_alignment
-    from transformer.analysis.gold import read_gold
-    from transformer.analysis.spacing import usual_spacing
 
     gold = read_gold(*options.alignments)
     with _bar(len(gold.pairs), "alignments") as bar:

@@ -1,4 +1,4 @@
-"""`python -m transformer prepare`: from public text to the files that `train` reads."""
+"""`python -m transformer prepare` and `task`: the files that `train` reads, from public text or made up."""
 
 import argparse
 import shlex
@@ -48,26 +48,17 @@ def _run(options: argparse.Namespace) -> None:
     from glassformer.extensions.training.library.cleaning import Rules
     from glassformer.extensions.training.library.preparation import Preparation, prepare
 
+    def given(*names: str) -> dict[str, Any]:
+        return {name: getattr(options, name) for name in names}
+
     rules = Rules(
-        swap=options.swap,
         simplify_source=options.simplified in ("source", "both"),
         simplify_target=options.simplified in ("target", "both"),
-        max_chars=options.max_chars,
-        max_words=options.max_words,
-        max_ratio=options.max_ratio,
-        limit=options.limit,
-        seed=options.seed,
+        **given("swap", "max_chars", "max_words", "max_ratio", "limit", "seed"),
     )
-    job = Preparation(
-        files=options.files,
-        out=options.out,
-        rules=rules,
-        dev=options.dev,
-        test=options.test,
-        force=options.force,
-        card={name: getattr(options, name) for name in TEXTS},
+    print(
+        _told(prepare(Preparation(rules=rules, card=given(*TEXTS), **given("files", "out", "dev", "test", "force"))))
     )
-    print(_told(prepare(job)))
     print(_next_command(options))
 
 
@@ -112,3 +103,16 @@ def _next_command(options: argparse.Namespace) -> str:
     # A folder of checkpoints only, which `--checkpoints` of the app can be given as it is.
     out = shlex.quote(f"runs/own/{options.out.resolve().name}")
     return f"next: python -m transformer train {files}{steps} --out {out}"
+
+
+def add_task(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.set_defaults(run=_run_task)
+    parser.add_argument("name", choices=("reverse", "sort", "copy", "addition", "palindrome"))
+    parser.add_argument("--out", type=Path, required=True, help="folder for train.tsv, dev.tsv and test.tsv")
+
+
+def _run_task(options: argparse.Namespace) -> None:
+    from glassformer.extensions.training.library.tasks import write_task
+
+    write_task(options.name, options.out)

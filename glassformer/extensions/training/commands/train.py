@@ -2,11 +2,12 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import get_args
+from typing import Any, Final, get_args
 
-from glassformer.extensions.training.library.schedule import Schedule
+from glassformer.extensions.training.library.settings import CHOICES, TrainSettings
 from transformer.checkpoint.named import named
 from transformer.errors import GlassformerError
 from transformer.model.config import ModelConfig, Normalisation
@@ -14,6 +15,26 @@ from transformer.model.config_layers import Activation, NormPlace
 from transformer.model.position_kinds import KINDS
 
 LOGS = ("tensorboard", "trackio")
+SETTINGS: Final[Mapping[str, str | None]] = {  # fields of `TrainSettings`, each with its help
+    "epochs": None,
+    "max_minutes": "end after this time, with the learning rate at 0; 0: no limit",
+    "batch_tokens": "target tokens per step, of all processes",
+    "accumulate": "parts in which a process learns from its share of a step",
+    "peak_rate": "the highest learning rate",
+    "schedule": "the way down",
+    "warmup": "steps until the highest rate, at most half of all",
+    "smoothing": None,
+    "sampling": "alpha for random splits into pieces; 0: none",
+    "clip": None,
+    "weight_decay": None,
+    "average": "score and keep the mean of the parameters after so many epochs",
+    "patience": "end after so many epochs without a better one",
+    "seed": None,
+    "precision": "of the products; bf16 is fp32 where the hardware has no bfloat16",
+}
+# What `Job` and `ModelConfig` have as it was given.
+OF_JOB = ("train", "dev", "out", "pieces", "device", "start_from", "resume", "force", "snapshots", "log")
+OF_MODEL = ("d_model", "d_ff", "norm", "activation", "positions", "max_len", "dropout")
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -61,35 +82,9 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
-    training = parser.add_argument_group("training")  # each is named as its field of `TrainSettings`
-    training.add_argument("--epochs", type=int, default=10)
-    training.add_argument(
-        "--max-minutes", type=float, default=0.0, help="end after this time, with the learning rate at 0; 0: no limit"
-    )
-    training.add_argument("--batch-tokens", type=int, default=3000, help="target tokens per step, of all processes")
-    training.add_argument(
-        "--accumulate", type=int, default=1, help="parts in which a process learns from its share of a step"
-    )
-    training.add_argument(
-        "--rate", dest="peak_rate", metavar="RATE", type=float, default=1.2e-3, help="the highest learning rate"
-    )
-    training.add_argument("--schedule", choices=get_args(Schedule), default="linear", help="the way down")
-    training.add_argument("--warmup", type=int, default=800, help="steps until the highest rate, at most half of all")
-    training.add_argument("--smoothing", type=float, default=0.1)
-    training.add_argument("--sampling", type=float, default=0.0, help="alpha for random splits into pieces; 0: none")
-    training.add_argument("--clip", type=float, default=1.0)
-    training.add_argument("--weight-decay", type=float, default=0.01)
-    training.add_argument(
-        "--average", type=int, default=1, help="score and keep the mean of the parameters after so many epochs"
-    )
-    training.add_argument("--patience", type=int, default=0, help="end after so many epochs without a better one")
-    training.add_argument("--seed", type=int, default=1)
-    training.add_argument(
-        "--precision",
-        choices=("bf16", "fp16", "fp32"),
-        default="bf16",
-        help="of the products; bf16 is fp32 where the hardware has no bfloat16",
-    )
+    training = parser.add_argument_group("training")
+    for name, said in SETTINGS.items():
+        _add_setting(training, name, said)
     training.add_argument(
         "--no-causal-mask",
         action="store_false",
@@ -98,7 +93,22 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         "output is worthless (`checkpoints/reverse-leak` was trained like this)",
     )
     training.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
-    training.add_argument("--save-minutes", type=float, default=10.0, help="store the state this often, too")
+    _add_setting(training, "save_minutes", "store the state this often, too")
+
+
+def _add_setting(group: Any, name: str, said: str | None) -> None:
+    """An option for a field of `TrainSettings`, with its default."""
+    default, option = getattr(TrainSettings, name), name.removeprefix("peak_")
+    choices = CHOICES.get(name)
+    group.add_argument(
+        f"--{option.replace('_', '-')}",
+        dest=name,
+        type=type(default),
+        default=default,
+        choices=choices,
+        metavar=None if choices else option.upper(),
+        help=said,
+    )
 
 
 def _add_processes(parser: argparse.ArgumentParser) -> None:
@@ -109,14 +119,14 @@ def _add_processes(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from glassformer.extensions.training.library import launching, processes
+    from glassformer.extensions.training.library import processes
 
-    if launching.wanted(options.processes, options.max_restarts):
-        return launching.launch(sys.argv[1:], processes=options.processes, max_restarts=options.max_restarts)
+    if processes.wanted(options.processes, options.max_restarts):
+        return processes.launch(sys.argv[1:], processes=options.processes, max_restarts=options.max_restarts)
     try:
         _train(options)
     except (GlassformerError, OSError) as error:
-        return launching.refused(error)
+        return processes.refused(error)
     except RuntimeError as error:
         if not processes.is_lost(error):
             raise
@@ -130,28 +140,12 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _train(options: argparse.Namespace) -> None:
-    from glassformer.extensions.training.library.cardfile import read_card
+    from glassformer.extensions.training.library.card_scores import read_card
     from glassformer.extensions.training.library.run import Job, train
-    from glassformer.extensions.training.library.settings import TrainSettings
 
     settings = TrainSettings(**{field.name: getattr(options, field.name) for field in fields(TrainSettings)})
-    job = Job(
-        train=options.train,
-        dev=options.dev,
-        out=options.out,
-        config=_config(options),
-        pieces=options.pieces,
-        settings=settings,
-        device=options.device,
-        start_from=options.start_from,
-        resume=options.resume,
-        force=options.force,
-        snapshots=options.snapshots,
-        log=options.log,
-        command=_command(),
-        card=read_card(options.card),
-    )
-    train(job)
+    given: dict[str, Any] = {name: getattr(options, name) for name in OF_JOB}
+    train(Job(config=_config(options), settings=settings, command=_command(), card=read_card(options.card), **given))
 
 
 def _how_to_resume(out: Path) -> str:
@@ -165,26 +159,21 @@ def _how_to_resume(out: Path) -> str:
 def _config(options: argparse.Namespace) -> ModelConfig:
     alone = options.kind != "encoder-decoder"
     shared = options.shared_vocab or alone
+    given: dict[str, Any] = {name: getattr(options, name) for name in OF_MODEL}
     return ModelConfig(
         n_encoder_layers=0 if options.kind == "decoder" else options.layers,
         n_decoder_layers=0 if options.kind == "encoder" else options.layers,
-        d_model=options.d_model,
         n_heads=options.heads,
         n_kv_heads=options.kv_heads,
-        d_ff=options.d_ff,
         src_vocab_size=options.src_vocab,
         tgt_vocab_size=options.src_vocab if shared else options.tgt_vocab,
         shared_vocab=shared,
         mlm_head=options.kind == "encoder",
         prepend_source_bos=alone,
         append_source_eos=options.kind != "decoder",  # behind a prompt the text goes on
-        norm=options.norm,
         final_norm=options.norm == "pre",
-        activation=options.activation,
-        positions=options.positions,
-        max_len=options.max_len,
-        dropout=options.dropout,
         normalisation=tuple(options.normalisation),
+        **given,
     )
 
 

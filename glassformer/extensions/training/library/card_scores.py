@@ -1,7 +1,10 @@
-"""Write scores into the card of a checkpoint: `card.json`, and nothing else of the folder.
+"""A checkpoint's card: the file given as `train --card`, and scores written into `card.json`.
 
 A record is about one file under certain settings; writing it again replaces the earlier one. Everything else in the
 card stays as it is and where it is. The new file is complete before it takes the old one's place.
+
+It is read as strictly as the card of a folder, and more: what loading would leave out with a warning is refused here,
+while it can still be mended.
 """
 
 import json
@@ -11,10 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from transformer.checkpoint import card
 from transformer.checkpoint.card import MAX_BYTES, MAX_ITEMS
 from transformer.checkpoint.load import CARD, Checkpoint, load
 from transformer.errors import ClauseError, DataError
-from transformer.files import strictjson
+from transformer.files import files, strictjson
 from transformer.files.files import FolderFiles
 from transformer.i18n import say_n
 
@@ -124,3 +128,22 @@ def _replace(path: Path, content: bytes) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+MOST_CARD = card.MAX_BYTES // 4  # of --card; written with indents and with what training adds it is larger
+
+
+def read_card(path: Path | None) -> dict[str, object]:
+    """What the file given as --card says; a `DataError` where loading the checkpoint would leave some of it out."""
+    if path is None:
+        return {}
+    content = files.read_start(path, MOST_CARD + 1)
+    if len(content) > MOST_CARD:
+        raise DataError("{file}: is longer than {most:,} bytes; shorten it.", file=str(path), most=MOST_CARD)
+    _, problems = card.read_card(content)
+    if problems:
+        raise DataError(
+            "{file}: cannot be used as a checkpoint's card. {problem}", file=str(path), problem=problems[0]
+        )
+    given: dict[str, object] = strictjson.parse(content)
+    return given

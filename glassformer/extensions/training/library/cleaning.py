@@ -5,6 +5,7 @@ characters become simplified ones where asked for, and white space becomes singl
 wrong with a pair drops the pair. A step never mends what it can only guess, such as the encoding of `Ã©`.
 """
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,6 @@ from enum import StrEnum
 from statistics import median
 from typing import NamedTuple
 
-from glassformer.extensions.training.library.splitting import rank
 from transformer.errors import DataError
 from transformer.i18n import say, say_n
 from transformer.text.line_files import Line
@@ -255,3 +255,8 @@ def _not_drawn(pairs: Sequence[CleanPair], rules: Rules) -> Callable[[CleanPair]
     by_rank = sorted(pairs, key=lambda pair: rank("limit", rules.seed, *pair[1:3]))
     drawn = {pair.line for pair in by_rank[: rules.limit]}
     return lambda pair: pair.line not in drawn
+
+
+def rank(*parts: object) -> bytes:
+    """A place in an order that looks random and is the same everywhere: a hash of the parts."""
+    return hashlib.blake2b("\t".join(map(str, parts)).encode(), digest_size=16).digest()

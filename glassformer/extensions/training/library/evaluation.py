@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from glassformer.extensions.training.library.data import Example, encode_source
-from glassformer.extensions.training.library.masking import each_alone
+from glassformer.extensions.training.library.data import Example, each_alone, encode_source
 from glassformer.extensions.training.library.scoring import (
     EACH_ALONE,
     Done,

@@ -1,23 +1,26 @@
-"""What a training measures, and what it keeps: the best epoch so far, its curve, its state and its snapshots.
+"""What a training measures, shows and keeps: the best epoch so far, its curve, its state and its snapshots.
 
 The first process writes, and the others wait for it: if a write fails, the training ends in all of them.
 """
 
-from collections.abc import Mapping, Sequence
+import importlib
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from tqdm import tqdm
 
-from glassformer.extensions.training.library import snapping
-from glassformer.extensions.training.library.data import Example
-from glassformer.extensions.training.library.epoch_rows import Row, better, write_rows
-from glassformer.extensions.training.library.loop import Trainer
-from glassformer.extensions.training.library.masking import each_alone
+from glassformer.extensions.training.library.data import Example, each_alone
+from glassformer.extensions.training.library.loop import Measure, Trainer
 from glassformer.extensions.training.library.processes import of_rank
-from glassformer.extensions.training.library.progress import Log, Progress
 from glassformer.extensions.training.library.scoring import (
     EACH_ALONE,
     Scores,
@@ -26,12 +29,196 @@ from glassformer.extensions.training.library.scoring import (
     score,
     translate,
 )
-from glassformer.extensions.training.library.state import paths, write_state, writing
+from glassformer.extensions.training.library.state import (
+    Row,
+    better,
+    folder_beside,
+    paths,
+    write_rows,
+    write_state,
+    writing,
+)
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import CONFIG
 from transformer.checkpoint.save import CURVE, Parts, save
+from transformer.checkpoint.snapshots import Moment
+from transformer.errors import DataError
+from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.tokenizer import Tokenizer
+
+PROGRESS_FILE = "progress.json"
+PROGRESS_SECONDS = 1.0  # seconds between two of these files
+
+Log = Callable[[Mapping[str, float], int], object]  # writes scalars of a step
+
+
+class Progress:
+    """Shows the place of a trainer; only the first process has one."""
+
+    def __init__(self, trainer: Trainer, out: Path, log: Log) -> None:
+        self._trainer, self._path, self._log = trainer, folder_beside(out) / PROGRESS_FILE, log
+        self._bar: Any = None
+        self._written = self._seen = time.monotonic()
+        self._tokens, self._speed = trainer.place.tokens, 0.0
+
+    def show(self) -> None:
+        """Show the step that was just done, or at the beginning of an epoch the bar."""
+        trainer, place = self._trainer, self._trainer.place
+        if self._bar is None:
+            name = f"epoch {place.epoch + 1}/{trainer.settings.epochs}"
+            self._bar = tqdm(desc=name, unit="step", mininterval=2.0, initial=place.steps - 1, total=trainer.n_groups)
+        self._bar.update(place.steps - self._bar.n)
+        now = time.monotonic()
+        if now - self._written >= PROGRESS_SECONDS or place.step == 1:
+            self._speed = (place.tokens - self._tokens) / max(now - self._seen, 1e-3)
+            self._tokens, self._seen = place.tokens, now
+            said = self._said()
+            self._bar.set_postfix_str(
+                f"loss {said['loss']:.3f}, {said['tokens_a_second']:,.0f} tokens/s, {_clock(said['left'])} left",
+                refresh=False,
+            )
+            self._write(said)
+            self._log({"loss": said["loss"], "rate": place.rate, "tokens a second": self._speed}, place.step)
+            self._written = now
+
+    def end_epoch(self) -> None:
+        """Close the bar, and tell the scores of the epoch."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+        row = self._trainer.rows[-1]
+        names = ("dev_loss", "dev_bleu", "dev_chrf", "dev_exact")
+        self._log({name.replace("_", " "): getattr(row, name) for name in names}, row.step)
+        self._write(self._said())
+
+    def _said(self) -> dict[str, float]:
+        trainer, place = self._trainer, self._trainer.place
+        left = (trainer.total - place.step) * place.seconds / max(place.step, 1)
+        limit = trainer.settings.max_minutes * 60
+        if limit:
+            left = min(left, limit - place.seconds)
+        return {
+            "step": place.step,
+            "steps": trainer.total,
+            "epoch": place.epoch + (place.steps > 0),
+            "loss": round(sum(place.recent) / max(len(place.recent), 1), 4),
+            "tokens_a_second": round(self._speed, 1),
+            "seconds": round(place.seconds, 1),
+            "left": 0.0 if trainer.finished else round(max(left, 0.0), 1),
+        }
+
+    def _write(self, said: Mapping[str, float]) -> None:
+        partial = self._path.with_suffix(".partial")
+        with suppress(OSError):  # it is nothing that a training needs
+            partial.write_text(json.dumps(said), encoding="ascii")
+            os.replace(partial, self._path)
+
+
+def _clock(seconds: float) -> str:
+    return time.strftime("%H:%M:%S" if seconds >= 3600 else "%M:%S", time.gmtime(seconds))
+
+
+def log_of(kind: str | None, out: Path) -> Log:
+    """What writes scalars beside a checkpoint folder; a `DataError` if the program that reads them is missing."""
+    if kind is None:
+        return lambda scalars, step: None
+    folder = folder_beside(out)
+    try:
+        if kind == "tensorboard":
+            writer = importlib.import_module("torch.utils.tensorboard").SummaryWriter(str(folder / "tensorboard"))
+            return lambda scalars, step: [writer.add_scalar(name, n, step) for name, n in scalars.items()]
+        os.environ["TRACKIO_DIR"] = str(folder / "trackio")  # it is read when the module is loaded
+        trackio = importlib.import_module("trackio")
+        trackio.init(project=out.name, name=out.name, resume="allow")
+        return lambda scalars, step: trackio.log(dict(scalars), step=step)
+    except ImportError as error:
+        raise DataError(
+            "--log {kind}: {name} is not installed; pip install {kind} brings it.", kind=kind, name=error.name or kind
+        ) from None
+
+
+# ------------------------------------------------------------------------------------------------ snapshots
+
+
+MOST_PAIRS = 500  # of the dev file, on which a snapshot is measured
+BYTES = 2  # a value, in bfloat16
+
+
+def check_snapshots(count: int, config: ModelConfig) -> None:
+    """A `DataError` where so many snapshots of a model would be too many."""
+    if count and not 2 <= count <= snapshots.MOST:
+        raise DataError(
+            "--snapshots: found {found}, expected 0 for none, or a value from 2 to {most}.",
+            found=count,
+            most=snapshots.MOST,
+        )
+    size = BYTES * config.count_parameters()
+    if count * size > snapshots.MOST_BYTES:
+        raise DataError(
+            "--snapshots {count}: would hold {found:,} bytes of parameters, and the limit is {most:,}; choose "
+            "at most {fit}.",
+            count=count,
+            found=count * size,
+            most=snapshots.MOST_BYTES,
+            fit=snapshots.MOST_BYTES // size,
+        )
+
+
+def planned_steps(total: int, count: int) -> list[int]:
+    """The steps of `count` snapshots of a training of `total` steps: 0, 1, and so on to the last, or fewer."""
+    if not count:
+        return []
+    steps = [0]
+    for i in range(1, count):
+        share = (i - 1) / (count - 2) if count > 2 else 1.0
+        steps.append(max(round(total**share), steps[-1] + 1))
+    return [step for step in steps if step < total] + [total]
+
+
+def superfluous(taken: Sequence[int], planned: Sequence[int], count: int) -> list[int]:
+    """Which of the snapshots taken have to go, so that there are at most `count` with those planned.
+
+    They are those that stand closest to another one by logarithm; the first and the last stay.
+    """
+    left, gone = sorted(taken), []
+    while len(left) > 2 and len(left) + sum(step > left[-1] for step in planned) > count:
+        near = zip(left, left[1:], left[2:], strict=False)
+        gaps = {step: math.log((after + 1) / (before + 1)) for before, step, after in near}
+        gone.append(min(gaps, key=lambda step: gaps[step]))
+        left.remove(gone[-1])
+    return gone
+
+
+def remove_snapshots(out: Path, steps: Sequence[int]) -> None:
+    """Remove snapshots of a checkpoint folder, and their folder if nothing is left in it."""
+    folder = snapshots.folder_of(out)
+    for step in steps:
+        (folder / f"{step}{snapshots.FILE}").unlink(missing_ok=True)
+    with suppress(OSError):
+        for partial in folder.glob("*.partial"):  # of a training that was killed
+            partial.unlink()
+        folder.rmdir()
+
+
+def take_snapshot(trainer: Trainer, out: Path, measure: Measure) -> None:
+    """Write a snapshot of the parameters as they are now; every process has to at once."""
+    trainer.read_losses()
+    model, place = trainer.plain_model(), trainer.place
+    loss, scores = measure(model)
+    moment = Moment(
+        step=place.step,
+        epoch=place.epoch + (place.steps > 0),
+        tokens=place.tokens,
+        seconds=round(place.seconds, 1),
+        loss=sum(place.recent) / len(place.recent) if place.recent else None,
+        dev_loss=loss,
+        dev_bleu=round(scores.bleu, 2),
+        dev_chrf=round(scores.chrf, 2),
+        dev_exact=round(scores.exact, 4),
+        learning_rate=place.rate if place.step else None,
+    )
+    trainer.processes.from_first(lambda: snapshots.write(out, model.state_dict(), moment))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +244,7 @@ class Keeper:
         self.trainer, self.kept, self.processes = trainer, kept, trainer.processes
         self.progress = Progress(trainer, kept.out, logs[0]) if self.processes.first else None
         self._tokenizer = Tokenizer(kept.tokenizers[-1])
-        self._planned = frozenset(snapping.planned(trainer.total, kept.snapshots))
+        self._planned = frozenset(planned_steps(trainer.total, kept.snapshots))
         self._saved = trainer.place.seconds
 
     def begin(self, *, anew: bool) -> None:
@@ -73,10 +260,10 @@ class Keeper:
             if anew:
                 for path in (*paths(out), out / CURVE):
                     path.unlink(missing_ok=True)
-                snapping.remove(out, taken)
+                remove_snapshots(out, taken)
                 self._write_state(state)
             elif self.kept.snapshots:
-                snapping.remove(out, snapping.superfluous(taken, sorted(self._planned), self.kept.snapshots))
+                remove_snapshots(out, superfluous(taken, sorted(self._planned), self.kept.snapshots))
             if anew or not (out / CONFIG).exists():
                 self._save(state["model"])
 
@@ -109,7 +296,7 @@ class Keeper:
 
     def _snap(self) -> None:
         with writing(self.kept.out):
-            snapping.take(self.trainer, self.kept.out, lambda model: self.measure(model, snapping.MOST_PAIRS))
+            take_snapshot(self.trainer, self.kept.out, lambda model: self.measure(model, MOST_PAIRS))
 
     def _keep(self, row: Row | None = None) -> None:
         state, trainer = self.trainer.state(), self.trainer

@@ -19,9 +19,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.training.library.arithmetic import autocast, make_optimizer, plain_attention, set_rate
 from glassformer.extensions.training.library.data import Batch, Batches, Example, make_batch
-from glassformer.extensions.training.library.epoch_rows import (
+from glassformer.extensions.training.library.learner import (
+    Graphed,
+    Learner,
+    autocast,
+    distributed,
+    filled,
+    last_part,
+    make_optimizer,
+    parameters_of,
+    plain_attention,
+    set_parameters,
+    set_rate,
+    slices_like,
+    whole,
+)
+from glassformer.extensions.training.library.processes import Processes, of_rank
+from glassformer.extensions.training.library.scoring import Scores
+from glassformer.extensions.training.library.settings import TrainSettings, learning_rate, warmed
+from glassformer.extensions.training.library.state import (
     Place,
     Row,
     Turn,
@@ -30,20 +47,6 @@ from glassformer.extensions.training.library.epoch_rows import (
     read_turn,
     since_best,
 )
-from glassformer.extensions.training.library.graphed import Graphed, filled
-from glassformer.extensions.training.library.learner import (
-    Learner,
-    distributed,
-    last_part,
-    parameters_of,
-    set_parameters,
-    slices_like,
-    whole,
-)
-from glassformer.extensions.training.library.processes import Processes, of_rank
-from glassformer.extensions.training.library.schedule import learning_rate, warmed
-from glassformer.extensions.training.library.scoring import Scores
-from glassformer.extensions.training.library.settings import TrainSettings
 from transformer.errors import ClauseError
 from transformer.model.leaking import without_causal_mask
 from transformer.model.taps import NO_TAP

@@ -1,38 +1,40 @@
 """From files of pairs to a checkpoint folder: vocabularies, model, training, card."""
 
+import io
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Literal
 
+import sentencepiece
 import torch
 
-from glassformer.extensions.training.library import schedule, snapping
-from glassformer.extensions.training.library.arithmetic import precision_on
-from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, sample_pairs
-from glassformer.extensions.training.library.epoch_rows import Row
-from glassformer.extensions.training.library.keeping import Keeper, Kept
+from glassformer.extensions.training.library import keeping
+from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, hiding, sample_pairs
+from glassformer.extensions.training.library.keeping import Keeper, Kept, Log, log_of
+from glassformer.extensions.training.library.learner import precision_on
 from glassformer.extensions.training.library.loop import Trainer
-from glassformer.extensions.training.library.masking import hiding
 from glassformer.extensions.training.library.place import claimed
 from glassformer.extensions.training.library.processes import Processes, started, was_restarted
-from glassformer.extensions.training.library.progress import Log, log_of
-from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, TrainSettings
-from glassformer.extensions.training.library.state import has_state, read_state, read_tokenizers
-from glassformer.extensions.training.library.vocabulary import PieceModel, learn_vocabulary
+from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, SCHEDULES, TrainSettings
+from glassformer.extensions.training.library.state import Row, has_state, read_state, read_tokenizers
+from transformer.analysis.hidden_pieces import MASK_PIECES
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint, load
 from transformer.checkpoint.room import keep_freed_memory
 from transformer.checkpoint.save import file_sha256
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY
 from transformer.errors import ClauseError, DataError, TokenizerError
-from transformer.i18n import say
+from transformer.i18n import say, say_n
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.runs.pairs import Pair, read_pairs
 from transformer.text import sentencepiece_check
 from transformer.text.normalise import normalise
 from transformer.text.tokenizer import Tokenizer
+
+PieceModel = Literal["unigram", "bpe", "char"]
 
 log = logging.getLogger("glassformer.training")
 
@@ -116,7 +118,7 @@ def _train(job: Job, processes: Processes, *, again: bool) -> list[Row]:
     )
     src, tgt = Tokenizer(tokenizers[0]), Tokenizer(tokenizers[-1])
     config = replace(job.config, src_vocab_size=src.size, tgt_vocab_size=tgt.size)
-    snapping.check(job.snapshots, config)
+    keeping.check_snapshots(job.snapshots, config)
     dev_pairs = [pair for pair in read.dev_pairs if encode_pairs([pair], src, tgt, config)]
     examples, dev = encode_pairs(read.pairs, src, tgt, config), encode_pairs(dev_pairs, src, tgt, config)
     for path, found in ((job.train, examples), (job.dev, dev)):
@@ -306,7 +308,7 @@ def _identity(job: Job, hashes: _Hashes) -> dict[str, str]:
     files = {"training file": hashes.train[:12], "dev file": hashes.dev[:12]}
     if hashes.start is not None:
         files["parameters to start from"] = hashes.start[:12]
-    how = {"pieces": job.pieces, "schedule of the rate": schedule.NAMES[job.settings.schedule]}
+    how = {"pieces": job.pieces, "schedule of the rate": SCHEDULES[job.settings.schedule]}
     return {name: str(value) for name, value in {**asdict(job.config), **settings, **how, **files}.items()}
 
 
@@ -314,3 +316,45 @@ def _numbers(settings: TrainSettings, processes: Processes) -> dict[str, str]:
     """What decides the last bits of a training's numbers, besides what must be the same."""
     how = {"processes": processes.count, "device": processes.device.type}
     return {name: str(value) for name, value in {**how, **{n: getattr(settings, n) for n in ROUNDED}}.items()}
+
+
+def learn_vocabulary(
+    texts: Sequence[str], *, size: int, kind: PieceModel = "unigram", with_mask: bool = False
+) -> bytes:
+    """Learn pieces from sentences: the bytes of a SentencePiece model.
+
+    `size` is the most pieces, special ones included; a small text may give fewer. "unigram" and "bpe" learn pieces of
+    words; "char" takes single characters, and leaves spaces alone. Padding, unknown, start and end are the ids 0, 1,
+    2 and 3; that of an encoder-only model has the mask piece as 4, which may be typed, too. A `DataError` where
+    SentencePiece cannot learn it.
+    """
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.Train(
+            sentence_iterator=iter(texts),
+            model_writer=model,
+            model_type=kind,
+            vocab_size=size,
+            hard_vocab_limit=False,
+            # Chinese has thousands of rare characters: the rarest 0.05 % become the unknown piece.
+            character_coverage=1.0 if kind == "char" else 0.9995,
+            add_dummy_prefix=kind != "char",
+            split_digits=True,
+            pad_id=0,
+            unk_id=1,
+            bos_id=2,
+            eos_id=3,
+            user_defined_symbols=list(MASK_PIECES[:1]) if with_mask else [],
+            num_threads=1,  # the result depends on the number of threads
+            minloglevel=2,
+        )
+    except (RuntimeError, OSError) as error:
+        raise DataError(
+            say_n(
+                "no vocabulary of {n} piece could be learned: {reason}",
+                "no vocabulary of {n} pieces could be learned: {reason}",
+                size,
+                reason=str(error)[:200],
+            )
+        ) from None
+    return model.getvalue()

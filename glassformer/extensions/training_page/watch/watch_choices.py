@@ -7,17 +7,21 @@ score on.
 Knows nothing of Streamlit.
 """
 
+import io
 import json
 import random
 import shlex
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 from glassformer.extensions.training.library.tasks import TASKS as FILES
-from glassformer.extensions.training_page.trainings import MOST_MINUTES, Plan
+from glassformer.extensions.training_page.trainings import MOST_MINUTES, Plan, Training
 from transformer.analysis.line_file import Limits, Line, read_bytes, read_text
+from transformer.checkpoint.snapshots import folder_of
 from transformer.errors import DataError, QueryError
 from transformer.i18n import ENGLISH, Sentence, languages, said, say
 from transformer.model.config import ModelConfig
@@ -52,31 +56,21 @@ class Task:
     """A made-up task, of which `python -m transformer task` writes the files."""
 
     title: Sentence
-    characters: int  # that occur
-    longest: int  # tokens of a side, with the end piece
     example: Sentence  # what it is about
+    characters: int = 26  # that occur
+    longest: int = 13  # tokens of a side, with the end piece
     tried: tuple[str, ...] = _WORDS  # examples of its card
 
 
 TASKS: Final[Mapping[str, Task]] = {
     "reverse": Task(
-        title=say("Reverse letters"),
-        characters=26,
-        longest=13,
-        example=say("The output is the source backwards: “glass” becomes “ssalg”."),
+        title=say("Reverse letters"), example=say("The output is the source backwards: “glass” becomes “ssalg”.")
     ),
     "sort": Task(
         title=say("Sort letters"),
-        characters=26,
-        longest=13,
         example=say("The output is the letters of the source in the order of the alphabet: “glass” becomes “aglss”."),
     ),
-    "copy": Task(
-        title=say("Copy letters"),
-        characters=26,
-        longest=13,
-        example=say("The output is the source itself: “glass” stays “glass”."),
-    ),
+    "copy": Task(title=say("Copy letters"), example=say("The output is the source itself: “glass” stays “glass”.")),
     "addition": Task(
         title=say("Add two numbers"),
         characters=12,
@@ -275,3 +269,38 @@ def _tsv(pairs: Sequence[tuple[str, str]]) -> bytes:
 def with_settings(chosen: Choices, values: Mapping[str, object]) -> Choices:
     """Choices with other values, by the names of the fields; what is no field is passed over."""
     return replace(chosen, **{name: value for name, value in values.items() if name in asdict(chosen)})  # type: ignore[arg-type]
+
+
+COMMANDS = "commands.txt"
+
+
+def about(training: Training) -> Sentence:
+    """What stands above the commands."""
+    return say(
+        "These commands made the checkpoint “{name}”. Unpack the folders into a folder of checkpoints, and the app "
+        "lists it.",
+        name=training.plan.name,
+    )
+
+
+def packed(training: Training, told: str) -> bytes:
+    """The folders of the checkpoint and of its snapshots, what was trained on, and the commands, as a zip archive.
+
+    `told` is what stands above the commands, in the reader's language.
+    """
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for folder in (training.out, folder_of(training.out)):
+            for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+                if not file.name.startswith(".") and not file.name.endswith(".partial"):
+                    _add(archive, file, f"{folder.name}/{file.name}")
+        for name, content in training.plan.files.items():
+            archive.writestr(name, content)
+        archive.writestr(COMMANDS, "\n".join([f"# {told}", *shown(training.plan.commands), ""]))
+    return out.getvalue()
+
+
+def _add(archive: zipfile.ZipFile, file: Path, name: str) -> None:
+    """A file as it is; what is compressed already is not compressed again."""
+    how = zipfile.ZIP_STORED if file.suffix == ".xz" else zipfile.ZIP_DEFLATED
+    archive.write(file, name, compress_type=how)

@@ -11,7 +11,7 @@ from glassformer.extensions.training_page import own_trainings
 from glassformer.extensions.training_page.charts.growing import HOW_TO_READ
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
 from glassformer.extensions.training_page.trainings import MOST_MINUTES, Progress, Training
-from glassformer.extensions.training_page.watch import watch_choices, watch_keep, watch_pictures
+from glassformer.extensions.training_page.watch import watch_choices, watch_pictures
 from glassformer.extensions.training_page.watch.watch_choices import (
     LIMITS,
     MOST_PARAMETERS,
@@ -29,8 +29,8 @@ from glassformer.server.jobs import Seen
 from glassformer.server.work import BusyError
 from glassformer.shared import choices, cover, drawing
 from glassformer.shared.choices import KEEP
+from glassformer.shared.dialect import time_of
 from glassformer.shared.door import here, st
-from glassformer.shared.effort import time_of
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import apart, session
 from glassformer.state.view import MAIN
@@ -369,7 +369,7 @@ def _steer(training: Training, seen: Seen, name: str) -> None:
         if training.has_model:
             st.download_button(
                 say("Save the checkpoint (zip)"),
-                partial(watch_keep.packed, training, here(watch_keep.about(training))),
+                partial(watch_choices.packed, training, here(watch_choices.about(training))),
                 file_name=f"{training.plan.name}.zip",
                 mime="application/zip",
                 key=f"{_KEY}save",

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-from glassformer.extensions.weight_files.library import npz, pickle_child, pickles, weights
+from glassformer.extensions.weight_files.library import pickle_child, pickles, weights
 from glassformer.extensions.weight_files.library.weights import OUTLINE, TENSORS, WHOLE
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, within
@@ -28,7 +28,7 @@ from transformer.text import sentencepiece_check
 
 SENTENCEPIECE = (".model", ".spm")
 TEXTS = (".txt", ".csv", ".yml", ".yaml")
-WEIGHTS = (TENSORS, npz.SUFFIX, *PICKLED)
+WEIGHTS = (TENSORS, weights.SUFFIX, *PICKLED)
 OPENED = (*WEIGHTS, ".json", *SENTENCEPIECE, *TEXTS)
 MAX_DEPTH = 64
 CHUNK = 2**20
@@ -44,7 +44,7 @@ def kind(name: str, source: Path) -> str:
     """The ending that a file should have by its first bytes; that of its name, where those say nothing."""
     ending, start = Path(name).suffix.lower(), kinds.start_of(source)
     torch = ending if ending in PICKLED else PICKLED[0]
-    own = {None: ending, "torch": torch, "tensors": TENSORS, "arrays": npz.SUFFIX}
+    own = {None: ending, "torch": torch, "tensors": TENSORS, "arrays": weights.SUFFIX}
     return own[kinds.kind_of(start, source.stat().st_size, name)]
 
 
@@ -53,7 +53,7 @@ def write(name: str, source: Path, target: Path, *, work: Path) -> None:
     ending = kind(name, source)
     if ending == TENSORS:
         _tensors(name, source, target / (name if Path(name).suffix.lower() == TENSORS else name + TENSORS))
-    elif ending == npz.SUFFIX:
+    elif ending == weights.SUFFIX:
         _arrays(name, source, target / (name + TENSORS))
     elif ending in PICKLED:
         _pickle(name, source, target / (WHOLE if name in (weights.PICKLED, WHOLE) else name + TENSORS), work)
@@ -73,7 +73,7 @@ def _tensors(name: str, source: Path, target: Path) -> None:
 def _arrays(name: str, source: Path, target: Path) -> None:
     """The arrays, and the outline that a file of torch.save would have with the same."""
     with source.open("rb") as file:
-        header, texts = npz.read_arrays(file, source.stat().st_size, label=name)
+        header, texts = weights.read_arrays(file, source.stat().st_size, label=name)
         _anew(file, header, target)
     tensors = [[tensor, {"t": tensor}] for tensor in header.tensors]
     outline = {"outline": {"d": [*tensors, *([key, text] for key, text in texts.items())]}}

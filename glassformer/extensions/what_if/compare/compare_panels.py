@@ -2,37 +2,42 @@
 
 One stepper moves both runs. Its buttons stand at the longer one, so that they reach every step of both; of two alike
 at the run of the main slot.
+
+A difference of two maps needs the same rows and the same columns. So where two runs wrote different outputs, the
+right run reads the left run's output, and the map is of that.
 """
 
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
+
+from glassformer.charts.difference import HOW_TO_READ as HOW_TO_READ_DIFFERENCE
+from glassformer.charts.difference import difference_map_spec
+from glassformer.charts.heatmap import HOW_TO_READ
 from glassformer.extensions.what_if import comparing
-from glassformer.extensions.what_if.change_chips import told
-from glassformer.extensions.what_if.compare import (
-    candidates,
-    map_difference,
-    opening,
-    outputs,
-    pair_pictures,
-    reading,
-    second_run,
-)
-from glassformer.extensions.what_if.compare.pair import Pair
+from glassformer.extensions.what_if.compare import outputs, pair_pictures, second_run
+from glassformer.extensions.what_if.compare.pair import Pair, read_by
+from glassformer.extensions.what_if.compare.second_run import address_of, differ
 from glassformer.extensions.what_if.what_if_look import Compared
+from glassformer.extensions.what_if.whatif import told
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.frame.sidebar import HOW_NAMES
+from glassformer.maps.seen_map import SeenMap, seen_map
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.open_run import OpenRun, open_run, publish
 from glassformer.runs.show import show
 from glassformer.runs.sides import KIND_NAMES
-from glassformer.runs.step_rows import heads_name
-from glassformer.shared import drawing
+from glassformer.runs.step_rows import Looking, heads_name
+from glassformer.shared import choices, drawing
+from glassformer.shared.choices import Kept
 from glassformer.shared.door import st
+from glassformer.shared.saving import Origin
 from glassformer.state import session
-from glassformer.state.view import Slot
+from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 
@@ -65,15 +70,15 @@ def draw(checkpoint: Checkpoint) -> None:
     second_run.row(compared)
     main = open_run(checkpoint)
     if main is None:
-        if opening.stands_right(compared):
+        if second_run.stands_right(compared):
             _control_alone(checkpoint)
         return
     head = st.container()
     left, right = st.columns(2, gap="large")
-    main_place, other_place = (right, left) if (changed := opening.stands_right(compared)) else (left, right)
+    main_place, other_place = (right, left) if (changed := second_run.stands_right(compared)) else (left, right)
     with other_place:
         st.markdown(CONTROL if changed else _right(compared))
-        pair = opening.beside(main, compared) if not main.earlier else None
+        pair = second_run.beside(main, compared) if not main.earlier else None
     with main_place:
         one_change = len(main.trace.query.interventions) == 1
         st.markdown(_left(main, compared) if not changed else CHANGED if one_change else CHANGES)
@@ -82,8 +87,8 @@ def draw(checkpoint: Checkpoint) -> None:
     if pair is not None:
         _both(pair, head, left, right)
     elif main.trace.n_steps:
-        candidates.alone(main, branches=compared == "branches")
-    opening.publish(main, pair)
+        outputs.draw_alone(main, branches=compared == "branches")
+    second_run.publish(main, pair)
 
 
 def _control_alone(checkpoint: Checkpoint) -> None:
@@ -91,7 +96,7 @@ def _control_alone(checkpoint: Checkpoint) -> None:
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown(CONTROL)
-        control = opening.control(checkpoint)
+        control = second_run.control(checkpoint)
         if control is not None:
             sentence(control, compact=True)
     with right:
@@ -115,9 +120,9 @@ def _both(pair: Pair[OpenRun], head: Place, left: Place, right: Place) -> None:
         with _fold("outputs", say("Both outputs, piece by piece")):
             outputs.draw(pair, both)
         with _fold("candidates", say("Candidates of this step"), is_open=pair.compared == "branches"):
-            attempt(lambda: candidates.draw(pair))
+            attempt(lambda: outputs.draw_candidates(pair))
     else:
-        reading.draw(pair)
+        outputs.draw_vectors(pair)
     with _fold("maps", say("The same map in both runs")):
         _maps(pair)
 
@@ -128,8 +133,8 @@ def _fold(name: str, label: str, *, is_open: bool = False) -> Place:
 
 
 def _maps(pair: Pair[OpenRun]) -> None:
-    map_difference.controls(pair)
-    attempt(lambda: map_difference.draw(pair))
+    map_controls(pair)
+    attempt(lambda: draw_maps(pair))
 
 
 # ------------------------------------------------------------------------------------------------ over each run
@@ -181,7 +186,7 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
         led=run is not pair.leads,
         moved=partial(_follow, run.slot, other.slot, other.trace.n_steps - 1),
         beside=other.slot,
-        shown=opening.shown(pair),
+        shown=second_run.shown(pair),
     )
     if 0 < run.trace.n_steps < other.trace.n_steps:
         st.caption(
@@ -202,3 +207,165 @@ def _follow(moved: Slot, follows: Slot, last: int) -> None:
     session.replace(moved, step=step)
     if session.view(follows).step != (there := max(min(step, last), 0)):
         session.move_to(follows, there)
+
+
+# ------------------------------------------------------------------------------------------------ both maps
+
+LEFT_MAP: Final = "compared_left_map"
+RIGHT_MAP: Final = "compared_right_map"
+DIFFERENCE: Final = "compared_difference"
+READS_LEFT: Final = say(
+    "For the map on the right, the model on the right read the output on the left, so both maps have the same rows."
+)
+SAME_HEAD: Final = say(
+    "Both sides show the same map. Choose a different layer, head or kind of attention on one side."
+)
+ROUNDING: Final = 1e-5  # float32 sums in another order
+OTHER_COLUMNS: Final = say(
+    "No difference map: the two runs read different pieces, so the columns of their maps do not match."
+)
+OTHER_ROWS: Final = say("No difference map: the rows of the two maps belong to different pieces.")
+ONE_MODEL: Final = say(
+    "No difference map: the rows of the two maps belong to different outputs. Up to the first difference between "
+    "the outputs, both maps are the same, because the same model has read the same pieces."
+)
+OTHER_KINDS: Final = say("No difference map: the two maps show different kinds of attention, each with its own rows.")
+
+
+def map_controls(pair: Pair[OpenRun]) -> None:
+    """Draw the choice of an attention, a layer and a head: one for both, or of two heads one for each."""
+    if pair.compared != "heads":
+        _choice(pair.main, MAIN)
+        return
+    drawing.beside(partial(_choice, pair.left, MAIN), partial(_choice, pair.right, None))
+
+
+def _choice(run: OpenRun, slot: Slot | None) -> None:
+    """Draw one row; without a slot it is what the second run differs in that is changed."""
+    fields = {
+        name: Kept(run.key(name), run.view.get(name), partial(_differ, name))
+        if slot is None
+        else choices.field(slot, name)
+        for name in ("kind", "layer", "head")
+    }
+    n_layers, n_heads = run.trace.maps(run.view.kind).shape[:2]
+    choices.let_go(run.slot, n_layers, n_heads)
+    with choices.bar(run.slot):
+        kinds = {kind: KIND_NAMES[kind] for kind in run.trace.kinds}
+        choices.menu(fields["kind"], say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=200)
+        layer = choices.menu_of_layers(fields["layer"], n_layers)
+        choices.menu_of_heads(fields["head"], n_heads, disabled=layer is None)
+
+
+def _differ(name: str, value: str | int | None) -> None:
+    """Callback: the second run looks at something else."""
+    differ(**{name: address_of(value)})
+
+
+def halves(pair: Pair[OpenRun]) -> tuple[SeenMap, SeenMap, bool, str]:
+    """Both maps, whether the right one is of the left output, and why they cannot be subtracted; "" if they can."""
+    left, right = (seen_map(run, run.view.kind) for run in (pair.left, pair.right))
+    if _same_axes(left, right):
+        return left, right, False, ""
+    if left.kind != right.kind:
+        return left, right, False, OTHER_KINDS
+    if pair.is_one_model:
+        return left, right, False, ONE_MODEL
+    if pair.writes and pair.share_vocabulary and left.kind != "encoder":
+        trace = read_by(pair.right, pair.left)
+        by_layer = partial(loading.by_layer, pair.right.checkpoint, trace)
+        view = replace(pair.right.view, step=pair.left.view.step)
+        looking = Looking(trace, view, slot=pair.left.slot, by_layer=by_layer)
+        reads = seen_map(pair.right, left.kind, looking)
+        if _same_axes(left, reads):
+            return left, reads, True, ""
+    return left, right, False, OTHER_ROWS if left.sides.keys == right.sides.keys else OTHER_COLUMNS
+
+
+def _same_axes(left: SeenMap, right: SeenMap) -> bool:
+    return left.sides.queries == right.sides.queries and left.sides.keys == right.sides.keys
+
+
+def draw_maps(pair: Pair[OpenRun]) -> None:
+    """Draw both maps and the difference; errors as of `read_by`."""
+    left, right, reads_left, why = halves(pair)
+    if pair.compared == "heads" and (left.kind, _name(left)) == (right.kind, _name(right)):
+        st.info(SAME_HEAD, icon=":material/compare_arrows:")
+        return
+    largest = max(float(np.where(one.allowed, one.weights, 0.0).max(initial=0)) for one in (left, right)) or 1.0
+    drawing.beside(
+        partial(_one, left, LEFT_MAP, say("Left: {map}", map=_name(left)), largest, pair.left.slot),
+        partial(
+            _one, right, RIGHT_MAP, say("Right: {map}", map=_name(right)), largest,
+            pair.left.slot if reads_left else pair.right.slot,
+        ),
+    )  # fmt: skip
+    if why:
+        st.caption(why)
+        return
+    _difference(pair, left, right, reads_left=reads_left)
+
+
+def _name(half: SeenMap) -> Sentence:
+    """Which attention, layer and head."""
+    whose = heads_name(half.looking.trace, half.looking.view, half.kind)
+    return say("{attention}: {map}", attention=KIND_NAMES[half.kind], map=whose)
+
+
+def _one(half: SeenMap, name: str, title: str, largest: float, follows: Slot) -> None:
+    figure = half.spec(title, limits=(0.0, largest))
+    half.mark(figure)
+    drawing.chart(
+        figure,
+        key=f"{follows}{name}",
+        alt=half.alt(title),
+        follows=_still,
+        how_to_read=joined(" ", [HOW_TO_READ, *half.closed]),
+    )
+
+
+def _still(of: Origin, moment: dict[str, Any]) -> str:
+    """No step changes a whole map; the browser marks its row."""
+    return "still"
+
+
+def _difference(pair: Pair[OpenRun], left: SeenMap, right: SeenMap, *, reads_left: bool) -> None:
+    open_cells = left.allowed | right.allowed
+    title = say("Right − left: {map}", map=_name(left))
+    if _name(left) != _name(right):
+        title = say("Right − left: {right} minus {left}", right=_name(right), left=_name(left))
+    figure = difference_map_spec(
+        np.where(left.allowed, left.weights, 0.0),
+        np.where(right.allowed, right.weights, 0.0),
+        queries=left.sides.queries,
+        keys=left.sides.keys,
+        title=title,
+        query_axis=left.sides.query_axis,
+        key_axis=left.sides.key_axis,
+        allowed=open_cells,
+    )
+    left.mark(figure)
+    drawing.chart(
+        figure,
+        key=f"{pair.left.slot}{DIFFERENCE}",
+        alt=left.alt(title),
+        follows=_still,
+        how_to_read=joined(" ", [HOW_TO_READ_DIFFERENCE, *[READS_LEFT] * reads_left]),
+    )
+    st.markdown(drawing.plain(moved(left, right)))
+
+
+def moved(left: SeenMap, right: SeenMap) -> str:
+    """How far the right map is from the left one, which has the same rows and columns, in numbers."""
+    change = np.where(left.allowed | right.allowed, right.weights - left.weights, 0.0)
+    row, column = np.unravel_index(np.abs(change).argmax(), change.shape)
+    if not change[row, column]:
+        return say("The two maps are equal.")
+    if abs(change[row, column]) < ROUNDING:
+        return say("The two maps are equal apart from rounding: no weight differs by more than {most:.1g}.",
+                   most=float(abs(change[row, column])))  # fmt: skip
+    return say("On average, {share:.3f} of a row's weight is on different keys in the map on the right. The largest "
+               "change is in row {row} ({query}), column {column} ({key}): from {before:.3f} to {after:.3f}.",
+               share=float(np.abs(change).sum(axis=1).mean() / 2), row=int(row) + 1, query=left.sides.queries[row],
+               column=int(column) + 1, key=left.sides.keys[column], before=float(left.weights[row, column]),
+               after=float(right.weights[row, column]))  # fmt: skip

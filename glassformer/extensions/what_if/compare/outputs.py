@@ -1,24 +1,36 @@
-"""Both outputs: what sets them apart, at the head of the page, and each piece with what the other run gives it.
+"""What sets two runs apart: their outputs, the step's candidates, or of an encoder alone what it made of the text.
 
 At the head stands one sentence with the largest effect; further down a chart, and both outputs marked. A piece is
 marked by a sign and a colour: ≠ where the other output has another one, ▼ and ▲ where the other run gives it a
 probability that is lower or higher by `LEAST` or more.
+
+An encoder alone writes nothing, so that there are no outputs to compare: there are the vectors of each token, and
+what fits in its gaps.
 """
 
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from glassformer.charts.aligned import Row
+from glassformer.charts.heatmap import heatmap_spec
 from glassformer.extensions.what_if.compare import pair_pictures
-from glassformer.extensions.what_if.compare.aligned_outputs import Both, crossed_of, effect, rows_of, verdict
 from glassformer.extensions.what_if.compare.pair import Pair
+from glassformer.extensions.what_if.compare.pair_pictures import Both, crossed_of, effect, rows_of, verdict
+from glassformer.extensions.what_if.compare.second_run import branching
+from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
+from glassformer.runs.gaps import gap_of, hidden, text_of
 from glassformer.runs.open_run import OpenRun
+from glassformer.runs.show import show
 from glassformer.shared import cover, drawing
 from glassformer.shared.door import frame, st
+from transformer.analysis.hidden_pieces import Hidden
+from transformer.analysis.stream import cosine
 from transformer.i18n import joined, say
+from transformer.model.anatomy import anatomy
 
 TOTALS: Final = "compared_totals"
 LEAST: Final = 0.05
@@ -52,13 +64,9 @@ def head(pair: Pair[OpenRun], place: AbstractContextManager[object]) -> Both:
         st.caption(OTHER_PIECES)
     if not cover.covered(pair_pictures.outputs.key):
         with place:
-            _consequence(pair, both)
+            said = [verdict(pair), *([] if both is None else [effect(pair, both[0])])]
+            st.markdown(drawing.strong(joined(" ", said)))
     return both
-
-
-def _consequence(pair: Pair[OpenRun], both: Both) -> None:
-    said = [verdict(pair)] if both is None else [verdict(pair), effect(pair, both[0])]
-    st.markdown(drawing.strong(joined(" ", said)))
 
 
 def _marked(pair: Pair[OpenRun], both: Both) -> None:
@@ -103,12 +111,123 @@ def _totals(pair: Pair[OpenRun], both: Both) -> None:
         numbers = [_total(names[0], both[0].own, both[0].other), _total(names[1], both[1].other, both[1].own)]
     number = {name: st.column_config.NumberColumn(said, format="%.3f") for name, said in headings.items()}
     columns = {"output": st.column_config.TextColumn(say("Log-probability, in nats")), **number}
-    st.container(key=TOTALS).dataframe(
-        frame(numbers, columns=list(columns)), hide_index=True, column_config=columns, width="content"
-    )
+    _table(TOTALS, columns, numbers)
 
 
 def _total(name: str, left: np.ndarray, right: np.ndarray) -> list[Any]:
     """A row of the table: log-probabilities of an output's pieces in both runs, summed and on average."""
     sums = float(left.sum()), float(right.sum())
     return [name, *sums, sums[1] - sums[0], sums[0] / len(left), sums[1] / len(right)]
+
+
+def draw_candidates(pair: Pair[OpenRun]) -> None:
+    """Draw both lists of two runs with an output, and what changed between them; errors as of `read_by`."""
+    take = branching(pair.main)
+    drawing.beside(*(partial(show, one, pair, take=take) for one in (pair_pictures.left, pair_pictures.right)))
+
+
+def draw_alone(run: OpenRun, *, branches: bool) -> None:
+    """Draw the candidates of a run that nothing is beside yet; where branches are compared, a click makes one."""
+    pair = Pair("branches" if branches else "ways", run, run)
+    show(pair_pictures.left, pair, take=branching(run))
+
+
+VECTORS: Final = "compared_vectors"
+HIDDEN: Final = "compared_hidden"
+WRITES_NOTHING: Final = say("One of these models does not generate output, so there are no two outputs to compare.")
+OTHER_TEXTS: Final = say("The two runs read different numbers of tokens, so their vectors cannot be paired.")
+OTHER_WIDTHS: Final = say("The two models' vectors have different numbers of dimensions, so they cannot be compared.")
+HOW_TO_READ: Final = say(
+    "Each cell is the cosine between a token's two vectors, one from each run, at the same depth: 1 means the same "
+    "direction, 0 a right angle."
+)
+
+
+def draw_vectors(pair: Pair[OpenRun]) -> None:
+    """Draw what can be compared where there are no two outputs."""
+    st.info(WRITES_NOTHING, icon=":material/info:")
+    if not (_reads(pair.left) and _reads(pair.right)):
+        return
+    if (why := _apart(pair)) is not None:
+        st.caption(why)
+        return
+    attempt(lambda: _vectors(pair))
+    left, right = gap_of(pair.left), gap_of(pair.right)
+    if left is not None and right is not None and pair.left.trace.src_ids == pair.right.trace.src_ids:
+        attempt(lambda: _hidden_pieces(pair, left, right))
+
+
+def _reads(run: OpenRun) -> bool:
+    return anatomy(run.checkpoint.config).reads
+
+
+def _apart(pair: Pair[OpenRun]) -> str | None:
+    """Why the vectors cannot be compared; None if they can."""
+    left, right = pair.left, pair.right
+    if len(left.trace.src_ids) != len(right.trace.src_ids):
+        return OTHER_TEXTS
+    return None if left.checkpoint.config.d_model == right.checkpoint.config.d_model else OTHER_WIDTHS
+
+
+def alike(pair: Pair[OpenRun]) -> np.ndarray:
+    """The cosine of both runs' vectors of each token [depth, token], behind each layer that both have."""
+    n_layers = min(anatomy(run.checkpoint.config).stack("encoder").n_layers for run in (pair.left, pair.right))
+    sites = ["encoder.embedding.output", *(f"encoder.{layer}.output" for layer in range(n_layers))]
+    left, right = (loading.replay(run.checkpoint, run.trace, sites) for run in (pair.left, pair.right))
+    return np.stack([cosine(left[site], right[site]) for site in sites])
+
+
+def _vectors(pair: Pair[OpenRun]) -> None:
+    values = alike(pair)
+    depths = [say("embedding"), *(say("layer {n}", n=n) for n in range(1, len(values)))]
+    figure = heatmap_spec(
+        values,
+        queries=depths,
+        keys=list(pair.left.trace.src_pieces),
+        allowed=None,
+        title=say("Similarity of the two runs' vectors"),
+        query_axis=say("Depth"),
+        key_axis=say("Token"),
+        value_name=say("cosine"),
+        limits=(min(0.0, float(values.min())), 1.0),
+        colour="source",
+        rows_sum_to_one=False,
+    )
+    drawing.chart(
+        figure,
+        key=VECTORS,
+        alt=say("The cosine between the two runs' vectors, one row per depth, one column per token."),
+        how_to_read=HOW_TO_READ,
+    )
+
+
+def losses(left: Hidden, right: Hidden, pieces: tuple[str, ...]) -> list[list[Any]]:
+    """Each piece with its loss and its rank in both runs, when it alone is hidden; both are of the same places."""
+    return [
+        [
+            pieces[int(place)], float(left.losses[i]), float(right.losses[i]),
+            float(right.losses[i] - left.losses[i]), int(left.ranks[i]), int(right.ranks[i]),
+        ]
+        for i, place in enumerate(left.places)
+    ]  # fmt: skip
+
+
+def _hidden_pieces(pair: Pair[OpenRun], left_gap: int, right_gap: int) -> None:
+    places = text_of(pair.left)
+    left, right = hidden(pair.left, places, left_gap), hidden(pair.right, places, right_gap)
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    columns = {
+        "piece": text(say("Hidden piece")),
+        "loss_left": number(say("loss left, in nats"), format="%.3f"),
+        "loss_right": number(say("loss right, in nats"), format="%.3f"),
+        "difference": number(say("right − left"), format="%+.3f"),
+        "rank_left": number(say("Rank left")),
+        "rank_right": number(say("Rank right")),
+    }
+    _table(HIDDEN, columns, losses(left, right, pair.left.trace.src_pieces))
+
+
+def _table(key: str, columns: dict[str, Any], rows: list[list[Any]]) -> None:
+    st.container(key=key).dataframe(
+        frame(rows, columns=list(columns)), hide_index=True, column_config=columns, width="content"
+    )

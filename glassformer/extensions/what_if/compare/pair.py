@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from glassformer.extensions.what_if import comparing
-from glassformer.extensions.what_if.analysis.compare import Crossed, crossed, read_output, share_vocabulary
+from glassformer.extensions.what_if.two_runs import Crossed, crossed, read_output, share_vocabulary
 from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.runs.seen import Seen
 from glassformer.runs.step_rows import Looking

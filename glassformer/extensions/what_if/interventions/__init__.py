@@ -5,16 +5,17 @@ To add one, write its record in a module of this package and name it in `KINDS`.
 
 from typing import Final
 
-from glassformer.extensions.what_if.interventions.around import (
+from glassformer.extensions.what_if.interventions.head_changes import MeanHead, Temper, Uniform, ZeroHead
+from glassformer.extensions.what_if.interventions.layer_changes import (
     EmbeddingScale,
+    KeepDropout,
     NoFeedForward,
     NoNorm,
     NoResidual,
+    RoundWeights,
     Skip,
     SwapNorms,
 )
-from glassformer.extensions.what_if.interventions.copying import CopyMap, Patch
-from glassformer.extensions.what_if.interventions.head_changes import MeanHead, Temper, Uniform, ZeroHead
 from glassformer.extensions.what_if.interventions.mask_changes import (
     CausalMask,
     DilatedWindow,
@@ -37,17 +38,19 @@ from glassformer.extensions.what_if.interventions.position_changes import (
     ShiftPositions,
     ShufflePositions,
 )
-from glassformer.extensions.what_if.interventions.rounding import KeepDropout, RoundWeights
-from glassformer.extensions.what_if.interventions.row_changes import Force, Mute, Weigh
+from glassformer.extensions.what_if.interventions.row_changes import CopyMap, Force, Mute, Patch, Weigh
 from glassformer.extensions.what_if.interventions.score_changes import (
+    AddAlibi,
     FillValue,
     HeadsTold,
+    KeyBias,
     LowRank,
     NoGuard,
+    OtherSimilarity,
+    RandomFeatures,
     ScoreScale,
     SoftmaxTwice,
 )
-from glassformer.extensions.what_if.interventions.similarity import AddAlibi, KeyBias, OtherSimilarity, RandomFeatures
 from transformer.runs.interventions.base import Intervention
 
 WIRING: Final[tuple[type[Intervention], ...]] = (

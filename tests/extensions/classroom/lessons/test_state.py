@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.classroom.lessons import memory, route
+from glassformer.extensions.classroom.lessons import memory
+from glassformer.extensions.classroom.lessons.short import around, places
 from glassformer.extensions.lessons.library import lessons
 from glassformer.state import nested
 
@@ -51,7 +52,7 @@ def test_every_lesson_is_walked_from_its_first_step_to_its_last():
     for name, one in LESSONS.items():
         here, seen = Place(name, 1), []
         while here is not None:
-            number, count, before, after = route.around(LESSONS, here)
+            number, count, before, after = around(LESSONS, here)
             assert (number, count) == (here.step, len(one.steps))
             assert before == (seen[-1] if seen else None)
             seen.append(here)
@@ -60,13 +61,13 @@ def test_every_lesson_is_walked_from_its_first_step_to_its_last():
 
 
 def test_the_short_path_goes_through_all_short_steps_and_no_others():
-    row = route.places(LESSONS, "", short=True)
+    row = places(LESSONS, "", short=True)
     assert {place.name for place in row} == {
         f"{name}.{n}" for name, one in LESSONS.items() for n, step in enumerate(one.steps, 1) if step.short
     }
     assert all(place.short for place in row)
     walked = [row[0]]
-    while (after := route.around(LESSONS, walked[-1])[3]) is not None:
+    while (after := around(LESSONS, walked[-1])[3]) is not None:
         walked.append(after)
     assert tuple(walked) == row
 
@@ -74,7 +75,7 @@ def test_the_short_path_goes_through_all_short_steps_and_no_others():
 def test_a_step_that_the_short_path_leaves_out_stands_in_its_lesson():
     outside = next(place for place in PLACES if not LESSONS[place.lesson].steps[place.step - 1].short)
     here = Place(outside.lesson, outside.step, short=True)
-    assert route.around(LESSONS, here)[:2] == (here.step, len(LESSONS[here.lesson].steps))
+    assert around(LESSONS, here)[:2] == (here.step, len(LESSONS[here.lesson].steps))
 
 
 ROW = ["one-piece.3", "0123abcd", "equal", True, "89abcdef"]

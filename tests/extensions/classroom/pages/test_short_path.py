@@ -1,7 +1,7 @@
 """Both ends of the short path: its words on the learner's sentence, and what was met."""
 
 from glassformer.extensions.classroom import predictions
-from glassformer.extensions.classroom.lessons import route
+from glassformer.extensions.classroom.lessons import short
 from glassformer.extensions.lessons.library import lessons
 from tests.extensions.classroom.pages.test_lessons import SENTENCE, covers, drawn, step_page, ways
 from tests.extensions.scripts import LESSONS
@@ -30,7 +30,7 @@ def test_the_path_begins_with_its_words_on_the_learners_sentence_and_then_asks(s
 
 
 def test_the_path_ends_with_what_was_met_and_how_many_were_right(step_page):
-    path = route.places(lessons(), "", short=True)
+    path = short.places(lessons(), "", short=True)
     given = {
         (place.name, "0" * 8): predictions.Prediction("x", n % 2 == 0, "0" * 8) for n, place in enumerate(path[:5])
     }

@@ -4,10 +4,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from glassformer.extensions.classroom import covering, own_lessons
+from glassformer.extensions.classroom import covering, lesson
 from glassformer.extensions.classroom.teaching import links as panels
+from glassformer.extensions.classroom.teaching.links import PAGE_NAMES
 from glassformer.extensions.classroom.teaching.teaching_panels import EXAMPLE
-from glassformer.extensions.classroom.teaching.teaching_places import PAGES
 from glassformer.shared.cover import ALL, PART
 from glassformer.state.link import read_link
 from tests.extensions.parts_of_pages import PARTS as OF_EXTENSIONS
@@ -77,7 +77,7 @@ def test_words_that_are_none_are_left_out(written, words):
 def test_lessons_of_a_folder_open_and_problems_are_said(open_page, tmp_path, monkeypatch):
     (tmp_path / "good.toml").write_text(EXAMPLE, encoding="utf-8")
     (tmp_path / "bad.toml").write_text(EXAMPLE.replace("read_piece", "read_minds"), encoding="utf-8")
-    monkeypatch.setenv(own_lessons.ENVIRONMENT, str(tmp_path))
+    monkeypatch.setenv(lesson.ENVIRONMENT, str(tmp_path))
     test = check(open_page(TEACHERS).run())
     assert "our-first.1" in test.selectbox(key=panels.STEP).options or any(
         "What does it read?" in option for option in test.selectbox(key=panels.STEP).options
@@ -89,10 +89,10 @@ def test_lessons_of_a_folder_open_and_problems_are_said(open_page, tmp_path, mon
 
 
 def test_the_folder_is_named_when_the_app_starts(monkeypatch):
-    monkeypatch.delenv(own_lessons.ENVIRONMENT, raising=False)
-    assert own_lessons.folder([]) is None
-    assert str(own_lessons.folder(["--lessons", "there"])) == "there"
-    assert str(own_lessons.folder(["--lessons=here"])) == "here"
+    monkeypatch.delenv(lesson.ENVIRONMENT, raising=False)
+    assert lesson.folder([]) is None
+    assert str(lesson.folder(["--lessons", "there"])) == "there"
+    assert str(lesson.folder(["--lessons=here"])) == "here"
 
 
 HEAD = "https://glass.example/app/attention?panel=head&kind=cross&layer=2&head=3&query=2&step=2&model=zh-en&src=我喜欢喝茶。"
@@ -149,7 +149,7 @@ def test_an_address_that_is_none_is_said_to_be_none(open_page, address, why):
     assert [why in warning.value for warning in test.warning] == [True]
 
 
-CLOSABLE = [name for name, (path, _) in PARTS.items() if path.stem in PAGES]
+CLOSABLE = [name for name, (path, _) in PARTS.items() if path.stem in PAGE_NAMES]
 BOX = "Covered by the link you opened"
 
 
@@ -170,7 +170,7 @@ def hidden_by(test, page, keys):
 
 
 def test_every_page_that_a_teacher_may_send_has_parts_that_are_tried():
-    assert {PARTS[name][0].stem for name in CLOSABLE} == set(PAGES)
+    assert {PARTS[name][0].stem for name in CLOSABLE} == set(PAGE_NAMES)
 
 
 @pytest.mark.parametrize("name", CLOSABLE)

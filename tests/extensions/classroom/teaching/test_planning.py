@@ -3,37 +3,37 @@
 import pytest
 
 import transformer
-from glassformer.extensions.classroom.teaching import lesson_reference, planning
+from glassformer.extensions.classroom.teaching import lesson_reference, teaching_panels
 from glassformer.extensions.lessons.library import Case, NotHere, lessons, pose
 from glassformer.extensions.lessons.library.subjects import ORACLES, PICKS
 
 
-@pytest.mark.parametrize("minutes", planning.LENGTHS)
+@pytest.mark.parametrize("minutes", teaching_panels.LENGTHS)
 @pytest.mark.parametrize("votes", [0, 2, 4])
 @pytest.mark.parametrize(
     "names", [["one-piece", "looking"], ["looking", "masks", "order"], list(lessons())], ids=["two", "three", "all"]
 )
 def test_what_is_chosen_stands_in_a_row_with_as_many_votes_as_fit(minutes, votes, names):
     chosen = [lessons()[name] for name in names]
-    found = planning.plan(chosen, minutes=minutes, votes=votes)
+    found = teaching_panels.plan(chosen, minutes=minutes, votes=votes)
     assert [one.lesson for one in found] == chosen
-    at = planning.AROUND
+    at = teaching_panels.AROUND
     for one in found:
         assert one.begins == at
-        assert one.ends - one.begins == one.lesson.minutes + planning.VOTE_MINUTES * one.votes
+        assert one.ends - one.begins == one.lesson.minutes + teaching_panels.VOTE_MINUTES * one.votes
         assert one.votes <= min(votes, len(one.lesson.steps))
         at = one.ends
     if at > minutes:
         assert not any(one.votes for one in found)
     elif any(one.votes < min(votes, len(one.lesson.steps)) for one in found):
-        assert minutes - at < planning.VOTE_MINUTES
+        assert minutes - at < teaching_panels.VOTE_MINUTES
 
 
-@pytest.mark.parametrize("minutes", planning.LENGTHS)
+@pytest.mark.parametrize("minutes", teaching_panels.LENGTHS)
 def test_what_is_proposed_fills_the_time_in_order(minutes):
-    names = planning.proposed(lessons(), minutes=minutes)
+    names = teaching_panels.proposed(lessons(), minutes=minutes)
     assert all(set(names[:n]).issuperset(lessons()[name].after) for n, name in enumerate(names))
-    found = planning.plan([lessons()[name] for name in names], minutes=minutes, votes=2)
+    found = teaching_panels.plan([lessons()[name] for name in names], minutes=minutes, votes=2)
     assert minutes - 8 <= found[-1].ends <= minutes
     assert len(found) >= {45: 3, 90: 6}[minutes]
 

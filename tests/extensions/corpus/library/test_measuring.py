@@ -12,16 +12,14 @@ import sacrebleu
 
 from glassformer.extensions.corpus.library.measuring import measure
 from glassformer.extensions.corpus.library.tables import HEADS, SENTENCES, VECTORS, Line, Options
-from glassformer.extensions.what_if.analysis.head_effects import head_effects
+from glassformer.extensions.what_if.head_effects import head_effects
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.one_stack import alone
 from tests.transformer.spoiling import weights_with
 from transformer import load, run
-from transformer.analysis.alignment import parse_links
+from transformer.analysis.alignment import GoldPair, GoldSet, parse_links
 from transformer.analysis.alignment_scores import score_alignment
-from transformer.analysis.gold import GoldPair, GoldSet
-from transformer.analysis.head_norms import norm_share, output_projections, site
-from transformer.analysis.head_statistics import NAMES
+from transformer.analysis.head_statistics import NAMES, norm_share, output_projections, outputs_site
 from transformer.analysis.head_statistics import measure as measure_run
 from transformer.model.taps import Recorder, tap_of
 from transformer.runs.query import Query
@@ -47,7 +45,7 @@ def expected(checkpoint, line, kind):
     """Every measure of a line's heads by `head_statistics`, [layer, head] by name."""
     trace, values = forced(checkpoint, line)
     n_layers = checkpoint.model.anatomy.attention(kind).n_layers
-    heads = np.stack([values[site(kind, layer)][0].numpy() for layer in range(n_layers)])
+    heads = np.stack([values[outputs_site(kind, layer)][0].numpy() for layer in range(n_layers)])
     shares = norm_share(heads, output_projections(checkpoint.model, kind))
     found = measure_run(trace, kind, eos_id=checkpoint.config.eos_id, shares=shares)
     return trace, {name: one.means() for name, one in found.items()}

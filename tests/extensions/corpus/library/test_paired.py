@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from glassformer.extensions.corpus.library import database, paired, scores, tables
+from glassformer.extensions.corpus.library import paired, queries, scores, tables
 from glassformer.extensions.corpus.library.folder import ABOUT, open_run
 from tests.extensions.corpus.library.made_runs import write_run
 from transformer.errors import DataError
@@ -75,7 +75,7 @@ def test_numbers_that_are_not_finite_do_not_count(runs):
     rows.loc[of_it[0], "effect"] = np.inf
     pq.write_table(pa.Table.from_pandas(rows, schema=tables.HEADS, preserve_index=False), file)
     again = open_run(run.folder)
-    database._database.cache_clear()
+    queries._database.cache_clear()
     found = paired.by_head(again, again, "effect")[("cross", 1, 1)]
     assert (found.n, found.mean) == (expected.n - 1, 0)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.extensions.corpus.library import lines, measuring, pool, rayed, shards
+from glassformer.extensions.corpus.library import lines, measuring, pool, shards
 from glassformer.extensions.corpus.library.tables import Options
 from tests.conftest import SOURCES, TARGETS
 from transformer.errors import DataError
@@ -44,7 +44,7 @@ def test_processes_that_load_the_checkpoint_themselves_give_the_same_bytes(plan,
 def test_without_ray_one_sentence_says_how_to_get_it(plan, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(DataError, match=re.escape("needs Ray; pip install 'glassformer[ray]' brings it")):
-        list(rayed.measured(plan.job, plan.missing(), processes=1))
+        list(pool.measured_with_ray(plan.job, plan.missing(), processes=1))
 
 
 @forks

@@ -7,7 +7,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from glassformer.extensions.corpus.library import database, folder, queries
+from glassformer.extensions.corpus.library import folder, queries
 from glassformer.extensions.corpus.library.conditions import (
     LINE_NAMES,
     Asked,
@@ -309,7 +309,7 @@ def test_tables_that_do_not_fit_each_other_are_refused(tmp_path):
     ],
 )  # fmt: skip
 def test_nothing_but_the_files_of_the_run_can_be_reached(run, query):
-    with pytest.raises(DataError), database.cursor(run) as cursor:
+    with pytest.raises(DataError), queries.connected(run) as cursor:
         cursor.execute(query)
 
 
@@ -317,9 +317,9 @@ def test_the_files_of_another_run_cannot_be_read(run, tmp_path):
     other = folder.open_run(write_run(tmp_path, lines=20, layers=1, per_layer=1))
     count = "SELECT count(*) FROM read_parquet($files)"
     with pytest.raises(DataError, match="PermissionException"):
-        database.rows(run, count, {"files": database.paths(other, "heads")})
-    with database.cursor(run, other) as cursor:  # unless the question is about both
-        files = database.paths(other, "sentences") + database.paths(run, "sentences")
+        queries.fetch(run, count, {"files": queries.paths(other, "heads")})
+    with queries.connected(run, other) as cursor:  # unless the question is about both
+        files = queries.paths(other, "sentences") + queries.paths(run, "sentences")
         assert cursor.execute(count, {"files": files}).fetchone() == (20 + LINES,)
 
 
@@ -328,22 +328,22 @@ LARGE = "SELECT list(range || repeat('x', 1000)) FROM range(3000000)"
 
 
 def test_a_query_that_takes_too_long_is_stopped(run, monkeypatch):
-    monkeypatch.setattr(database, "SECONDS", 0.3)
+    monkeypatch.setattr(queries, "SECONDS", 0.3)
     with pytest.raises(QueryError, match="took longer than"):
-        database.rows(run, ENDLESS, {})
+        queries.fetch(run, ENDLESS, {})
     assert queries.search(run, []).total == LINES
 
 
 def test_a_query_that_needs_too_much_memory_is_stopped(run):
     with pytest.raises(QueryError, match="too much memory"):
-        database.rows(run, LARGE, {})
+        queries.fetch(run, LARGE, {})
     assert queries.search(run, []).total == LINES
 
 
 def test_without_duckdb_the_extra_is_named(tmp_path, monkeypatch):
     run = folder.open_run(write_run(tmp_path, lines=20, layers=1, per_layer=1))
-    monkeypatch.setattr(database, "find_spec", lambda name: None)
+    monkeypatch.setattr(queries, "find_spec", lambda name: None)
     with pytest.raises(QueryError, match=r"install it with pip install 'glassformer\[corpus\]'"):
         queries.line(run, 1)
-    assert not database.is_installed()
+    assert not queries.is_installed()
     assert folder.summaries(run)

@@ -12,10 +12,10 @@ from glassformer.extensions.corpus.library import lines, scores, shards
 from glassformer.extensions.corpus.library.tables import SENTENCES, Options
 from glassformer.extensions.training.library.evaluation import decoding_name, evaluate, read_held_out
 from tests.conftest import SOURCES, TARGETS
+from transformer.analysis.alignment import read_gold
 from transformer.analysis.alignment_scores import score_alignment
 from transformer.analysis.chrf import usual_words
 from transformer.analysis.draws import interval
-from transformer.analysis.gold import read_gold
 from transformer.runs.query import Greedy
 
 WORDS = ["the", "red", "fox", "sees", "a", "small", "lake", ",", "and", "swims", "in", "it", "."]

@@ -16,7 +16,7 @@ from glassformer.extensions.corpus.library import lines, shards
 from glassformer.extensions.corpus.library.folder import check, open_run
 from glassformer.extensions.corpus.library.tables import HEADS, SCHEMAS, Line, Options
 from tests.conftest import SOURCES, TARGETS
-from transformer.analysis.spacing import SPACINGS
+from transformer.analysis.alignment import SPACINGS
 from transformer.errors import CheckpointError, DataError
 
 OPTIONS = Options(shard=4, vectors=2)

@@ -10,12 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from glassformer.charts.theme import figure_in
-from glassformer.extensions.corpus import corpora, over_corpus
+from glassformer.extensions.corpus import corpora
+from glassformer.extensions.corpus.blocks import share_below
 from glassformer.extensions.corpus.corpus_look import CorpusLook
-from glassformer.extensions.corpus.library import database, folder, queries
+from glassformer.extensions.corpus.library import folder, queries
 from glassformer.extensions.corpus.library.rollups import Key
 from glassformer.extensions.corpus.library.tables import Options
-from glassformer.extensions.corpus.page import corpus_pictures, hits, opened, search
+from glassformer.extensions.corpus.page import corpus_pictures, opened
+from glassformer.extensions.corpus.parts.search import A_PAGE, OfSentence, _saved
 from glassformer.runs import loading
 from glassformer.state.view import View
 from tests.measured_corpus import measure
@@ -250,7 +252,7 @@ def test_what_is_found_comes_by_pages_and_the_address_says_which(page):
     test.number_input(key="leaf").set_value(3)
     test = check(test.run())
     rest = opens(test.dataframe[0].value)
-    assert (len(first), len(rest)) == (search.A_PAGE, N - 2 * search.A_PAGE)
+    assert (len(first), len(rest)) == (A_PAGE, N - 2 * A_PAGE)
     assert not set(first) & set(rest)
     assert address(test)["leaf"] == "3"
     test.number_input(key="corpus_least_rank").set_value(1)
@@ -269,13 +271,13 @@ def test_a_search_without_conditions_or_without_lines_says_so(page):
 
 def test_the_file_of_a_search_has_all_lines(measured):
     run = measured["forced"]
-    saved = search._saved(run, (search.OfSentence("worst_rank", at_least=1.0),))
+    saved = _saved(run, (OfSentence("worst_rank", at_least=1.0),))
     assert len(saved["line"]) == N
-    assert set(hits.columns((), 1)) < set(saved)
+    assert set(opened.columns((), 1)) < set(saved)
 
 
 def test_without_duckdb_the_means_are_there_and_a_sentence_says_what_is_missing(page, monkeypatch):
-    monkeypatch.setattr(database, "is_installed", lambda: False)
+    monkeypatch.setattr(queries, "is_installed", lambda: False)
     assert page().dataframe
     for part in ("head", "search"):
         test = page(corpus=part, line=3)
@@ -302,9 +304,9 @@ def test_the_place_of_a_value_among_lines(measured):
     summary = folder.summaries(measured["forced"])[Key("cross", 2, 1, "entropy")]
     for value in np.quantile(values, [0.1, 0.5, 0.9]):
         nearby = (np.abs(values - value) < summary.bins.width).mean()
-        assert over_corpus.share_below(summary, value) == pytest.approx((values < value).mean(), abs=nearby)
-    assert over_corpus.share_below(summary, 1e9) == 1
-    assert over_corpus.share_below(summary, -1.0) == 0
+        assert share_below(summary, value) == pytest.approx((values < value).mean(), abs=nearby)
+    assert share_below(summary, 1e9) == 1
+    assert share_below(summary, -1.0) == 0
 
 
 @pytest.mark.parametrize(

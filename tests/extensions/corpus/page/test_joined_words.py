@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from glassformer.extensions.corpus.library.joined import Tokens, join
-from glassformer.extensions.corpus.page.joined.joined_pictures import STRONG, WEAK, scaling
+from glassformer.extensions.corpus.parts.queries_keys import STRONG, WEAK, scaling
 
 
 def tokens(noise, *, lines=6, length=8, width=5, seed=0):

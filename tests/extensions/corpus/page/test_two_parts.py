@@ -14,13 +14,11 @@ from glassformer.extensions.corpus.library import paired, queries
 from glassformer.extensions.corpus.library.folder import summaries
 from glassformer.extensions.corpus.library.tables import Options
 from glassformer.extensions.corpus.page import asking
-from glassformer.extensions.corpus.page.beside import beside_pictures
-from glassformer.extensions.corpus.page.beside.beside_pictures import Beside, by_chance
 from glassformer.extensions.corpus.page.corpus_pictures import Scene
-from glassformer.extensions.corpus.page.joined import joined_pictures
-from glassformer.extensions.corpus.page.joined.joined_panels import _place
-from glassformer.extensions.corpus.page.joined.joined_pictures import Layer, bare, clicked_on, group_of, spot_of
 from glassformer.extensions.corpus.page.opened import OpenCorpus, link_to
+from glassformer.extensions.corpus.parts import beside, queries_keys
+from glassformer.extensions.corpus.parts.beside import Beside, by_chance
+from glassformer.extensions.corpus.parts.queries_keys import Layer, _place, bare, clicked_on, group_of, spot_of
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.runs.loading import SHIPPED
 from glassformer.state.click import Click
@@ -114,24 +112,24 @@ def test_the_nearest_are_those_that_the_query_would_look_at(runs):
     scene = layer(runs, spot="2.query.2", lit="near")
     clicked, *near = scene.selected
     assert clicked == scene.spot
-    assert len(near) == joined_pictures.N_NEAR
+    assert len(near) == queries_keys.N_NEAR
     assert not scene.tokens.is_query[near].any()
 
 
 @pytest.mark.parametrize("points", ["side", "place", "group"])
 def test_pictures_are_figures_and_a_click_selects_a_token(runs, points):
     scene = layer(runs, spot="1.query.2", points_by=points)
-    for picture in (joined_pictures.points, joined_pictures.heads):
+    for picture in (queries_keys.points, queries_keys.heads):
         figure_in(picture.plot(scene).spec, "en")  # Plotly checks every attribute
     token = 5
-    name = joined_pictures.spot_text(scene.tokens, token)
-    meant = joined_pictures.points.plot(scene).clicked(Click(0, (0,), token))
+    name = queries_keys.spot_text(scene.tokens, token)
+    meant = queries_keys.points.plot(scene).clicked(Click(0, (0,), token))
     assert meant == clicked_on(name) == {"spot": name, "lit_piece": "", "line": int(scene.tokens.line[token]) - 1}
     assert spot_of(name)[0] == scene.tokens.line[token]
-    other = joined_pictures.heads.plot(scene).clicked
+    other = queries_keys.heads.plot(scene).clicked
     assert other(Click(0, (0,), [1, token])) == {"head": 1, **meant}
     assert other(Click(0, (0,), [7, token])) is other(Click(0, (0,), None)) is None
-    assert joined_pictures.points.plot(scene).clicked(Click(0, (0,), 10**6)) is None
+    assert queries_keys.points.plot(scene).clicked(Click(0, (0,), 10**6)) is None
 
 
 def test_a_token_of_a_decoder_alone_leads_to_the_step_whose_row_it_is(tmp_path):
@@ -170,7 +168,7 @@ def test_pieces_are_told_apart_by_what_they_are():
 
 def test_a_token_that_was_clicked_leads_to_its_row(page):
     test = page(corpus="joined", spot="2.query.3", line=2)
-    assert charts_of(test) == {joined_pictures.points.key, joined_pictures.heads.key}
+    assert charts_of(test) == {queries_keys.points.key, queries_keys.heads.key}
     assert "**Line 2**" in told(test)
     assert "Open this head's map on Attention" in told(test)
     rows = test.dataframe[0].value
@@ -207,7 +205,7 @@ def test_the_differences_of_two_runs_are_drawn_and_listed(page, runs):
     rows = test.dataframe[0].value
     order = [(kind, n, head) for kind in ("encoder", "decoder", "cross") for n in (1, 2) for head in (1, 2, 3, 4)]
     assert rows["mean"].to_numpy() == pytest.approx([found[head].mean for head in order])
-    assert charts_of(test) == {beside_pictures.differences.key}
+    assert charts_of(test) == {beside.differences.key}
     most = paired.most_different(runs[0], runs[1], "entropy", ("cross", 2, 3), 20)
     lines = test.dataframe[1].value
     assert [str(line).removeprefix("● ") for line in lines["open"]] == [str(one.line) for one in most]
@@ -267,7 +265,7 @@ def test_how_many_differences_are_marked_by_chance_is_said():
 def test_the_picture_of_differences_is_a_figure_and_a_click_looks_at_a_head(runs):
     scene = Scene(summaries(runs[0]), None, View().but(kind="cross", layer=1, head=2, corpus_measure="entropy"))
     of = Beside(scene, paired.by_head(runs[0], runs[1], "entropy"), ("reverse", "reverse@1022"))
-    plot = beside_pictures.differences.plot(of)
+    plot = beside.differences.plot(of)
     figure_in(plot.spec, "en")
     meant = plot.clicked(Click(0, (1, 3), None))
     assert meant["corpus_panel"] == "beside"

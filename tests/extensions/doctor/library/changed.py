@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import torch
 
-from glassformer.extensions.doctor.library.checklist import TESTS
-from glassformer.extensions.doctor.library.examination import run_test
 from glassformer.extensions.doctor.library.findings import Finding, Measured, Verdict
 from glassformer.extensions.doctor.library.patient import Patient, Test
+from glassformer.extensions.doctor.library.whole import TESTS, run_test
 from transformer.checkpoint.load import Checkpoint
 from transformer.model.linear import Linear
 from transformer.model.transformer import Transformer
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples
 
 BY_NAME = {test.name: test for test in TESTS}
 

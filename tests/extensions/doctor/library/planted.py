@@ -23,7 +23,7 @@ from transformer.model.masks import causal_mask, combine_masks, padding_mask
 from transformer.model.positions import FixedPositions, Moves
 from transformer.model.taps import NO_TAP, Tap
 from transformer.model.transformer import Embedding, Transformer
-from transformer.trying.variants import Variants
+from transformer.trying.losses import Variants
 
 Plant = Callable[[Checkpoint], Checkpoint]
 

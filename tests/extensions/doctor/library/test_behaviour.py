@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from glassformer.extensions.doctor.library import calibration, foresight, outputs
-from glassformer.extensions.doctor.library.examination import examine
 from glassformer.extensions.doctor.library.outputs import loops
 from glassformer.extensions.doctor.library.patient import Patient
 from glassformer.extensions.doctor.library.rereading import random_texts
+from glassformer.extensions.doctor.library.whole import examine
 from tests.extensions.doctor.library.changed import changed, verdicts
 from tests.extensions.doctor.library.changed import look as look_at
 from tests.healthy import SHIPPED, healthy, texts
@@ -17,8 +17,7 @@ from tests.transformer.one_stack import alone
 from transformer.checkpoint.load import load
 from transformer.model.taps import NO_TAP
 from transformer.model.transformer import Transformer
-from transformer.trying.losses import loss_of
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples, loss_of
 
 TESTS = (*outputs.TESTS, *calibration.TESTS)
 WORDS = ("glass", "abcdef", "transform", "window", "streets", "qwertz")

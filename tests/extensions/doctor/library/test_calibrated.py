@@ -8,10 +8,9 @@ from functools import cache
 import pytest
 
 import transformer
-from glassformer.extensions.doctor.library import calibrated
-from glassformer.extensions.doctor.library.calibrated import at_least, at_most, record
-from glassformer.extensions.doctor.library.checklist import TESTS
-from glassformer.extensions.doctor.library.examination import examine
+from glassformer.extensions.doctor.library import findings
+from glassformer.extensions.doctor.library.findings import at_least, at_most, record
+from glassformer.extensions.doctor.library.whole import TESTS, examine
 from tests.extensions.doctor.library.planted import FAULTS
 from tests.healthy import FOREIGN, NAMES
 from tests.test_plain_words import english
@@ -31,7 +30,7 @@ def test_the_file_has_the_numbers_of_this_very_checkpoint(name):
     assert record()["checkpoints"][name] == transformer.load(SHIPPED / name).content_hash, RUN
     kept = {test: numbers[name] for test, numbers in record()["numbers"].items() if name in numbers}
     # By less than what sentences leave to rounding; of small numbers more, as a single row of a share may flip.
-    found = pytest.approx(numbers_of(report_of(name).findings), rel=calibrated.ROOM, abs=2e-3)
+    found = pytest.approx(numbers_of(report_of(name).findings), rel=findings.ROOM, abs=2e-3)
     assert kept == found, RUN
 
 
@@ -115,8 +114,8 @@ def test_no_sentence_about_shipped_or_healthy_models_has_a_number_that_was_typed
     "number", [0.0, 0.21, 0.0798, 1.0716, 57.456, 2016.3, 5.2e-3, -0.015, -3.5, 0.2, 0.09995, 1e-9]
 )
 def test_a_bound_is_rounded_outwards_with_room_for_another_processor(number, monkeypatch):
-    monkeypatch.setattr(calibrated, "record", lambda: {"numbers": {"one": {"a": number}}})
-    low, high, room = at_least("one"), at_most("one"), calibrated.ROOM * abs(number)
+    monkeypatch.setattr(findings, "record", lambda: {"numbers": {"one": {"a": number}}})
+    low, high, room = at_least("one"), at_most("one"), findings.ROOM * abs(number)
     assert low <= number - room <= number + room <= high
     assert high - low <= 0.25 * abs(number)
     assert all(float(f"{bound:.2g}") == bound for bound in (low, high))

@@ -9,7 +9,7 @@ from glassformer.extensions.doctor.library.head_measures import NO_RUN
 from glassformer.extensions.doctor.library.patient import Patient
 from tests.extensions.doctor.library.changed import changed, look, verdicts
 from tests.transformer.one_stack import alone
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples
 
 
 def rows(head, checkpoint):

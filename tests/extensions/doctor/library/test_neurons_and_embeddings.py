@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.doctor.library import embeddings, feed_forward_tests
+from glassformer.extensions.doctor.library import feed_forward_tests
 from glassformer.extensions.doctor.library.patient import Patient
 from tests.extensions.doctor.library.changed import changed, look, verdicts
 from tests.transformer.one_stack import alone
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples
 
 
 def test_a_healthy_model_has_no_fault(reverse):
-    found = verdicts((*feed_forward_tests.TESTS, *embeddings.TESTS), Patient(reverse))
+    found = verdicts((*feed_forward_tests.TESTS, *feed_forward_tests.EMBEDDING_TESTS), Patient(reverse))
     assert set(found.values()) == {"well"}
 
 
@@ -77,14 +77,16 @@ def test_the_mean_cosine_is_that_of_all_pairs():
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     cosines = unit @ unit.T
     expected = cosines[np.triu_indices(39, 1)].mean()
-    assert embeddings.mean_cosine(rows) == pytest.approx(expected, abs=1e-6)
+    assert feed_forward_tests.mean_cosine(rows) == pytest.approx(expected, abs=1e-6)
 
 
 def test_directions_of_a_table():
     turned = torch.linalg.qr(torch.randn(6, 6, generator=torch.manual_seed(0)))[0]
     three = torch.cat((torch.eye(3), -torch.eye(3))) @ turned[:3]  # around a mean of 0, three directions of one size
-    assert embeddings.directions(three) == pytest.approx(3 / 5, abs=1e-4)  # six rows around their mean: five at most
-    assert embeddings.directions(torch.ones(6, 6)) == 0
+    assert feed_forward_tests.directions(three) == pytest.approx(
+        3 / 5, abs=1e-4
+    )  # six rows around their mean: five at most
+    assert feed_forward_tests.directions(torch.ones(6, 6)) == 0
 
 
 def test_equal_rows_are_named_by_their_pieces(reverse):

@@ -5,18 +5,16 @@ from dataclasses import replace
 import pytest
 import torch
 
-from glassformer.extensions.doctor.library.checklist import TESTS
-from glassformer.extensions.doctor.library.examination import run_test
 from glassformer.extensions.doctor.library.patient import BELOW, LEAK, Patient
 from glassformer.extensions.doctor.library.setting_tests import TESTS as SETTINGS
 from glassformer.extensions.doctor.library.setting_tests import fitting, neighbour_of, with_setting
+from glassformer.extensions.doctor.library.whole import TESTS, run_test
 from tests.extensions.doctor.library.changed import changed, found
 from tests.extensions.tokenizers.filling import filling
 from tests.transformer.featured import featured
 from tests.transformer.one_stack import alone
 from transformer.model.transformer import Transformer
-from transformer.trying.samples import Samples
-from transformer.trying.variants import Variants
+from transformer.trying.losses import Samples, Variants
 
 NAMES = tuple(one.name for one in SETTINGS)
 UP_TO_SETTINGS = tuple(test for test in TESTS if test.cause in (LEAK, BELOW) or test in SETTINGS)

@@ -9,8 +9,7 @@ from functools import cache
 
 import pytest
 
-from glassformer.extensions.doctor.library.checklist import TESTS
-from glassformer.extensions.doctor.library.examination import examine
+from glassformer.extensions.doctor.library.whole import TESTS, examine
 from tests.extensions.doctor.library.planted import FAULTS
 from tests.healthy import TINY, healthy, texts
 

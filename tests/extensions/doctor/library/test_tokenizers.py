@@ -9,7 +9,7 @@ from glassformer.extensions.doctor.library.tokenizers import TESTS
 from tests.extensions.doctor.library.changed import look, verdicts
 from transformer.checkpoint.load import load
 from transformer.text.raw import RawIds
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples
 
 PAIRS = Samples(
     ("他们喝可口可乐。", "她差点就溺水了。", "我喜欢喝咖啡。"),

@@ -10,8 +10,8 @@ from glassformer.extensions.effects.attribution.logit import contributions
 from glassformer.extensions.effects.attribution.weighed import weigh
 from tests.healthy import healthy
 from transformer import Query, run
-from transformer.analysis.progress import whole
 from transformer.runs.interventions import parse
+from transformer.runs.results import whole
 
 CHANGES = [
     "zero-cross.2.1_mean-decoder.1.2",

@@ -8,7 +8,7 @@ from glassformer.extensions.effects.attribution.weighed import weigh
 from tests.transformer.devices import TEXT, same
 from tests.transformer.devices import of_name as of_name
 from tests.transformer.devices import pair as pair
-from transformer.analysis.progress import whole
+from transformer.runs.results import whole
 
 
 def test_what_matters_to_a_decoder(pair):

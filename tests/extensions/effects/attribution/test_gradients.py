@@ -17,14 +17,14 @@ from glassformer.extensions.effects.attribution.gradients import (
     input_times_gradient,
     integrating,
 )
-from glassformer.extensions.effects.matters.credit.pieces_words import completeness
+from glassformer.extensions.effects.matters.credit_pictures import completeness
 from glassformer.runs.loading import SHIPPED
 from tests.extensions.effects.attribution.asking import asked
 from tests.transformer.tiny import DECODER
 from transformer import Query, ZeroHead, load, run
-from transformer.analysis.progress import whole
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
+from transformer.runs.results import whole
 
 SMOOTH = {"activation": "gelu"}
 SHAPES = [SMOOTH, {"norm": "post", "activation": "silu"}, {**DECODER, **SMOOTH, "norm": "both", "logit_cap": 5.0}]

@@ -10,9 +10,9 @@ from tests.extensions.effects.attribution.asking import asked, steps
 from tests.transformer.one_stack import alone
 from tests.transformer.tiny import DECODER
 from transformer import load
-from transformer.analysis.progress import whole
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
+from transformer.runs.results import whole
 
 PIECES = [7, 9, 4, 11]
 SHAPES = [

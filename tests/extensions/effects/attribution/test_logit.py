@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glassformer.extensions.effects.attribution.asked import ask
-from glassformer.extensions.effects.attribution.logit import contributions
-from glassformer.extensions.effects.attribution.parts import Part
+from glassformer.extensions.effects.attribution.logit import Part, contributions
 from tests.extensions.effects.attribution.asking import asked
 from tests.healthy import FOREIGN, OWN, healthy, texts
 from tests.transformer.model.test_layer_features import features

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.effects.matters.heads.measures import said, verdict, written
+from glassformer.extensions.effects.matters.head_effect_pictures import said, verdict, written
 
 SHARP = np.array([[0.3, 0.9], [0.5, 0.4]])
 

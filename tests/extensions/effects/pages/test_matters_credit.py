@@ -12,7 +12,7 @@ from glassformer.state import session
 from tests.extensions.scripts import MATTERS
 from tests.pages.conftest import check
 from tests.pages.reading import address, figure, numbers, opened, payload, told_or_noted, view
-from transformer.analysis.progress import whole
+from transformer.runs.results import whole
 
 
 def run_of(test, source, **query):

@@ -5,9 +5,9 @@ import time
 import numpy as np
 import pytest
 
-from glassformer.extensions.effects.matters.heads import heads_panel as heads
+from glassformer.extensions.effects.matters import heads_panel as heads
 from glassformer.extensions.what_if import measuring
-from glassformer.extensions.what_if.analysis.head_effects import head_effects
+from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.runs import loading, measured
 from tests.extensions.scripts import MATTERS

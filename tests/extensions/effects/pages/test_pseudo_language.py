@@ -2,9 +2,9 @@
 
 import pytest
 
-from glassformer.extensions.effects.wrong import mistake_runs
-from glassformer.extensions.effects.wrong.card import Side
+from glassformer.extensions.effects.wrong import mistake_panels
 from glassformer.extensions.effects.wrong.deck import CARDS
+from glassformer.extensions.effects.wrong.mistake_figures import Side
 from glassformer.extensions.effects.wrong.mistake_panels import output
 from glassformer.runs import loading
 from tests.extensions.parts_of_pages import MISTAKES, PARTS, parts_of
@@ -16,7 +16,7 @@ def outputs_of(mistake):
     """What both sides of a card write, the first difference marked, and a site that it may name."""
     checkpoint = loading.open_checkpoint(loading.usable()[MODEL])
     card = next(card for card in CARDS if mistake in (card.mistake, "auto"))
-    found = mistake_runs.look(card, Side(checkpoint, checkpoint.query(SOURCE)))
+    found = mistake_panels.look(card, Side(checkpoint, checkpoint.query(SOURCE)))
     return [output(trace, found.first) for trace in (found.right, found.wrong) if trace is not None] + [found.site]
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from glassformer.extensions.effects.wrong import mistake_runs
-from glassformer.extensions.effects.wrong.card import Side
+from glassformer.extensions.effects.wrong import mistake_panels
 from glassformer.extensions.effects.wrong.deck import CARDS, SEEN, UNSEEN
+from glassformer.extensions.effects.wrong.mistake_figures import Side
 from glassformer.extensions.effects.wrong.mistake_panels import CHART, SEEN_ON
 from glassformer.state import session
 from tests.extensions.scripts import WRONG
@@ -87,8 +87,8 @@ def test_the_menu_says_which_mistakes_change_nothing_in_this_sentence(open_page,
     marked = {name: NOTHING in said for name, said in zip(NAMES, test.selectbox(key="mistake").options, strict=True)}
     side = Side(opened(model), opened(model).query(src))
     for card in CARDS:
-        fits = mistake_runs.why_not(card, side) is None
-        assert marked[card.mistake] == (fits and mistake_runs.look(card, side).outcome == "same"), card.mistake
+        fits = mistake_panels.why_not(card, side) is None
+        assert marked[card.mistake] == (fits and mistake_panels.look(card, side).outcome == "same"), card.mistake
     quiet = next(name for name in NAMES if marked[name])
     assert "This mistake changes nothing in this sentence" in said(
         open_page(WRONG, model=model, src=src, mistake=quiet)

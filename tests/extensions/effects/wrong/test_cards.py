@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from glassformer.extensions.effects.effects_look import Mistake
-from glassformer.extensions.effects.wrong import mistake_runs
-from glassformer.extensions.effects.wrong.card import Found, Outcome, Side, happened
+from glassformer.extensions.effects.wrong import mistake_panels
 from glassformer.extensions.effects.wrong.deck import CARDS, PADS, other_heads
+from glassformer.extensions.effects.wrong.mistake_figures import Found, Outcome, Side, happened
 from glassformer.extensions.what_if.interventions import KINDS
 from glassformer.runs import loading
 from transformer.checkpoint.load import load
@@ -45,10 +45,10 @@ def sides():
 def looks(sides):
     """What every card comes to on each checkpoint on which it can be shown."""
     return {
-        (card.mistake, name): mistake_runs.look(card, side)
+        (card.mistake, name): mistake_panels.look(card, side)
         for card in CARDS
         for name, side in sides.items()
-        if mistake_runs.why_not(card, side) is None
+        if mistake_panels.why_not(card, side) is None
     }
 
 
@@ -77,7 +77,7 @@ def test_each_card_has_a_chart_of_both_sides(looks, name):
         drawn = BY_NAME[name].charts(found)
         assert drawn
         for chart in drawn:
-            assert chart.figure["data"]
+            assert chart.spec["data"]
             assert chart.alt
             assert chart.how_to_read
 
@@ -97,7 +97,7 @@ def test_each_outcome_of_each_card_has_its_words(looks, name, outcome):
     found = next(iter(of(looks, name).values()))
     here = replace(found, outcome=outcome, site="decoder.0.output", problem="It cannot be.")
     assert len(happened(here)) > 20
-    meaning = mistake_runs.meaning(BY_NAME[name], here)
+    meaning = mistake_panels.meaning_of(BY_NAME[name], here)
     assert (meaning is None) == (outcome == "refused")
     if outcome == "not_finite":
         assert "decoder.0.output" in happened(here)
@@ -114,18 +114,18 @@ def test_what_became_of_an_output_is_computed(sides):
     side = sides["reverse"]
     right = run(side.checkpoint, side.query)
     ended = {"stop_reason": "end of sentence"}
-    assert mistake_runs.outcome_of(right, right) == "same"
+    assert mistake_panels.outcome_of(right, right) == "same"
     other = run(side.checkpoint, side.checkpoint.query("abcdef"))
-    assert mistake_runs.outcome_of(right, other) == "changed"
+    assert mistake_panels.outcome_of(right, other) == "changed"
     cut = run(side.checkpoint, replace(side.query, max_new=3))
-    assert mistake_runs.outcome_of(right, cut) == "endless"
+    assert mistake_panels.outcome_of(right, cut) == "endless"
     nothing = replace(right, tgt_ids=right.tgt_ids[-1:], tgt_pieces=right.tgt_pieces[-1:], texts=("",), **ended)
-    assert mistake_runs.outcome_of(right, nothing) == "nothing"
+    assert mistake_panels.outcome_of(right, nothing) == "nothing"
 
 
 def test_what_changes_an_output_is_known_without_the_whole_run(sides, looks):
     for (name, where), found in looks.items():
-        assert mistake_runs.changes(BY_NAME[name], sides[where]) == (found.outcome != "same"), (name, where)
+        assert mistake_panels.changes(BY_NAME[name], sides[where]) == (found.outcome != "same"), (name, where)
 
 
 @pytest.mark.parametrize("decoding", [Sampling(temperature=1.5, seed=3), Beam(size=2)])
@@ -134,19 +134,19 @@ def test_what_changes_an_output_does_not_hang_on_how_pieces_are_chosen(sides, de
     side = sides["reverse"]
     side = replace(side, query=replace(side.query, decoding=decoding, max_new=most or side.query.max_new))
     for card in CARDS:
-        changed = mistake_runs.look(card, side).outcome != "same"
-        assert mistake_runs.changes(card, side) == changed, card.mistake
+        changed = mistake_panels.look(card, side).outcome != "same"
+        assert mistake_panels.changes(card, side) == changed, card.mistake
 
 
 def test_the_page_opens_on_the_first_mistake_that_changes_the_output(sides, looks, monkeypatch):
     there = [card for card in CARDS if (card.mistake, "zh-en") in looks]
     first = next(card for card in there if looks[card.mistake, "zh-en"].outcome != "same")
     assert first is not there[0]
-    assert mistake_runs.opening(sides["zh-en"]) is first
-    monkeypatch.setattr(mistake_runs, "changes", lambda *_: False)
-    assert mistake_runs.opening(sides["zh-en"]) is there[0]
-    monkeypatch.setattr(mistake_runs, "why_not", lambda *_: "no")
-    assert mistake_runs.opening(sides["zh-en"]) is CARDS[0]
+    assert mistake_panels.opening(sides["zh-en"]) is first
+    monkeypatch.setattr(mistake_panels, "changes", lambda *_: False)
+    assert mistake_panels.opening(sides["zh-en"]) is there[0]
+    monkeypatch.setattr(mistake_panels, "why_not", lambda *_: "no")
+    assert mistake_panels.opening(sides["zh-en"]) is CARDS[0]
 
 
 def test_the_first_difference_is_that_of_the_pieces(looks):
@@ -164,7 +164,7 @@ def test_what_is_not_finite_names_its_site(looks):
         assert found.outcome == "not_finite"
         assert found.site == "decoder.0.self_attn.weights"
         assert found.wrong is None
-    assert mistake_runs.site_of(NotFiniteError("Nothing is known.")) == ""
+    assert mistake_panels.site_of(NotFiniteError("Nothing is known.")) == ""
 
 
 # ---------------------------------------------------------------- numbers by hand
@@ -248,18 +248,18 @@ def test_twice_as_many_heads_have_half_the_width(sides, looks):
 
 
 def test_only_the_two_models_of_one_task_show_the_leak(sides):
-    assert mistake_runs.why_not(BY_NAME["leak"], sides["reverse"]) is None
-    assert "reverse-leak" in mistake_runs.why_not(BY_NAME["leak"], sides["zh-en"])
+    assert mistake_panels.why_not(BY_NAME["leak"], sides["reverse"]) is None
+    assert "reverse-leak" in mistake_panels.why_not(BY_NAME["leak"], sides["zh-en"])
     leak = loading.open_checkpoint(loading.usable()["reverse-leak"])
     side = Side(leak, leak.query("glass"))
-    assert mistake_runs.why_not(BY_NAME["leak"], side) is None
-    assert all(mistake_runs.why_not(card, side) for card in CARDS if card.mistake != "leak")
+    assert mistake_panels.why_not(BY_NAME["leak"], side) is None
+    assert all(mistake_panels.why_not(card, side) for card in CARDS if card.mistake != "leak")
 
 
 def test_without_one_of_the_two_the_leak_says_so(sides, monkeypatch):
     there = {name: entry for name, entry in loading.usable().items() if name != "reverse-leak"}
     monkeypatch.setattr(loading, "usable", lambda: there)
-    assert "reverse and reverse-leak; at least one of them is missing here" in mistake_runs.why_not(
+    assert "reverse and reverse-leak; at least one of them is missing here" in mistake_panels.why_not(
         BY_NAME["leak"], sides["reverse"]
     )
 
@@ -280,7 +280,7 @@ def test_without_one_of_the_two_the_leak_says_so(sides, monkeypatch):
 def test_a_model_without_what_a_mistake_is_about_says_why(sides, name, features):
     side = sides["zh-en"]
     other = replace(side, checkpoint=replace(side.checkpoint, config=replace(side.checkpoint.config, **features)))
-    why = mistake_runs.why_not(BY_NAME[name], other)
+    why = mistake_panels.why_not(BY_NAME[name], other)
     assert why is not None
     assert why.endswith(".")
 
@@ -289,7 +289,7 @@ def test_a_change_that_a_run_refuses_is_said_and_the_rest_is_shown(sides):
     side = sides["reverse"]
     longest = replace(side, query=side.checkpoint.query("abcdefghijkl"))
     refused = replace(BY_NAME["residual"], change=lambda config: parse("noresidual-all.9.all"))
-    found = mistake_runs.look(refused, longest)
+    found = mistake_panels.look(refused, longest)
     assert found.outcome == "refused"
     assert "layer 9" in found.problem
     assert found.read_right is not None

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.effects.wrong import mistake_runs
-from glassformer.extensions.effects.wrong.card import Side
+from glassformer.extensions.effects.wrong import mistake_panels
 from glassformer.extensions.effects.wrong.deck import CARDS, other_heads
+from glassformer.extensions.effects.wrong.mistake_figures import Side
 from glassformer.runs import loading
 from transformer.model.layers import Residual
 from transformer.model.taps import NO_TAP, Replacer, Rewirer, tap_of
@@ -96,7 +96,7 @@ def wired(mistake, code, side, src, monkeypatch):
 @torch.inference_mode()
 def test_the_printed_code_is_what_the_card_runs(mistake, name, source, monkeypatch):
     card, side = BY_NAME[mistake], side_of(name, source)
-    found = mistake_runs.look(card, side)
+    found = mistake_panels.look(card, side)
     model, src = side.checkpoint.model, torch.tensor([found.right.src_ids])
     right_ids = found.right.read_ids
     for code, trace, read in (
@@ -116,7 +116,7 @@ def test_the_printed_code_is_what_the_card_runs(mistake, name, source, monkeypat
 @torch.inference_mode()
 def test_the_printed_code_of_the_leak():
     card, side = BY_NAME["leak"], side_of("reverse-leak", "glass")
-    found = mistake_runs.look(card, side)
+    found = mistake_panels.look(card, side)
     leak = found.sides.read_right.checkpoint
     src, tgt = torch.tensor([found.right.src_ids]), torch.tensor([found.right.read_ids])
 
@@ -136,7 +136,7 @@ def test_the_printed_code_of_the_leak():
 @torch.inference_mode()
 def test_the_printed_code_of_rows_of_minus_infinity():
     card, side = BY_NAME["nan"], side_of("reverse", "glass")
-    found = mistake_runs.look(card, side)
+    found = mistake_panels.look(card, side)
     scores = torch.randn(1, 2, found.right.n_steps, found.right.n_steps)
     weights = execute(str(card.said.wrong), scores=scores, T=scores.size(-1)).weights
     (drawn,) = [found.read_wrong.values[site] for site in found.read_wrong.values if "0.self_attn.weights" in site]
@@ -150,7 +150,7 @@ def test_the_printed_code_of_the_wrong_number_of_heads():
     card, side = BY_NAME["heads"], side_of("reverse", "glass")
     config, state = side.checkpoint.config, side.checkpoint.model.state_dict()
     (change,) = other_heads(config)
-    found = mistake_runs.look(card, side)
+    found = mistake_panels.look(card, side)
     src, tgt = torch.tensor([found.right.src_ids]), torch.tensor([found.right.read_ids])
 
     def made(d_model, n_heads=change.n):

@@ -2,13 +2,13 @@
 
 import pytest
 
-from glassformer.extensions.huggingface.library import families
+from glassformer.extensions.huggingface.library import folder
 from tests.extensions.huggingface.library.parity import compare, compare_greedy, opened
 from tests.extensions.huggingface.library.tiny_families import FAMILIES, model_of
 
 
 def test_each_family_has_a_row():
-    assert set(FAMILIES) == set(families.FAMILIES)
+    assert set(FAMILIES) == set(folder.FAMILIES)
 
 
 @pytest.mark.parametrize(

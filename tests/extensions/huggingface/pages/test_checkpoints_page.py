@@ -1,6 +1,6 @@
 """What the Checkpoints page says of folders of Hugging Face's."""
 
-from glassformer.extensions.huggingface.library.families import FAMILIES
+from glassformer.extensions.huggingface.library.folder import FAMILIES
 from glassformer.runs import loading
 from tests.pages.conftest import CHECKPOINTS
 from tests.pages.test_checkpoints import text, unescaped

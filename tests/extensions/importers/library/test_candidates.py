@@ -8,9 +8,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from glassformer.extensions.importers.library.answers import as_told
 from glassformer.extensions.importers.library.candidates import POINTS_TO_THE_DOCTOR, best_answers, scored
 from glassformer.extensions.importers.library.handed_pieces import Given
+from glassformer.extensions.importers.library.kept_answers import as_told
 from glassformer.extensions.importers.library.opening import load as open_any
 from glassformer.extensions.importers.library.opening import preview
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
@@ -23,8 +23,7 @@ from transformer.i18n import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
 from transformer.text.raw import RawIds
-from transformer.trying.samples import MOST_SAMPLES, Samples, read_samples, samples_of
-from transformer.trying.variants import Variants
+from transformer.trying.losses import MOST_SAMPLES, Samples, Variants, read_samples, samples_of
 
 REVERSE = Path(__file__).parents[4] / "checkpoints" / "reverse"
 WORDS = ("glass", "abcdef", "kitten", "noon", "aabbcc", "umbrella", "zx", "helloworld")

@@ -6,17 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers.library import keys, reshapes
+from glassformer.extensions.importers.library import keys, renaming
 from glassformer.extensions.importers.library.imported import Opened
-from glassformer.extensions.importers.library.keys import Rule, Table, Unused, best_match, match
-from glassformer.extensions.importers.library.reshapes import (
+from glassformer.extensions.importers.library.keys import (
     FLATTENED,
     PLUS_ONE,
     SPLIT_COLUMNS,
     SPLIT_HEADS,
     SPLIT_ROWS,
     TRANSPOSED,
+    Rule,
+    Table,
+    Unused,
+    best_match,
     cut_rows,
+    match,
     shapes_of,
 )
 from glassformer.extensions.weight_files.library.weights import open_weights
@@ -107,13 +111,13 @@ def test_any_names_are_accounted_for(names):
 @pytest.mark.parametrize(
     ("reshape", "shape"),
     [
-        (reshapes.PLUS_ONE, (4,)),
-        (reshapes.ONE_MAP, (6, 4)),
-        (reshapes.ONE_MAP, (6,)),
-        (reshapes.WITH_NO_OUTPUT_MAP, (4, 4)),
-        (reshapes.UNIT_VECTORS, (6, 4)),
+        (renaming.PLUS_ONE, (4,)),
+        (renaming.ONE_MAP, (6, 4)),
+        (renaming.ONE_MAP, (6,)),
+        (renaming.WITH_NO_OUTPUT_MAP, (4, 4)),
+        (renaming.UNIT_VECTORS, (6, 4)),
     ],
 )
 def test_shapes_are_known_without_values(reshape, shape):
     made = reshape.apply(torch.randn(shape), {})
-    assert reshapes.shapes_of(reshape, shape, {}) == tuple(tuple(tensor.shape) for tensor in made)
+    assert renaming.shapes_of(reshape, shape, {}) == tuple(tuple(tensor.shape) for tensor in made)

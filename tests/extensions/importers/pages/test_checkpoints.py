@@ -1,6 +1,6 @@
 """The Checkpoints page says which models of other programs open."""
 
-from glassformer.extensions.huggingface.library.families import FAMILIES
+from glassformer.extensions.huggingface.library.folder import FAMILIES
 from glassformer.runs import loading
 from tests.pages.conftest import CHECKPOINTS
 from tests.pages.test_checkpoints import text, unescaped

@@ -1,6 +1,6 @@
 """What opens models of other programs in the pseudo-language: each text is whole sentences in ⟦…⟧, or data."""
 
-from glassformer.extensions.huggingface.library.families import FAMILIES
+from glassformer.extensions.huggingface.library.folder import FAMILIES
 from glassformer.extensions.importers.library.foreign import SUFFIXES
 from tests.extensions.parts_of_pages import PARTS
 from tests.pages.test_pseudo_language import PARTS as KERNELS

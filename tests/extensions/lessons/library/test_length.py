@@ -2,7 +2,7 @@
 
 import pytest
 
-from glassformer.extensions.classroom.lessons import route
+from glassformer.extensions.classroom.lessons import short
 from glassformer.extensions.lessons.library.lesson import Ask, Step, Text
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
 from glassformer.extensions.lessons.library.path import short_path
@@ -25,10 +25,10 @@ def test_a_lesson_tells_about_as_many_minutes_as_are_estimated(lesson, language)
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_so_does_the_short_path(language):
-    steps = [lessons()[place.lesson].steps[place.step - 1] for place in route.places(lessons(), "", short=True)]
+    steps = [lessons()[place.lesson].steps[place.step - 1] for place in short.places(lessons(), "", short=True)]
     path = short_path()
     read = reading([text for pair in path.words for text in pair] + [*path.met.values()], language)
-    assert abs(route.SHORT_MINUTES - minutes(steps, language) - read) < 2.5
+    assert abs(short.SHORT_MINUTES - minutes(steps, language) - read) < 2.5
 
 
 def test_words_and_characters_are_counted():

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from glassformer.extensions.classroom.lessons import route
+from glassformer.extensions.classroom.lessons import short
 from glassformer.extensions.lessons.library.lesson_files import LANGUAGES, lessons
 from glassformer.extensions.lessons.library.path import short_path, shown_row, words_on
 from tests.extensions.lessons.library.posed import LONGEST, NAMES, ONE_PIECE, UNKNOWN, case, sentences
@@ -42,7 +42,7 @@ def test_the_words_are_those_that_its_questions_use():
 
 
 def test_the_path_goes_through_lessons_in_their_order_and_its_summary_names_each():
-    path = route.places(lessons(), "", short=True)
+    path = short.places(lessons(), "", short=True)
     assert [place.name for place in path] == [
         "one-piece.1", "looking.1", "one-weight.1", "one-weight.3", "scaling.1", "scaling.2", "scaling.4",
         "order.2", "order.4", "clocks.3", "masks.1", "masks.2", "masks.3", "masks.5", "masks.6", "training.6",

@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.attention.flow import flow_panel as flow
-from glassformer.attention.maps import maps_panel
+from glassformer.attention import attention_panels as flow
+from glassformer.attention.attention_panels import EXPLAIN
 from glassformer.attention.one_weight import one_weight_panel as one_weight
-from glassformer.extensions.huggingface.library.families import FAMILIES
+from glassformer.extensions.huggingface.library.folder import FAMILIES
 from glassformer.extensions.importers.library.foreign import SUFFIXES
-from glassformer.extensions.maps.card import ARRAYS
-from glassformer.extensions.maps.code_to_copy import EXAMPLE
+from glassformer.extensions.maps.source import ARRAYS, EXAMPLE
 from glassformer.maps import grid
 from glassformer.runs import loading
-from glassformer.runs.given_maps import GivenLooking
 from glassformer.runs.sides import sides
+from glassformer.runs.step_rows import GivenLooking
 from glassformer.state import session
 from glassformer.state.view import View
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
@@ -81,7 +80,7 @@ def test_a_head_is_drawn_as_it_was_given_and_its_cell_has_its_number(maps):
     np.testing.assert_allclose(the_map(test), weights(3, 4, 5, 5)[2, 3], atol=1e-6)
     assert rows_of(test) == list(SOURCE)
     assert f"{weights(3, 4, 5, 5)[2, 3, 1, 2]:.4f}" in "".join(one.value for one in test.markdown)
-    assert maps_panel.EXPLAIN not in [button.key for button in test.button]
+    assert EXPLAIN not in [button.key for button in test.button]
 
 
 def test_closed_cells_are_not_drawn_as_zero(maps):

@@ -1,6 +1,6 @@
 """What is said of files of maps in the pseudo-language: each text is whole sentences in ⟦…⟧, or data."""
 
-from glassformer.extensions.maps.card import ARRAYS
+from glassformer.extensions.maps.source import ARRAYS
 from tests.pages.test_pseudo_language import PARTS, explained_by, spoken_whole
 from tests.pseudo_language import words_of
 

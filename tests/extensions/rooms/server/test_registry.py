@@ -9,15 +9,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glassformer.extensions.rooms.server import codes
-from glassformer.extensions.rooms.server.clients import LIMITS, MOST_KNOWN, Limits, client
 from glassformer.extensions.rooms.server.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import (
     IDLE_SECONDS,
     LEFT_SECONDS,
+    LIMITS,
+    MOST_KNOWN,
     MOST_OF_CLIENT,
     MOST_ROOMS,
     OPENED_AT_ONCE,
+    Limits,
     Registry,
+    client,
 )
 from glassformer.extensions.rooms.server.room import (
     FORGOTTEN_SECONDS,

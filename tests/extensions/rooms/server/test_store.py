@@ -18,7 +18,7 @@ from glassformer.extensions.rooms.server.public import Kept, Public, Question, R
 from glassformer.extensions.rooms.server.registry import MOST_ROOMS
 from glassformer.extensions.rooms.server.room import MOST_TOKENS, VOTES_AT_ONCE, Room, Student
 from glassformer.extensions.rooms.server.store import StoreError
-from glassformer.server.store_plain import read, written
+from glassformer.server.replicas import read, written
 from tests.extensions.replicas.sharing import ASKED, agree, opened, refused, replicas
 from tests.glassformer.waiting import WAIT, Clock, until
 from tests.source_code import ROOT

@@ -11,9 +11,8 @@ import nbformat
 import pytest
 
 import transformer
-from glassformer.components.plotly.plotly_view import figure_json
-from glassformer.extensions.saving import saved_run
-from glassformer.extensions.saving.notebook import images, runs
+from glassformer.components.plotly_view import figure_json
+from glassformer.extensions.saving import notebook, saved_run
 from glassformer.runs.declared import PAGES, PICTURES
 from glassformer.runs.seen import at_step
 from glassformer.shared.door import here
@@ -39,7 +38,7 @@ def reverse():
 def no_images(monkeypatch):
     """A machine without kaleido."""
     monkeypatch.setitem(sys.modules, "kaleido", None)
-    monkeypatch.setattr(runs, "find_spec", lambda name: None)
+    monkeypatch.setattr(notebook, "find_spec", lambda name: None)
 
 
 class Elements(HTMLParser):
@@ -96,10 +95,12 @@ def test_a_picture_is_shown_by_its_name_as_the_app_draws_it(reverse, no_images, 
 
 
 def test_a_part_and_a_page_have_all_their_pictures():
-    assert [one.key for one in runs.pictures_named("masks.checks")] == list(PAGES["masks"].parts["checks"].pictures)
-    assert {one.part.page.path for one in runs.pictures_named("attention")} == {"attention"}
+    assert [one.key for one in notebook.pictures_named("masks.checks")] == list(
+        PAGES["masks"].parts["checks"].pictures
+    )
+    assert {one.part.page.path for one in notebook.pictures_named("attention")} == {"attention"}
     for key, picture in PICTURES.items():
-        assert runs.pictures_named(f"{picture.part.page.path}.{key}") == [picture]
+        assert notebook.pictures_named(f"{picture.part.page.path}.{key}") == [picture]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_what_cannot_be_shown_is_said(reverse, name, view, says):
 def test_every_field_of_the_view_can_be_given():
     plain = View()
     for name in all_fields():
-        assert runs.looked_at({name: plain.get(name)}) == plain
+        assert notebook.looked_at({name: plain.get(name)}) == plain
 
 
 def test_a_layer_that_is_not_there_is_warned_of(reverse, no_images):
@@ -134,7 +135,7 @@ def test_a_layer_that_is_not_there_is_warned_of(reverse, no_images):
 
 def test_a_run_whose_checkpoint_is_gone_says_so(reverse, no_images, monkeypatch):
     trace = reverse.run("stone")
-    monkeypatch.setattr(runs, "in_memory", lambda content_hash: None)
+    monkeypatch.setattr(notebook, "in_memory", lambda content_hash: None)
     with pytest.raises(GlassformerError, match="no longer in memory; keep it in a variable"):
         trace.show()
     assert "no longer in memory" in trace._repr_html_()
@@ -160,7 +161,7 @@ def test_text_is_never_markup(opened, no_images, monkeypatch):  # noqa: F811
     def tags(*texts):
         kept, there = hostile(run, picture.part.page, *texts)
         shown = saved_run.Shown(there, kept.stepper, kept.page, [picture])
-        return [tag for tag, _ in Elements(runs.InNotebook([shown])._repr_html_()).found]
+        return [tag for tag, _ in Elements(notebook.InNotebook([shown])._repr_html_()).found]
 
     plain = tags("a")
     for text in filter(str.isprintable, TEXTS):  # the others cannot be in a table of pandas, nor in a vocabulary
@@ -168,10 +169,10 @@ def test_text_is_never_markup(opened, no_images, monkeypatch):  # noqa: F811
 
 
 def test_without_the_app_the_library_says_what_is_missing(reverse, monkeypatch):
-    monkeypatch.setitem(sys.modules, "glassformer.extensions.saving.notebook.runs", None)
+    monkeypatch.setitem(sys.modules, "glassformer.extensions.saving.notebook", None)
     with pytest.raises(
         GlassformerError,
-        match=r"are drawn by the app, but its module glassformer.extensions.saving.notebook.runs is missing",
+        match=r"are drawn by the app, but its module glassformer.extensions.saving.notebook is missing",
     ):
         reverse.run("stone").show()
 
@@ -247,15 +248,15 @@ def test_a_value_out_of_range_is_noted(tmp_path, capsys):
 
 
 def test_without_kaleido_or_a_browser_the_remedy_is_said(no_images, reverse, monkeypatch):
-    spec = runs.plot_of(PICTURES["head_map"], reverse.run("stone").show().runs[0].run).spec
+    spec = notebook.plot_of(PICTURES["head_map"], reverse.run("stone").show().runs[0].run).spec
     with pytest.raises(
         GlassformerError, match=r"need kaleido; install it with `pip install 'glassformer\[pictures\]'`"
     ):
-        images.images([spec], "en", form="svg", width=100)
+        notebook.images([spec], "en", form="svg", width=100)
     monkeypatch.undo()
     monkeypatch.setenv("BROWSER_PATH", str(REVERSE / "no browser"))
     with pytest.raises(GlassformerError, match="the browser could not draw the picture"):
-        images.images([spec], "en", form="svg", width=100)
+        notebook.images([spec], "en", form="svg", width=100)
 
 
 def test_a_model_without_a_decoder_shows_its_attention(no_images, tmp_path):

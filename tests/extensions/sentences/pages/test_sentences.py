@@ -6,7 +6,8 @@ from threading import Event
 import pandas as pd
 import pytest
 
-from glassformer.extensions.sentences.page import line_table, overview, sentence_panels
+from glassformer.extensions.sentences import sentence_panels
+from glassformer.extensions.sentences.line_table import POINTS, SPREAD, leads_to
 from glassformer.extensions.sentences.sentences_look import SentencesLook
 from glassformer.runs import loading
 from glassformer.server import replicas, switch
@@ -83,12 +84,12 @@ def test_each_line_is_a_row_with_the_numbers_of_its_run(open_model):
 
 def test_the_charts_show_the_numbers_of_the_table(open_model):
     test = run(open_model())
-    found, drawn = rows(test), figure(test, overview.POINTS)["data"][0]
+    found, drawn = rows(test), figure(test, POINTS)["data"][0]
     with_reference = found[found["chrf"].notna()]
     assert numbers(drawn["x"]) == pytest.approx(with_reference["log_prob_per_piece"].to_numpy(), abs=1e-4)
     assert numbers(drawn["y"]) == pytest.approx(with_reference["chrf"].to_numpy(), abs=1e-3)
     assert drawn["customdata"] == [1, 2, 6]
-    assert numbers(figure(test, overview.SPREAD)["data"][0]["y"]).sum() == 3
+    assert numbers(figure(test, SPREAD)["data"][0]["y"]).sum() == 3
 
 
 def test_lines_are_chosen_and_ordered_and_the_address_says_so(open_model):
@@ -111,10 +112,10 @@ def test_a_line_that_is_opened_leads_to_its_run(open_model):
     assert rows(test)["open"][1] == "● 2"
     job = job_of(test)
     file, results = job.about, job.about.results(job)
-    link = line_table.leads_to(file, results[1])
+    link = leads_to(file, results[1])
     assert (link.source, link.model, link.decoding.seed, link.job) == ("glass", "reverse", 3, "")
     assert link.revision == file.how.checkpoint[: len(link.revision)] != ""
-    assert [line_table.leads_to(file, one).reference for one in results] == [one.line.reference for one in results]
+    assert [leads_to(file, one).reference for one in results] == [one.line.reference for one in results]
     assert any(one.line.reference for one in results)
 
 
@@ -194,7 +195,7 @@ def test_a_decoder_alone_goes_on_and_an_encoder_scores(open_model):
     found = rows(run(test, "the quick fox\nfox\nthe"))
     assert (found["log_prob"] < 0).all()
     assert not {"output", "ended", "length_ratio", "repeated"} & set(found)
-    assert figure(test, overview.POINTS)["layout"]["title"]["text"] == "Entropy against log-probability per piece"
+    assert figure(test, POINTS)["layout"]["title"]["text"] == "Entropy against log-probability per piece"
 
 
 def test_an_encoder_without_a_head_is_refused(open_model):

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.toolkits.library import lists
+from glassformer.extensions.toolkits.library import toolkit
 from glassformer.extensions.toolkits.library.toolkit import Place
 from transformer.errors import CheckpointError
 from transformer.files.files import FolderFiles
@@ -32,12 +32,12 @@ def test_pieces_are_those_of_yaml(tmp_path_factory, pieces, ascii_only, style):
         .removesuffix("\n").removesuffix("\n...") + f": {i}\n"
         for i, piece in enumerate(pieces)
     ]  # fmt: skip
-    assert lists.by_ids(place(folder, "".join(lines)), "vocab.yml") == tuple(pieces)
+    assert toolkit.by_ids(place(folder, "".join(lines)), "vocab.yml") == tuple(pieces)
 
 
 def test_half_of_a_pair_is_no_piece(tmp_path):
     with pytest.raises(CheckpointError, match="an unpaired surrogate"):
-        lists.by_ids(place(tmp_path, '"\\ud800": 0\n'), "vocab.yml")
+        toolkit.by_ids(place(tmp_path, '"\\ud800": 0\n'), "vocab.yml")
 
 
 @pytest.mark.parametrize(
@@ -52,14 +52,14 @@ def test_half_of_a_pair_is_no_piece(tmp_path):
 def test_a_list_takes_no_time(tmp_path, text, said):
     began = time.process_time()
     with pytest.raises(CheckpointError, match=said):
-        lists.by_ids(place(tmp_path, text), "vocab.yml")
+        toolkit.by_ids(place(tmp_path, text), "vocab.yml")
     assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("text", ["a: [" + "1," * 480_000 + "1]", "a: 1" + ":59" * 330_000], ids=["list", "clock"])
 def test_settings_are_short(text):
     with pytest.raises(CheckpointError, match=r"x: has 9\d\d,\d{3} bytes of settings; the limit is 100,000"):
-        lists.settings(text, label="x")
+        toolkit.settings(text, label="x")
 
 
 @given(
@@ -67,7 +67,7 @@ def test_settings_are_short(text):
 )
 def test_any_text_is_a_list_or_settings_or_one_sentence(tmp_path_factory, text):
     folder = tmp_path_factory.getbasetemp()
-    for read in (lambda: lists.by_ids(place(folder, text), "vocab.yml"), lambda: lists.settings(text, label="x")):
+    for read in (lambda: toolkit.by_ids(place(folder, text), "vocab.yml"), lambda: toolkit.settings(text, label="x")):
         try:
             read()
         except CheckpointError as error:

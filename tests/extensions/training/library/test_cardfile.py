@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from glassformer.extensions.training.library.cardfile import read_card
+from glassformer.extensions.training.library.card_scores import read_card
 from transformer.checkpoint import card
 from transformer.errors import DataError
 

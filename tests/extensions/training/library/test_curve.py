@@ -1,6 +1,6 @@
 """`training.csv`: what training writes is read."""
 
-from glassformer.extensions.training.library.epoch_rows import Row, write_rows
+from glassformer.extensions.training.library.state import Row, write_rows
 from transformer.checkpoint.curve import load_curve
 
 ROWS = [

@@ -14,7 +14,7 @@ from glassformer.extensions.training.library.data import (
     make_batch,
     sample_pairs,
 )
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
+from glassformer.extensions.training.library.run import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_config
 from transformer.errors import DataError, TokenizerError

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from glassformer.extensions.training.library import keeping
+from glassformer.extensions.training.library.keeping import check_snapshots, planned_steps, superfluous
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
-from glassformer.extensions.training.library.snapping import check, planned, superfluous
 from glassformer.extensions.training.library.state import folder_beside
 from tests.extensions.training.library.training_jobs import make_job, stored, with_settings
 from transformer.checkpoint import snapshots
@@ -118,7 +118,7 @@ def test_a_training_that_gets_no_better_ends(job, monkeypatch):
 
 @pytest.mark.parametrize(("total", "count"), [(93, 5), (10, 20), (2, 2), (1, 3), (100_000, 24), (7, 200), (50, 3)])
 def test_snapshots_are_spaced_by_logarithm_from_the_first_step_to_the_last(total, count):
-    steps = planned(total, count)
+    steps = planned_steps(total, count)
     assert steps[0] == 0
     assert steps[-1] == total
     assert steps == sorted(set(steps))
@@ -128,7 +128,7 @@ def test_snapshots_are_spaced_by_logarithm_from_the_first_step_to_the_last(total
 
 
 def test_a_longer_training_thins_out_what_stands_closest():
-    taken, more = planned(1_000, 10), planned(8_000, 10)
+    taken, more = planned_steps(1_000, 10), planned_steps(8_000, 10)
     gone = superfluous(taken, more, 10)
     left = [step for step in taken if step not in gone]
     assert {0, 1_000} <= set(left)
@@ -166,8 +166,8 @@ def test_too_many_snapshots_are_refused_with_the_number_that_fits(job, monkeypat
     size = 2 * job.config.count_parameters()
     monkeypatch.setattr(snapshots, "MOST_BYTES", 7 * size + 1)
     with pytest.raises(DataError, match=r"would hold [\d,]+ bytes of parameters, .*; choose at most 7\."):
-        check(8, job.config)
-    check(7, job.config)
+        check_snapshots(8, job.config)
+    check_snapshots(7, job.config)
 
 
 def test_whoever_watches_reads_how_far_it_is(job):

@@ -13,14 +13,19 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.training.library.data import Batches, Example, encode_pairs, make_batch
+from glassformer.extensions.training.library.data import (
+    Batches,
+    Example,
+    each_alone,
+    encode_pairs,
+    hiding,
+    make_batch,
+)
 from glassformer.extensions.training.library.evaluation import evaluate, read_held_out, score_gaps
 from glassformer.extensions.training.library.loss import target_loss
-from glassformer.extensions.training.library.masking import each_alone, hiding
-from glassformer.extensions.training.library.run import train
+from glassformer.extensions.training.library.run import learn_vocabulary, train
 from glassformer.extensions.training.library.scoring import guesses, held_out_loss, translate
 from glassformer.extensions.training.library.tasks import write_task
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
 from tests.extensions.training.library.training_jobs import make_job, train_and_stop, with_settings
 from tests.transformer.one_stack import alone
@@ -32,8 +37,7 @@ from transformer.errors import DataError
 from transformer.runs.pairs import read_pairs
 from transformer.runs.query import Beam, Greedy
 from transformer.text.tokenizer import Tokenizer
-from transformer.trying.losses import loss_of
-from transformer.trying.samples import Samples
+from transformer.trying.losses import Samples, loss_of
 
 PIECES = learn_vocabulary(SOURCES + TARGETS, size=40, kind="char", with_mask=True)
 TOKENIZER = Tokenizer(PIECES)

@@ -23,7 +23,7 @@ from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_config
 from transformer.text.tokenizer import Tokenizer
 from glassformer.extensions.training.library.data import sample_pairs
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
+from glassformer.extensions.training.library.run import learn_vocabulary
 pairs = list(zip(SOURCES, TARGETS))
 for kind in ("unigram", "bpe"):
     src, tgt = (Tokenizer(learn_vocabulary(texts, size=48, kind=kind)) for texts in (SOURCES, TARGETS))

@@ -5,11 +5,10 @@ import json
 import pytest
 import torch
 
-from glassformer.extensions.training.library.run import train
+from glassformer.extensions.training.library.run import learn_vocabulary, train
 from glassformer.extensions.training.library.scoring import score
 from glassformer.extensions.training.library.settings import LIMITS, TrainSettings
 from glassformer.extensions.training.library.tasks import write_reverse
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
 from tests.conftest import TARGETS
 from tests.extensions.training.library.training_jobs import SETTINGS, train_and_stop
 from transformer.__main__ import main

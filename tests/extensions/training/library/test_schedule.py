@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from glassformer.extensions.training.library.loop import Trainer
 from glassformer.extensions.training.library.run import train
-from glassformer.extensions.training.library.schedule import NAMES, learning_rate
-from glassformer.extensions.training.library.settings import TrainSettings
+from glassformer.extensions.training.library.settings import SCHEDULES, TrainSettings, learning_rate
 from tests.extensions.training.library.training_jobs import SETTINGS, with_settings
 from transformer.errors import DataError
 
@@ -28,7 +27,7 @@ def rates(total, *, warmup, peak=2e-3, seconds_a_step=0.0, minutes=0.0, schedule
     return [trainer._rate(step, (step - 1) * seconds_a_step) for step in range(1, total + 1)]
 
 
-@given(total=st.integers(1, 400), warmup=st.integers(0, 1_000), schedule=st.sampled_from(list(NAMES)))
+@given(total=st.integers(1, 400), warmup=st.integers(0, 1_000), schedule=st.sampled_from(list(SCHEDULES)))
 def test_the_rate_rises_to_its_peak_and_falls_to_almost_nothing(total, warmup, schedule):
     found = rates(total, warmup=warmup, schedule=schedule)
     assert max(found) == 2e-3
@@ -115,7 +114,7 @@ def test_a_training_that_goes_on_keeps_its_turn(job, monkeypatch):
 
 def test_a_training_of_the_schedule_before_is_not_resumed(job, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setitem(NAMES, "linear", "another")
+        patch.setitem(SCHEDULES, "linear", "another")
         train(with_settings(job, epochs=1))
     with pytest.raises(
         DataError,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from glassformer.extensions.training.library.splitting import SMALL, components, split
+from glassformer.extensions.training.library.preparation import SMALL, components, split
 from transformer.errors import DataError
 from transformer.text.sentence_key import sentence_key
 

@@ -9,10 +9,8 @@ import pytest
 import torch
 
 from glassformer.extensions.training.library import state
-from glassformer.extensions.training.library.epoch_rows import Place
-from glassformer.extensions.training.library.run import train
-from glassformer.extensions.training.library.state import paths
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
+from glassformer.extensions.training.library.run import learn_vocabulary, train
+from glassformer.extensions.training.library.state import Place, paths
 from tests.extensions.training.library.training_jobs import make_job, store, stored, with_settings
 from transformer.__main__ import main
 from transformer.errors import DataError

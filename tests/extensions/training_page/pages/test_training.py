@@ -7,16 +7,15 @@ import pytest
 
 from glassformer.extensions.doctor import examinations
 from glassformer.extensions.doctor.examinations import Examinations
-from glassformer.extensions.doctor.library.checklist import TESTS
+from glassformer.extensions.doctor.library.whole import TESTS
 from glassformer.extensions.snapshots import growing
 from glassformer.extensions.snapshots.slider import NO_SNAPSHOTS
-from glassformer.extensions.training_page import training_pictures
+from glassformer.extensions.training_page import training_panels, training_pictures
 from glassformer.extensions.training_page.charts.training import (
     HOW_TO_READ_EXACT,
     HOW_TO_READ_LOSSES,
     HOW_TO_READ_SNAPSHOTS,
 )
-from glassformer.extensions.training_page.sentence import panel, sentence_pictures
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.extensions.scripts import TRAINING
@@ -216,7 +215,7 @@ def test_a_correct_output_that_the_reader_gave_is_the_measure(open_page, grown_t
 
 def test_the_entropies_of_all_heads_are_a_map(open_page, grown_there):
     test = open_page(TRAINING, model="grown", training="sentence", src="abcdef", kind="encoder")
-    drawn = figure(test, sentence_pictures.entropies.key)
+    drawn = figure(test, training_pictures.entropies.key)
     shares = numbers(drawn["data"][0]["z"])
     assert shares.shape == (8, len(STEPS))
     assert ((shares >= 0) & (shares <= 1)).all()
@@ -228,12 +227,12 @@ def test_without_snapshots_the_part_says_so(open_page, checkpoint_folder, monkey
     monkeypatch.setenv(loading.ENVIRONMENT, str(checkpoint_folder.parent))
     test = open_page(TRAINING, model="tiny", training="sentence")
     assert unescaped(NO_SNAPSHOTS) in said(test)
-    assert sentence_pictures.entropies.key not in [one.key for one in test.get("bidi_component")]
+    assert training_pictures.entropies.key not in [one.key for one in test.get("bidi_component")]
 
 
 def test_guess_mode_shows_no_output(open_page, grown_there):
     test = open_page(TRAINING, model="grown", training="sentence", guess=1)
-    assert unescaped(panel.HIDDEN) in said(test)
+    assert unescaped(training_panels.HIDDEN) in said(test)
     assert not any("<tbody>" in one.proto.body for one in test.get("html"))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.extensions.uploads.inbox.desk import Desk
+from glassformer.extensions.uploads.inbox.store import Desk
 from glassformer.extensions.uploads.library.handed_folder import Read
 from glassformer.extensions.uploads.library.workers import Done
 from tests.glassformer.waiting import until

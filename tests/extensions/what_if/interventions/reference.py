@@ -22,7 +22,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from glassformer.extensions.training.library.vocabulary import learn_vocabulary
+from glassformer.extensions.training.library.run import learn_vocabulary
 from tests.conftest import SOURCES, TARGETS
 from tests.transformer.tiny import tiny_model
 from transformer import run
@@ -30,10 +30,9 @@ from transformer.checkpoint.load import load
 from transformer.checkpoint.save import Parts, save
 from transformer.model.anatomy import anatomy
 from transformer.model.cache import KVCache
-from transformer.runs.by_layer import each_layer
 from transformer.runs.changing import tap_for
 from transformer.runs.decoding import Prefix
-from transformer.runs.replay import replay
+from transformer.runs.replay import each_layer, replay
 from transformer.runs.source import read_source
 from transformer.runs.together import run_together
 from transformer.text.tokenizer import Tokenizer

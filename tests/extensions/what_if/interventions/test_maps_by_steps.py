@@ -13,7 +13,7 @@ from transformer.model.taps import Recorder
 from transformer.runs import recording
 from transformer.runs.changing import tap_for
 from transformer.runs.interventions import parse
-from transformer.runs.record import WEIGHTS
+from transformer.runs.reading import WEIGHTS
 
 
 def maps_by_steps(model, texts, source, start):

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from glassformer.extensions.what_if.interventions import KINDS, WIRING
-from glassformer.extensions.what_if.interventions.rounding import drawn, rounded
+from glassformer.extensions.what_if.interventions.layer_changes import drawn, rounded
 from glassformer.extensions.what_if.interventions.score_changes import LowRank
 from tests.extensions.what_if.interventions.plain import Plain, Wires
 from tests.extensions.what_if.interventions.wired import CASES, INERT, MODELS, model_of

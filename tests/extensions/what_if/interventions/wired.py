@@ -5,8 +5,8 @@ import math
 import numpy as np
 import torch
 
-from glassformer.extensions.what_if.interventions.rounding import drawn
-from glassformer.extensions.what_if.interventions.similarity import random_bias, random_features
+from glassformer.extensions.what_if.interventions.layer_changes import drawn
+from glassformer.extensions.what_if.interventions.score_changes import random_bias, random_features
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 
 MODELS = {

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from glassformer.extensions.what_if import measuring
-from glassformer.extensions.what_if.analysis.compare import kl_divergences, own_log_probs, read_output
-from glassformer.extensions.what_if.compare import map_difference, outputs, pair_pictures, reading, second_run
-from glassformer.extensions.what_if.compare.opening import step_beside
-from glassformer.extensions.what_if.compare.second_run import BRANCH, CHECKPOINT
+from glassformer.extensions.what_if.compare import compare_panels, outputs, pair_pictures, second_run
+from glassformer.extensions.what_if.compare.second_run import BRANCH, CHECKPOINT, step_beside
+from glassformer.extensions.what_if.two_runs import kl_divergences, own_log_probs, read_output
 from glassformer.runs import loading
 from glassformer.state import session
 from glassformer.state.view import MAIN, SECOND
@@ -157,7 +156,7 @@ def test_the_difference_of_two_maps_is_one_array_minus_the_other(compare):
     checkpoint, control = trace("abcdef")
     _, changed = trace("abcdef", "zero-cross.1.1")
     read = read_output(checkpoint, changed.query, control.tgt_ids)
-    drawn = figure(test, f"{SECOND}{map_difference.DIFFERENCE}")
+    drawn = figure(test, f"{SECOND}{compare_panels.DIFFERENCE}")
     difference = read.maps("decoder")[1, 2] - control.maps("decoder")[1, 2]
     closed = ~control.mask("decoder")
     found = numbers(drawn["data"][0]["z"])
@@ -186,9 +185,9 @@ def test_another_sentence_is_typed_and_its_address_opens_the_same(compare, open_
 def test_maps_of_two_sources_are_not_subtracted(compare):
     test = compare(b="src=abcxef")
     assert any("No difference map: the two runs read different pieces" in one.value for one in test.caption)
-    assert not [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
+    assert not [one for one in test.get("bidi_component") if one.key.endswith(compare_panels.DIFFERENCE)]
     check(test.selectbox(key="kind").set_value("decoder").run())  # what was written is the same in both maps
-    assert [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
+    assert [one for one in test.get("bidi_component") if one.key.endswith(compare_panels.DIFFERENCE)]
 
 
 def test_models_of_two_vocabularies_are_compared_as_far_as_that_goes(compare):
@@ -225,7 +224,7 @@ def test_a_branch_is_compared_with_the_models_own_choice(compare):
 def test_two_heads_are_of_one_run(compare):
     test = compare(layer=1, head=1, b="layer=2&head=3")
     _, run = trace("abcdef")
-    drawn = numbers(figure(test, map_difference.DIFFERENCE)["data"][0]["z"])
+    drawn = numbers(figure(test, compare_panels.DIFFERENCE)["data"][0]["z"])
     np.testing.assert_allclose(drawn, run.maps("cross")[1, 2] - run.maps("cross")[0, 0], atol=1e-6)
     assert not [one for one in test.get("bidi_component") if one.key == pair_pictures.outputs.key]
     check(test.selectbox(key=f"{SECOND}head").set_value(0).run())
@@ -318,16 +317,16 @@ def test_a_decoder_alone_is_compared_with_its_control(open_one_stack):
     test = open_one_stack("decoder", COMPARE, do="zero-decoder.1.1", layer=2, head=1)
     rows = figure(test, key_of(test, pair_pictures.outputs))["layout"]["meta"]["table"]["rows"]
     assert all(row[10] is not None for row in rows if row[1] is not None)
-    assert [one for one in test.get("bidi_component") if one.key.endswith(map_difference.DIFFERENCE)]
+    assert [one for one in test.get("bidi_component") if one.key.endswith(compare_panels.DIFFERENCE)]
 
 
 def test_an_encoder_alone_has_maps_and_no_output(open_one_stack):
     test = open_one_stack("encoder", COMPARE, do="zero-encoder.1.1", layer=2, head=1)
     keys = keys_of(test)
-    assert f"{SECOND}{map_difference.DIFFERENCE}" in keys
+    assert f"{SECOND}{compare_panels.DIFFERENCE}" in keys
     assert pair_pictures.outputs.key not in keys
     assert "One of these models does not generate output" in sentences(test)
-    cosines = numbers(figure(test, reading.VECTORS)["data"][0]["z"])
+    cosines = numbers(figure(test, outputs.VECTORS)["data"][0]["z"])
     np.testing.assert_allclose(cosines[0], 1, atol=1e-6)  # the change comes after the embedding
     assert cosines[-1].min() < 0.999
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from glassformer.extensions.what_if.change_chips import CHANGES
 from glassformer.extensions.what_if.interventions import KINDS
+from glassformer.extensions.what_if.whatif import CHANGES
 from glassformer.runs import loading
 from tests.extensions.scripts import COMPARE, MATTERS
 from tests.extensions.what_if.interventions.of_kinds import example

@@ -3,13 +3,13 @@
 import pytest
 
 from glassformer import charts
-from glassformer.extensions.what_if.compare import map_difference
+from glassformer.extensions.what_if.compare import compare_panels
 from glassformer.state.view import SECOND
 from tests.extensions.scripts import COMPARE
 from tests.pages.conftest import ATTENTION
 from tests.pages.reading import figure, opened, payload, sentences
 from transformer.runs.interventions import parse
-from transformer.runs.step import BY_STEPS, ROWS_BY_STEPS
+from transformer.runs.trace import BY_STEPS, ROWS_BY_STEPS
 
 CHANGES = ("causal-off", "causal-peek", "causal-transposed", "twice-decoder.0", "fill-all.m1", "rank-all.2")
 UNTOUCHED = ("", "zero-decoder.1.1")
@@ -48,9 +48,9 @@ def test_the_second_run_of_a_comparison_says_it(open_page, change):
         COMPARE,
         model="reverse", src="abcdef", kind="decoder", layer=1, head=1, b=f"do={change}",
     )  # fmt: skip
-    assert is_said(test, f"{SECOND}{map_difference.RIGHT_MAP}") is (change in CHANGES)
-    assert not under_the_title(test, map_difference.LEFT_MAP)
-    assert "rows of maps" not in about(test, map_difference.LEFT_MAP)
+    assert is_said(test, f"{SECOND}{compare_panels.RIGHT_MAP}") is (change in CHANGES)
+    assert not under_the_title(test, compare_panels.LEFT_MAP)
+    assert "rows of maps" not in about(test, compare_panels.LEFT_MAP)
 
 
 def test_a_notebooks_figure_says_it():

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from glassformer.extensions.what_if import measuring
-from glassformer.extensions.what_if.analysis.head_effects import head_effects
-from glassformer.extensions.what_if.change_chips import CHANGES
+from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import KINDS
-from glassformer.extensions.what_if.whatif import FIELD, GROUPS
+from glassformer.extensions.what_if.whatif import CHANGES, FIELD, GROUPS
 from glassformer.runs import loading
 from glassformer.state import session
 from tests.pages.conftest import check

@@ -14,8 +14,7 @@ const MOST = 400;
 
 /**
  * The rows that a text holds; none if it is something else.
- * @param {string} text
- * @returns {LessonRow[]}
+ * @param {string} text @returns {LessonRow[]}
  */
 export function readRows(text) {
   try {
@@ -28,8 +27,7 @@ export function readRows(text) {
 
 /**
  * Both, the newer for a step and a run that both have, and of too many the last ones.
- * @param {LessonRow[]} older
- * @param {LessonRow[]} newer
+ * @param {LessonRow[]} older @param {LessonRow[]} newer
  */
 export function merged(older, newer) {
   const known = new Map([...older, ...newer].map((row) => [`${row[0]} ${row[1]}`, row]));

@@ -9,10 +9,17 @@ from typing import Final
 import numpy as np
 import torch
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, numbered, worded
-from glassformer.extensions.lessons.library.margins import above, only_rounding
-from glassformer.extensions.lessons.library.run_differences import amount
-from transformer.analysis import head_norms
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    NotHere,
+    above,
+    amount,
+    numbered,
+    only_rounding,
+    worded,
+)
+from transformer.analysis import head_statistics
 from transformer.analysis.one_weight import place
 from transformer.i18n import say
 from transformer.model.config import ModelConfig
@@ -124,7 +131,7 @@ def _joined(case: Case) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _matrix(case: Case) -> np.ndarray:
     """The rows of W_O by head, float64 [head, d_head, d_model]."""
-    parts = head_norms.output_projections(case.checkpoint.model, case.picked["kind"])
+    parts = head_statistics.output_projections(case.checkpoint.model, case.picked["kind"])
     return np.asarray(parts[case.at("layer")], np.float64)
 
 

@@ -13,9 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, numbered, worded
-from glassformer.extensions.lessons.library.margins import only_rounding
-from glassformer.extensions.lessons.library.run_differences import amount
+from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, amount, numbered, only_rounding, worded
 from glassformer.extensions.lessons.library.subjects.steps import written
 from transformer.model.anatomy import anatomy
 from transformer.model.cache import KVCache

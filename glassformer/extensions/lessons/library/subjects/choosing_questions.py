@@ -6,8 +6,17 @@ Picks: which choice of a piece a lesson looks at, and how wide it could be.
 import math
 from typing import Any, Final
 
-from glassformer.extensions.lessons.library.case import NEAR, Answer, Case, NotHere, Option, numbered, worded
-from glassformer.extensions.lessons.library.margins import ROUNDING, between
+from glassformer.extensions.lessons.library.case import (
+    NEAR,
+    ROUNDING,
+    Answer,
+    Case,
+    NotHere,
+    Option,
+    between,
+    numbered,
+    worded,
+)
 from glassformer.extensions.lessons.library.subjects.steps import written
 from transformer.analysis.reshaping import Spread, reshaped, spread
 from transformer.analysis.worth_seeing import hardest_step as least_sure

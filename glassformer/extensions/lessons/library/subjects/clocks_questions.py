@@ -9,9 +9,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, numbered, worded
-from glassformer.extensions.lessons.library.margins import only_rounding
-from glassformer.extensions.lessons.library.run_differences import amount, outputs
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    NotHere,
+    Option,
+    amount,
+    numbered,
+    only_rounding,
+    outputs,
+    worded,
+)
 from glassformer.extensions.lessons.library.subjects.steps import written
 from glassformer.extensions.what_if.interventions import ShiftPositions
 from transformer.analysis import position_study as study

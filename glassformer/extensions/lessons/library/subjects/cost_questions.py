@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import NEAR, Answer, Case, NotHere, numbered, worded
-from glassformer.extensions.lessons.library.margins import clear
+from glassformer.extensions.lessons.library.case import NEAR, Answer, Case, NotHere, clear, numbered, worded
 from glassformer.extensions.lessons.library.subjects.steps import written
 from glassformer.extensions.what_if.interventions import NoFeedForward, NoPositions, NoResidual, ScoreScale
 from transformer.analysis import costs

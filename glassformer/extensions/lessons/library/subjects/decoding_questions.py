@@ -5,9 +5,18 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import NEAR, Answer, Case, NotHere, Option, numbered, worded
-from glassformer.extensions.lessons.library.margins import above, only_rounding
-from glassformer.extensions.lessons.library.run_differences import outputs
+from glassformer.extensions.lessons.library.case import (
+    NEAR,
+    Answer,
+    Case,
+    NotHere,
+    Option,
+    above,
+    numbered,
+    only_rounding,
+    outputs,
+    worded,
+)
 from glassformer.extensions.lessons.library.subjects.steps import written
 from transformer.runs.query import Beam
 from transformer.text.tokenizer import SPACE_MARK

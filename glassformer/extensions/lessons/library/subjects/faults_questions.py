@@ -13,13 +13,18 @@ import numpy as np
 import torch
 
 import transformer
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
-from glassformer.extensions.lessons.library.margins import between, only_rounding
-from glassformer.extensions.lessons.library.run_differences import (
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    NotHere,
+    Option,
     amount,
+    between,
     first_difference,
     largest_difference,
+    only_rounding,
     outputs,
+    worded,
 )
 from glassformer.extensions.lessons.library.subjects.masks_questions import exchanged, positions_read
 from glassformer.extensions.what_if.interventions import CausalMask, HeadsTold, NoGuard, PaddingMask, Pads, Replace
@@ -28,8 +33,8 @@ from transformer.analysis.mask_checks import another_piece
 from transformer.model.anatomy import anatomy
 from transformer.model.taps import Recorder, Tap
 from transformer.runs.changing import tap_for
-from transformer.runs.finite import first_site
 from transformer.runs.interventions import Intervention, write
+from transformer.runs.recording import first_site
 from transformer.runs.targets import Reference
 from transformer.runs.teacher_forcing import judge
 from transformer.runs.trace import Trace

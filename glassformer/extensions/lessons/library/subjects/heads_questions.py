@@ -7,13 +7,24 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
-from glassformer.extensions.lessons.library.margins import between, clear, counted, largest
-from glassformer.extensions.lessons.library.run_differences import first_difference, largest_difference, outputs
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    NotHere,
+    Option,
+    between,
+    clear,
+    counted,
+    first_difference,
+    largest,
+    largest_difference,
+    outputs,
+    worded,
+)
 from glassformer.extensions.lessons.library.subjects.steps import written
-from glassformer.extensions.what_if.analysis.head_passes import Head, Reading
+from glassformer.extensions.what_if.head_effects import Head, Reading
 from glassformer.extensions.what_if.interventions import KeyBias, ZeroHead
-from transformer.analysis import head_norms
+from transformer.analysis import head_statistics
 from transformer.analysis.head_statistics import distance, entropy
 from transformer.i18n import say
 from transformer.model.anatomy import Kind, anatomy
@@ -85,10 +96,10 @@ def self_maps(case: Case, kind: Kind) -> np.ndarray:
 
 def written_shares(case: Case, kind: Kind, layer: int) -> np.ndarray:
     """How much each head of a layer (from 0) writes, in the mean over the rows, as a share of all of them [head]."""
-    site = head_norms.site(kind, layer)
+    site = head_statistics.outputs_site(kind, layer)
     heads = replay(case.checkpoint, case.trace, [site])[site]  # [head, query, d_head]
-    parts = head_norms.output_projections(case.checkpoint.model, kind)[layer]  # [head, d_head, d_model]
-    shares = head_norms.norm_share(heads[None], parts[None])[0]  # [head, query]
+    parts = head_statistics.output_projections(case.checkpoint.model, kind)[layer]  # [head, d_head, d_model]
+    shares = head_statistics.norm_share(heads[None], parts[None])[0]  # [head, query]
     first = case.trace.first_row
     return np.asarray(shares[:, first : first + case.trace.n_steps].mean(axis=1))
 

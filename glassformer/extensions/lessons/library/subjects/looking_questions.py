@@ -7,9 +7,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
-from glassformer.extensions.lessons.library.margins import between, clear, counted, largest
-from glassformer.extensions.lessons.library.run_differences import first_difference, outputs
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    NotHere,
+    Option,
+    between,
+    clear,
+    counted,
+    first_difference,
+    largest,
+    outputs,
+    worded,
+)
 from glassformer.extensions.lessons.library.subjects.steps import written
 from glassformer.extensions.what_if.interventions import Mute
 from transformer.analysis.worth_seeing import hardest_step as least_sure

@@ -10,9 +10,16 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, numbered, worded
-from glassformer.extensions.lessons.library.margins import largest, only_rounding
-from glassformer.extensions.lessons.library.run_differences import amount
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    NotHere,
+    amount,
+    largest,
+    numbered,
+    only_rounding,
+    worded,
+)
 from transformer.analysis.mask_checks import (
     Movement,
     another_piece,

@@ -7,8 +7,16 @@ from typing import Final
 import numpy as np
 from torch import Tensor
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
-from glassformer.extensions.lessons.library.margins import between, largest, only_rounding
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    NotHere,
+    Option,
+    between,
+    largest,
+    only_rounding,
+    worded,
+)
 from glassformer.extensions.lessons.library.subjects.looking_questions import own_pieces
 from glassformer.extensions.lessons.library.subjects.stream_questions import Place, place_of, spelled_alike, table_of
 from glassformer.extensions.what_if.interventions import NoFeedForward

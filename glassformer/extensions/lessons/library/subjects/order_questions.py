@@ -13,9 +13,18 @@ from urllib.parse import urlencode
 import numpy as np
 from torch import Tensor
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, worded
-from glassformer.extensions.lessons.library.margins import above, between, only_rounding
-from glassformer.extensions.lessons.library.run_differences import first_difference, largest_difference, outputs
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    NotHere,
+    above,
+    between,
+    first_difference,
+    largest_difference,
+    only_rounding,
+    outputs,
+    worded,
+)
 from glassformer.extensions.lessons.library.subjects.looking_questions import own_pieces
 from glassformer.extensions.lessons.library.subjects.steps import written
 from glassformer.extensions.what_if.interventions import NoPositions, Replace, Shuffle

@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
-from glassformer.extensions.lessons.library.margins import only_rounding
+from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, only_rounding, worded
 from glassformer.extensions.lessons.library.subjects.training_questions import curve_of, smoothing_of
 from transformer.model.anatomy import anatomy
 

@@ -10,9 +10,19 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from glassformer.extensions.lessons.library.case import NEAR, Answer, Case, NotHere, Option, worded
-from glassformer.extensions.lessons.library.margins import above, between, clear, only_rounding
-from glassformer.extensions.lessons.library.run_differences import amount
+from glassformer.extensions.lessons.library.case import (
+    NEAR,
+    Answer,
+    Case,
+    NotHere,
+    Option,
+    above,
+    amount,
+    between,
+    clear,
+    only_rounding,
+    worded,
+)
 from glassformer.extensions.lessons.library.subjects.looking_questions import own_pieces
 from glassformer.extensions.lessons.library.subjects.steps import written
 from glassformer.extensions.what_if.interventions import NoResidual, Replace, Skip

@@ -15,9 +15,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, numbered, worded
-from glassformer.extensions.lessons.library.margins import clear, counted
-from glassformer.extensions.lessons.library.run_differences import amount
+from glassformer.extensions.lessons.library.case import (
+    Answer,
+    Case,
+    NotHere,
+    Option,
+    amount,
+    clear,
+    counted,
+    numbered,
+    worded,
+)
 from glassformer.extensions.what_if.interventions import CausalMask
 from transformer.analysis.at_once import read_at_once
 from transformer.checkpoint.curve import Curve, load_curve

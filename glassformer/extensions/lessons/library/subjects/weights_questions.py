@@ -12,12 +12,20 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
-from glassformer.extensions.lessons.library.margins import ROUNDING, between, clear, counted
-from glassformer.extensions.lessons.library.run_differences import outputs
+from glassformer.extensions.lessons.library.case import (
+    ROUNDING,
+    Answer,
+    Case,
+    NotHere,
+    Option,
+    between,
+    clear,
+    counted,
+    outputs,
+    worded,
+)
 from glassformer.extensions.what_if.interventions.head_changes import Temper
-from glassformer.extensions.what_if.interventions.score_changes import ScoreScale
-from glassformer.extensions.what_if.interventions.similarity import OtherSimilarity
+from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity, ScoreScale
 from transformer.analysis.one_weight import Walk, place, sites, walk
 from transformer.analysis.worth_seeing import LEAST_KEYS, worth_seeing
 from transformer.i18n import say

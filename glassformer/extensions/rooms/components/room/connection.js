@@ -21,8 +21,7 @@ const listeners = new Set();
 
 /**
  * An address of the room's.
- * @param {string} code
- * @param {string} what
+ * @param {string} code @param {string} what
  */
 function address(code, what) {
   return new URL(`class/${code}/${what}`, location.href.replace(/\/+(?=[?#]|$)/, ""));
@@ -30,8 +29,7 @@ function address(code, what) {
 
 /**
  * What this tab keeps of a room.
- * @param {string} code
- * @param {Kept} what
+ * @param {string} code @param {Kept} what
  */
 export function kept(code, what) {
   return sessionStorage.getItem(`${KEPT}${code}-${what}`) ?? "";
@@ -39,9 +37,7 @@ export function kept(code, what) {
 
 /**
  * Have this tab keep something of a room; nothing removes it.
- * @param {string} code
- * @param {Kept} what
- * @param {string} is
+ * @param {string} code @param {Kept} what @param {string} is
  */
 export function keep(code, what, is) {
   if (is) sessionStorage.setItem(`${KEPT}${code}-${what}`, is);
@@ -50,8 +46,7 @@ export function keep(code, what, is) {
 
 /**
  * Hear of the room that the page is in, now and at every change, until the signal comes.
- * @param {(known: Known) => void} hear
- * @param {AbortSignal} gone
+ * @param {(known: Known) => void} hear @param {AbortSignal} gone
  */
 export function listen(hear, gone) {
   listeners.add(hear);
@@ -59,10 +54,7 @@ export function listen(hear, gone) {
   if (connection) hear(connection.known);
 }
 
-/**
- * Be in a room, and in no other; nothing happens where it is so.
- * @param {Wanted | null} wanted
- */
+/** Be in a room, and in no other; nothing happens where it is so. @param {Wanted | null} wanted */
 export function connect(wanted) {
   if (JSON.stringify(wanted) === JSON.stringify(connection?.wanted ?? null)) return;
   connection?.source?.close();
@@ -74,10 +66,7 @@ export function connect(wanted) {
   open(connection);
 }
 
-/**
- * @param {Connection} of
- * @param {Partial<Known>} news
- */
+/** @param {Connection} of @param {Partial<Known>} news */
 function tell(of, news) {
   if (of !== connection) return;
   of.known = { ...of.known, ...news };
@@ -86,8 +75,7 @@ function tell(of, news) {
 
 /**
  * Vote in the room that the page is in, as often as it takes; tells whether it is counted.
- * @param {number} round
- * @param {number} choice
+ * @param {number} round @param {number} choice
  */
 export async function vote(round, choice) {
   const of = connection;
@@ -152,11 +140,7 @@ async function open(of) {
   });
 }
 
-/**
- * @param {Connection} of
- * @param {string} why
- * @param {string} [away]
- */
+/** @param {Connection} of @param {string} why @param {string} [away] */
 function refused(of, why, away) {
   if (why === "no-token") keep(of.wanted.code, "token", "");  // not seen for long, and dropped for another
   else if (away) tell(of, { standing: "away", away });
@@ -164,10 +148,7 @@ function refused(of, why, away) {
   later(of);
 }
 
-/**
- * Ask for a token; whether there is one.
- * @param {Connection} of
- */
+/** Ask for a token; whether there is one. @param {Connection} of */
 async function joined(of) {
   const { code } = of.wanted;
   const answer = await post(code, "join", {});

@@ -37,10 +37,7 @@ let drawn = "";
 /** @type {{ state: RoomState, inLesson: boolean, tried: number, rested: number, again: number } | null} */
 let going = null;  // where, until it is seen to have arrived
 
-/**
- * What two addresses agree in that differ by a step at most.
- * @param {URL} address
- */
+/** What two addresses agree in that differ by a step at most. @param {URL} address */
 function butTheStep(address) {
   const parameters = Array.from(address.searchParams).filter(([name, value]) =>
     !SMALL.includes(name) && (value || !TAKEN_BACK.includes(name)));
@@ -74,9 +71,7 @@ export function whereTheTeacherIs(state, here, inLesson) {
 
 /**
  * Whether somebody with a sentence of their own is at the teacher's step of a lesson, wherever they look there.
- * @param {RoomState} state
- * @param {URL} there
- * @param {string} here
+ * @param {RoomState} state @param {URL} there @param {string} here
  */
 function atTheLessonsStep({ own }, there, here) {
   const now = new URL(here);
@@ -87,8 +82,7 @@ function atTheLessonsStep({ own }, there, here) {
 
 /**
  * Whether only the step differs, and which that is, from 0; null if more differs.
- * @param {URL} there
- * @param {string} here
+ * @param {URL} there @param {string} here
  */
 export function stepThere(there, here) {
   if (butTheStep(there) !== butTheStep(new URL(here))) return null;
@@ -142,9 +136,7 @@ function look() {
 
 /**
  * Whether an address shows what the teacher looks at, but for the step.
- * @param {RoomState} state
- * @param {URL} there
- * @param {string} address
+ * @param {RoomState} state @param {URL} there @param {string} address
  */
 const isAt = (state, there, address) => atTheLessonsStep(state, there, address) || stepThere(there, address) !== null;
 

@@ -8,10 +8,7 @@ import { say } from "../../../../components/common/words.js";
 
 const SECOND_MS = 1000;
 
-/**
- * The time as on a clock, such as 1:05.
- * @param {number} ms
- */
+/** The time as on a clock, such as 1:05. @param {number} ms */
 export function clock(ms) {
   const seconds = Math.max(0, Math.ceil(ms / SECOND_MS));
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;

@@ -39,10 +39,7 @@ function create(root, gone) {
   return view;
 }
 
-/**
- * @param {View} view
- * @param {Known} known
- */
+/** @param {View} view @param {Known} known */
 function hear(view, known) {
   latest = known;
   view.timer.hear(known);
@@ -63,9 +60,7 @@ function hear(view, known) {
 /**
  * Have the page drawn again when the votes stand otherwise: shown, answered, or asked anew. A teacher's is when the
  * room can do nothing, and when it can again: the class then goes where its teacher is.
- * @param {View} view
- * @param {RoomState} state
- * @param {boolean} away
+ * @param {View} view @param {RoomState} state @param {boolean} away
  */
 function tellPython(view, { question, round, taken, shown, answered, phase, spread }, away) {
   const now = JSON.stringify([question, round, taken, shown.length, answered, phase, away]);
@@ -75,9 +70,7 @@ function tellPython(view, { question, round, taken, shown, answered, phase, spre
 
 /**
  * Have Python draw the page again, once for each thing that it has to know.
- * @param {View} view
- * @param {string} now
- * @param {number} spread
+ * @param {View} view @param {string} now @param {number} spread
  */
 function redraw(view, now, spread) {
   if (votes === now) return;
@@ -98,10 +91,7 @@ function atRest(waiting, act, rested = 0) {
   else waiting.timer = setTimeout(() => atRest(waiting, act, isUnderWay() ? 0 : rested + 1), LOOK_MS);
 }
 
-/**
- * Whether a room was there, and is no more.
- * @param {Known | null} known
- */
+/** Whether a room was there, and is no more. @param {Known | null} known */
 const isGone = (known) => known?.standing === "ended" || known?.standing === "restarted" || known?.standing === "none";
 
 /** @param {View} view */
@@ -152,8 +142,7 @@ function draw(view) {
 
 /**
  * Buttons to vote with on what the teacher asks aloud, or that the vote is in.
- * @param {View} view
- * @param {RoomState | null} state
+ * @param {View} view @param {RoomState | null} state
  */
 function drawBallot({ ballot, payload }, state) {
   const open = state?.taken ? state : null;
@@ -172,11 +161,7 @@ function drawBallot({ ballot, payload }, state) {
   } else ballot.append(say("Your teacher asks for your vote."));
 }
 
-/**
- * @param {Known | null} known
- * @param {{ code: string }} of
- * @param {boolean} away
- */
+/** @param {Known | null} known @param {{ code: string }} of @param {boolean} away */
 function sayStanding(known, { code }, away) {
   switch (known?.standing) {
     case "restarted": return say("The room has ended because the server restarted.");

@@ -16,11 +16,7 @@ const DARK = "(prefers-color-scheme: dark)";
 /** What was placed, to be taken away. @type {(() => void)[]} */
 let ends = [];
 
-/**
- * @param {(component: any) => () => void} component
- * @param {object} payload
- * @param {string} [className]
- */
+/** @param {(component: any) => () => void} component @param {object} payload @param {string} [className] */
 function placed(component, payload, className = "") {
   const parentElement = make("div", className);
   // Streamlit calls again for each change of data; here nobody listens, and nothing changes.
@@ -30,8 +26,7 @@ function placed(component, payload, className = "") {
 
 /**
  * A link that opens the same live, at the step that is looked at.
- * @param {SavedIn} said
- * @param {SavedPage} page
+ * @param {SavedIn} said @param {SavedPage} page
  */
 function live({ live: says, stepper: { name, step } }, { address }) {
   const link = make("a", "", says);
@@ -42,10 +37,7 @@ function live({ live: says, stepper: { name, step } }, { address }) {
   return link;
 }
 
-/**
- * @param {SavedIn} said
- * @param {SavedPage} page
- */
+/** @param {SavedIn} said @param {SavedPage} page */
 function about(said, page) {
   const section = make("section", "gf-saved-about");
   const list = make("dl");
@@ -60,8 +52,7 @@ function about(said, page) {
 
 /**
  * Links to the pages of the file, if there are several.
- * @param {SavedIn} said
- * @param {SavedPage} shown
+ * @param {SavedIn} said @param {SavedPage} shown
  */
 function pages(said, shown) {
   const nav = make("nav", "gf-saved-pages");
@@ -71,10 +62,7 @@ function pages(said, shown) {
   return nav;
 }
 
-/**
- * One run: its stepper, and its pictures on a page of the file.
- * @param {SavedIn} said
- */
+/** One run: its stepper, and its pictures on a page of the file. @param {SavedIn} said */
 function side(said) {
   const page = said.pages.find(({ path }) => `#${path}` === location.hash) ?? said.pages[0];
   const step = currentStep(said.stepper.name) ?? said.stepper.step;
@@ -99,10 +87,7 @@ function fitFrame() {
   new ResizeObserver(fit).observe(document.body);
 }
 
-/**
- * @param {SavedRun} saved
- * @param {number} language
- */
+/** @param {SavedRun} saved @param {number} language */
 function show(saved, language) {
   window.onhashchange = () => show(saved, language);
   const runs = saved.languages[language];

@@ -59,12 +59,7 @@ function create(root, gone) {
   return view;
 }
 
-/**
- * @param {View} view
- * @param {"back" | "play" | "next"} name
- * @param {string} label
- * @param {() => void} act
- */
+/** @param {View} view @param {"back" | "play" | "next"} name @param {string} label @param {() => void} act */
 function button(view, name, label, act) {
   const made = makeButton(`gf-button gf-${name}`, "", label, () => {
     if (name !== "play") halt(view);
@@ -106,10 +101,7 @@ function draw(view) {
   set(view.buttons.next, { "aria-disabled": view.at === stops.length - 1 });
 }
 
-/**
- * @param {View} view
- * @param {number} wanted
- */
+/** @param {View} view @param {number} wanted */
 function go(view, wanted) {
   const at = clamped(wanted, view.data.stops.length);
   if (at === view.at) return;
@@ -119,10 +111,7 @@ function go(view, wanted) {
   view.settling = setTimeout(() => tell(view, false), SETTLE_MS);
 }
 
-/**
- * @param {View} view
- * @param {boolean} passing
- */
+/** @param {View} view @param {boolean} passing */
 function tell(view, passing) {
   if (where(view) === view.rested && passing === view.passing) return;
   Object.assign(view, { rested: where(view), passing });
@@ -136,10 +125,7 @@ function play(view) {
   showPlaying(view);
 }
 
-/**
- * Go to the next stop, once the picture of this one is there.
- * @param {View} view
- */
+/** Go to the next stop, once the picture of this one is there. @param {View} view */
 function onwards(view) {
   if (isPage("known") && !isPage("rests")) {
     view.timer = setTimeout(() => onwards(view), LOOK_MS);
@@ -150,10 +136,7 @@ function onwards(view) {
   else view.timer = setTimeout(() => onwards(view), PLAY_MS);
 }
 
-/**
- * @param {View} view
- * @param {number} wanted
- */
+/** @param {View} view @param {number} wanted */
 function pass(view, wanted) {
   clearTimeout(view.settling);
   view.at = clamped(wanted, view.data.stops.length);
@@ -161,10 +144,7 @@ function pass(view, wanted) {
   tell(view, view.at < view.data.stops.length - 1);
 }
 
-/**
- * Play no more; what is shown is where the reader rests.
- * @param {View} view
- */
+/** Play no more; what is shown is where the reader rests. @param {View} view */
 function pause(view) {
   halt(view);
   if (view.passing) tell(view, false);

@@ -10,7 +10,7 @@ from glassformer.extensions.lessons.library.case import NotHere
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects.weights_questions import one_weight, own_row, row_of_shares
-from glassformer.extensions.what_if.interventions.similarity import OtherSimilarity
+from glassformer.extensions.what_if.interventions.score_changes import OtherSimilarity
 from tests.extensions.lessons.library.posed import case
 from tests.healthy import healthy
 from transformer.runs.replay import replay

@@ -1,1 +1,0 @@
-"""Part of the Attention page: the flow view."""

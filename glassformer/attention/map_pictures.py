@@ -1,0 +1,280 @@
+"""The pictures of whole maps on the Attention page: all heads of an attention, one map in full, and the flow view.
+
+The one map is of a head or of all heads together, piece by piece or word by word.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.attention import AttentionLook
+from glassformer.attention.drawn_maps import (
+    ATTENTION,
+    KINDS,
+    OTHER_SUMS,
+    DrawnMap,
+    aggregate_of,
+    drawn_map,
+    find_span,
+    first_from,
+    is_spread_thin,
+    piece_map,
+    rollout_note,
+    words_note,
+)
+from glassformer.charts.following import HOW_TO_READ as HOW_TO_READ_MARK
+from glassformer.charts.following import follow_steps
+from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_GIVEN
+from glassformer.charts.heatmap import HOW_TO_READ_CLOSED, heatmap_spec
+from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
+from glassformer.charts.prompt import part_map
+from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
+from glassformer.maps.grid import grid
+from glassformer.runs.picture import Part, Picture, Plot
+from glassformer.runs.seen import Drawn, OfDrawn, Seen
+from glassformer.runs.sides import KIND_NAMES, mask_reason, prompt_row, shared_by, size_of
+from glassformer.shared.saving import Origin
+from glassformer.state.click import Click, cell_of
+from glassformer.state.view import View
+from transformer.analysis.words import Span
+from transformer.i18n import joined, say
+from transformer.model.anatomy import Kind
+from transformer.runs.labelled_maps import LabelledMaps
+
+LEAST_HEIGHT: Final = 320  # the names of the axes need room even where there are three rows
+HOW_TO_READ: Final = say(
+    "Each row is a query; its weights over the keys, softmax(q·k / √d_head), sum to 1. The stronger a cell's "
+    "colour, the more of that key's value the query receives."
+)
+HOW_TO_READ_MEAN: Final = say(
+    "Each row is a query. Its weights over the keys are the mean of softmax(q·k / √d_head) over the heads and sum "
+    "to 1. The stronger a cell's colour, the more of that key's values the query receives."
+)
+HOW_TO_READ_MAX: Final = say(
+    "Each cell shows the largest weight, softmax(q·k / √d_head), that the row's query gives to the column's key in "
+    "any head."
+)
+HOW_TO_READ_OTHER_SUMS: Final = say(
+    "Each row is a query. The stronger a cell's colour, the larger the weight that the query gives to that key."
+)
+HOW_TO_READ_CELL: Final = say("Click a cell to take a closer look.")
+
+# ------------------------------------------------------------------------------------------------ all heads
+
+OVERVIEW: Part[Drawn] = ATTENTION.part("overview", lambda run: run)
+
+
+def _all_heads(run: Drawn, *, kind: Kind) -> Plot | None:
+    if kind not in run.looking.trace.kinds:
+        return None
+    large = kind == run.view.kind
+    return grid(run, kind, large=large, fit=large, also={"heads": (), "panel": "head"})
+
+
+GRIDS: Final[dict[Kind, Picture[Drawn]]] = {
+    kind: OVERVIEW.picture(f"overview_{kind}", title, follows="still")(partial(_all_heads, kind=kind))
+    for kind, title in KINDS.items()
+}
+
+
+# ------------------------------------------------------------------------------------------------ one map
+
+
+@dataclass(frozen=True)
+class OneMap(OfDrawn):
+    """The map of a head, or of all heads together."""
+
+    drawn: DrawnMap
+
+    @property
+    def cell(self) -> tuple[int, int] | None:
+        """Row and column of the cell that is looked at; None if there is none, or if it is hidden."""
+        return self.drawn.cell(self.run.view)
+
+
+def open_map(run: Drawn) -> OneMap | None:
+    """The map that is looked at; None where all its pieces are special and hidden."""
+    drawn = drawn_map(run.looking, run.checkpoint, run.view.kind)
+    return OneMap(run, drawn) if drawn.weights.size else None
+
+
+HEAD: Part[OneMap] = ATTENTION.part("head", open_map)
+
+
+@HEAD.picture("head_map", say("One map"), follows="still")
+def one_map(one: OneMap) -> Plot:
+    """The map; a click on a cell looks at its pieces, here and in the other parts."""
+    run, drawn, view = one.run, one.drawn, one.run.view
+    shared = "" if view.head is None or run.checkpoint is None else shared_by(view.head, run.checkpoint.config)
+    largest = float(np.where(drawn.allowed, drawn.weights, 0.0).max()) or 1.0
+    figure = heatmap_spec(
+        drawn.weights,
+        queries=drawn.queries,
+        keys=drawn.keys,
+        title=drawn.title,
+        query_axis=drawn.sides.query_axis,
+        key_axis=drawn.sides.key_axis,
+        allowed=drawn.allowed,
+        mask_reason=mask_reason(run.checkpoint, view.kind),
+        marked_cell=one.cell,
+        colour=drawn.sides.key_side,
+        limits=(0.0, largest if view.own_scale else 1.0),
+        log=is_spread_thin(run.looking) if view.log_scale is None else view.log_scale,
+        rows_sum_to_one=drawn.sums_to_one,
+        note=joined("; ", [*drawn.notes, *([shared] if shared else [])]),
+    )
+    figure["layout"]["height"] = max(figure["layout"]["height"], LEAST_HEIGHT)
+    if (prompt := prompt_row(run, view.kind)) is not None:
+        part_map(figure, row=first_from(drawn.rows, prompt), column=first_from(drawn.columns, prompt + 1))
+    follow_steps(figure, drawn.row_of_step(), n_rows=len(drawn.queries), n_columns=len(drawn.keys))
+    return Plot(
+        spec=figure,
+        alt=say(
+            "{map}. Rows: {rows}; columns: {columns}.",
+            map=drawn.title,
+            rows=drawn.sides.query_axis,
+            columns=drawn.sides.key_axis,
+        ),
+        how_to_read=_how_to_read(run, drawn),
+        fit=True,
+        clicked=partial(_pieces_at, drawn, piece_map(run.looking, view.kind) if view.words else None),
+    )
+
+
+def _pieces_at(drawn: DrawnMap, weights: np.ndarray | None, click: Click) -> Mapping[str, Any] | None:
+    """What a click looks at; of a cell between words the pieces with the largest of the weights [query, key]."""
+    row, column = cell_of(click) or (len(drawn.rows), 0)
+    if row >= len(drawn.rows) or column >= len(drawn.columns):
+        return None
+    first = drawn.rows[row][0], drawn.columns[column][0]
+    query, key = first if weights is None else drawn.pieces_at(row, column, weights)
+    return {"query": query, "key": key}
+
+
+def _how_to_read(run: Drawn, drawn: DrawnMap) -> str:
+    how = {"mean": HOW_TO_READ_MEAN, "max": HOW_TO_READ_MAX}.get(aggregate_of(run.view) or "", HOW_TO_READ)
+    trace = run.looking.trace
+    if isinstance(trace, LabelledMaps) and how != HOW_TO_READ_MAX:  # by which formula is not known
+        how = HOW_TO_READ_GIVEN if trace.of(run.view.kind).sums_to_one else HOW_TO_READ_OTHER_SUMS
+    parts = [rollout_note(trace, run.view, run.view.kind) or how]
+    parts += [words_note(run.looking, run.view.kind)] * run.view.words + [HOW_TO_READ_CLOSED] * (
+        not drawn.allowed.all()
+    )
+    parts += [HOW_TO_READ_MARK] * (drawn.sides.current is not None)
+    parts += [HOW_TO_READ_PROMPT] * (prompt_row(run, run.view.kind) is not None)
+    return joined(" ", [*parts, HOW_TO_READ_CELL])
+
+
+FLOW: Final = "flow"
+HOW_TO_READ_LINES = say(
+    "Each line joins a query to a key it attends to. Its colour shows the head; the larger the weight, the more "
+    "opaque the line. The weight, softmax(q·k / √d_head + mask) over the keys, is the share of this key's value in "
+    "what the head passes to the query. For each head and query, the weights sum to 1."
+)
+HOW_TO_READ_GIVEN_LINES = say(
+    "Each line joins a query to a key it attends to. Its colour shows the head; the larger the weight, the more "
+    "opaque the line."
+)
+MEAN_OF_ALL = say(
+    "These lines show the mean over all heads of all layers. Choose a layer to see each of its heads, with the "
+    "weights that the model actually computed."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnFlow:
+    """The flow view's data, and which pieces each of its rows and columns stands for."""
+
+    flow: Flow
+    rows: tuple[Span, ...]
+    columns: tuple[Span, ...]
+    alt: str
+    caption: str
+
+
+def drawn_flow(run: Drawn, run_id: str) -> DrawnFlow:
+    """All heads of the chosen layer, cut to what may be seen; without a layer the mean of all heads, as one.
+
+    Heads of the same number in different layers have nothing in common, so no mean is made of them.
+    """
+    view = run.view
+    kind: Kind = view.kind
+    n_heads = run.looking.trace.maps(kind).shape[1]
+    together = view.layer is None
+    drawn = [_head(run, kind, None, None)] if together else [_head(run, kind, view.layer, n) for n in range(n_heads)]
+    one = drawn[0]
+    weights = np.array([of_head.weights for of_head in drawn])
+    notes = [MEAN_OF_ALL] * together + [words_note(run.looking, view.kind)] * view.words
+    if view.hide_special and weights.size and OTHER_SUMS not in one.notes:
+        hidden = float(1 - weights.sum(axis=-1).mean())
+        notes.append(
+            say("Special pieces are hidden; on average, they get {share:.2f} of a query's weight.", share=abs(hidden))
+        )
+    name = one.name if view.layer is None else say("layer {layer}", layer=view.layer + 1)
+    n_queries, n_keys, of = len(one.queries), len(one.keys), KIND_NAMES[kind]
+    alt = say("Lines from {queries} queries to {keys} keys, one colour per head: {attention}, {layer}.",
+              queries=n_queries, keys=n_keys, attention=of, layer=name)  # fmt: skip
+    if together:
+        alt = say("Lines from {queries} queries to {keys} keys: {attention}, {map}.",
+                  queries=n_queries, keys=n_keys, attention=of, map=name)  # fmt: skip
+    prompt = prompt_row(run, kind)
+    flow = Flow(
+        sentence=" ".join((run_id, kind, str(view.words), str(view.hide_special))),
+        kind=KIND_NAMES[kind],
+        layer=name,
+        queries=tuple(one.queries),
+        keys=tuple(one.keys),
+        query_axis=one.sides.query_axis,
+        key_axis=one.sides.key_axis,
+        query_side=one.sides.query_side,
+        key_side=one.sides.key_side,
+        weights=weights,
+        allowed=one.allowed,
+        row_of_step=tuple(one.row_of_step()),
+        together=together,
+        group=size_of(run),
+        output=(None, None)
+        if prompt is None
+        else (first_from(one.rows, prompt), first_from(one.columns, prompt + 1)),
+    )
+    how = HOW_TO_READ_GIVEN_LINES if run.checkpoint is None else HOW_TO_READ_LINES
+    return DrawnFlow(flow, one.rows, one.columns, alt, joined(" ", (how, *notes)))
+
+
+FLOW_PART: Part[Drawn] = ATTENTION.part("flow", lambda run: run)
+
+
+@FLOW_PART.other(FLOW, say("Flow"))
+def saved_flow(run: Seen, of: Origin, key: str) -> dict[str, Any] | None:
+    """The flow view of a run that is on no page; None where all pieces are special and hidden."""
+    drawn = drawn_flow(run, key)
+    if not drawn.flow.weights.size:
+        return None
+    choice = choice_of(drawn, run.view)
+    return flow_payload(
+        drawn.flow, choice, name=key, file=of.stem(key), table="", alt=drawn.alt, caption=drawn.caption
+    )
+
+
+def choice_of(drawn: DrawnFlow, view: View) -> Choice:
+    """The heads whose lines are drawn: the one that is looked at on all pages, else those chosen here; () for all."""
+    heads = () if drawn.flow.together else view.of(AttentionLook).heads if view.head is None else (view.head,)
+    shown = tuple(head for head in heads if head < len(drawn.flow.weights))
+    return Choice(shown, _pin(drawn, view.query, view.key), following=view.of(AttentionLook).follow)
+
+
+def _head(run: Drawn, kind: Kind, layer: int | None, head: int | None) -> DrawnMap:
+    """The map of a head; without one the mean of all, whatever stands for them elsewhere."""
+    view = replace(run.view, layer=layer, head=head, aggregate="mean")
+    return drawn_map(replace(run.looking, view=view), run.checkpoint, kind)
+
+
+def _pin(drawn: DrawnFlow, query: int | None, key: int | None) -> Pin | None:
+    """The row of the query that is looked at on all pages; without one, the column of the key."""
+    row, column = find_span(drawn.rows, query), find_span(drawn.columns, key)
+    if row is not None:
+        return Pin("query", row)
+    return None if column is None else Pin("key", column)

@@ -1,1 +1,0 @@
-"""Parts of the Attention page: all heads, and one map in full."""

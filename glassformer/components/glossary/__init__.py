@@ -1,1 +1,0 @@
-"""The glossary in the browser: terms underlined on every page."""

@@ -1,1 +1,0 @@
-"""The view that draws every chart in the browser."""

@@ -1,1 +1,0 @@
-"""The stepper in the browser."""

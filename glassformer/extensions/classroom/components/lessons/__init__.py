@@ -1,1 +1,0 @@
-"""What a browser remembers of lessons."""

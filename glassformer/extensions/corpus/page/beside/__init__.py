@@ -1,1 +1,0 @@
-"""Part of the page Over a corpus: two runs beside each other."""

@@ -1,1 +1,0 @@
-"""Part of the page Over a corpus: queries and keys of a head."""

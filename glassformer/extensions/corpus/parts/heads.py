@@ -1,0 +1,271 @@
+"""The parts All heads and One head: scores and measures over the corpus, and the lines with most and least of one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import pandas as pd
+
+from glassformer.extensions.corpus.library.conditions import Head
+from glassformer.extensions.corpus.library.queries import Hit
+from glassformer.extensions.corpus.library.rollups import Key, Summary
+from glassformer.extensions.corpus.library.scores import CorpusScores, Figure, HeadAer
+from glassformer.extensions.corpus.library.tables import Name
+from glassformer.extensions.corpus.page import asking, opened
+from glassformer.extensions.corpus.page.asking import scores_of
+from glassformer.extensions.corpus.page.corpus_pictures import Scene, all_heads, looked_at, spread
+from glassformer.extensions.corpus.page.opened import OpenCorpus, can_ask, card, choose_line
+from glassformer.runs.attempt import attempt
+from glassformer.runs.head_measures import Words
+from glassformer.runs.show import show
+from glassformer.runs.sides import KIND_NAMES
+from glassformer.shared import drawing, page_style
+from glassformer.shared.door import here, st
+from glassformer.state import session
+from glassformer.state.view import MAIN
+from transformer.i18n import Sentence, joined, say, say_n
+
+# Of a whole corpus: what each is called, and how it is written.
+SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
+    "loss": (say("Loss per piece"), ".3f"),
+    "exact": (say("Exact"), ".1%"),
+    "bleu": (say("BLEU"), ".1f"),
+    "chrf": (say("chrF"), ".1f"),
+}
+
+
+def draw_scores(corpus: OpenCorpus) -> tuple[HeadAer, ...]:
+    """Draw them, and why lines were left out; returns the alignment error rates of heads."""
+    try:
+        with st.spinner(say("Adding up the scores…")):
+            found = scores_of(corpus.run)
+    except ModuleNotFoundError:
+        st.caption(drawing.with_code(say("The scores need sacrebleu: `pip install 'glassformer[train]'`.")))
+        return ()
+    figures = _figures(found, decoded=corpus.run.about.options.decode)
+    shown = [(label, one, form, help) for label, one, form, help in figures if one is not None]
+    with st.container(horizontal=True, key=page_style.SUMMARY):
+        for label, one, form, help in shown:
+            figure(label, one, form, help)
+    if found.left_out:
+        st.caption(drawing.plain(_left_out(found)))
+    return found.heads
+
+
+def figure(label: Sentence, one: Figure, form: str, help: Sentence) -> None:
+    """Draw a number with its interval below."""
+    between = say("{low} to {high}", low=format(one.low, form), high=format(one.high, form))
+    look: Any = {"width": "content", "delta_color": "off", "delta_arrow": "off"}
+    st.metric(label, format(one.value, form), between, help=help, **look)
+
+
+def _figures(found: CorpusScores, *, decoded: bool) -> list[tuple[Sentence, Figure | None, str, Sentence]]:
+    """Label, number, how it is written, and what it is."""
+    best = min(found.heads, key=lambda one: lowest(one)[0].value, default=None)
+    exact = say("Share of lines whose output is the reference.")
+    if not decoded:
+        exact = say("Share of lines in which every right piece was the model's first choice.")
+    of_all = say("Of all outputs together, 0 to 100.")
+    loss = say("Mean over all pieces that were predicted, in nats.")
+    helps = {"loss": loss, "exact": exact, "bleu": of_all, "chrf": of_all}
+    rows = [(label, getattr(found, name), form, helps[name]) for name, (label, form) in SCORES.items()]
+    return [*rows, (say("Lowest AER"), None if best is None else lowest(best)[0], ".1%", _of_best(best))]
+
+
+def lowest(one: HeadAer) -> tuple[Figure, Sentence]:
+    """The lower of a head's two alignment error rates, and of which rows it is."""
+    if one.predicts.value <= one.reads.value:
+        return one.predicts, say("a piece's row is the one that predicts it")
+    return one.reads, say("a piece's row is the one that reads it")
+
+
+def _of_best(best: HeadAer | None) -> Sentence:
+    if best is None:
+        return say("Needs gold word alignments.")
+    return say(
+        "The alignment error rate of the cross-attention head that has the lowest: layer {layer}, head {head}, where "
+        "{rows}. It was chosen on these lines, so it is a little too low.",
+        layer=best.layer,
+        head=best.head,
+        rows=lowest(best)[1],
+    )
+
+
+def _left_out(found: CorpusScores) -> Sentence:
+    return say_n(
+        "{n:,} line was not measured, for example because: {reason}",
+        "{n:,} lines were not measured, for example because: {reason}",
+        sum(found.left_out.values()),
+        reason=next(iter(found.left_out)),
+    )
+
+
+TABLE, OPEN, CSV = "corpus_table", "corpus_open", "corpus_csv"
+NO_LABEL: Final = say(
+    "A mean over these lines says where weights are, not what a head is for; lines of another file can give other "
+    "numbers. An interval says how far the mean would move with other lines like these, if lines were independent; "
+    "neighbouring lines of one text seldom are, so it tends to be too narrow."
+)
+AER: Final = say(
+    "The alignment error rate of the head's largest weights against the gold alignments, 0 % to 100 %; the lower of "
+    "its two, as a piece's row may be the one that predicts it or the one that reads it."
+)
+PREDICTS: Final = say("alignment error rate of the rows that predict a piece")
+READS: Final = say("alignment error rate of the rows that read a piece")
+
+
+def draw(corpus: OpenCorpus) -> None:
+    """Draw the part."""
+    rates = draw_scores(corpus)
+    show(all_heads, corpus.scene)
+    _table(corpus, {("cross", one.layer, one.head): one for one in rates})
+    st.caption(NO_LABEL)
+
+
+def _table(corpus: OpenCorpus, rates: Mapping[Head, HeadAer]) -> None:
+    scene = corpus.scene
+    heads = list(dict.fromkeys(key.whose for key in scene.summaries))
+    heads.sort(key=lambda one: (scene.kinds.index(one[0]), *one[1:]))
+    heads = [one for one in heads if _of(scene, one, scene.measure) is not None]
+    chosen = scene.key.whose
+    shown, looks = _shown(scene, heads)
+    if rates:
+        shown["aer"] = [lowest(rates[one])[0].value if one in rates else None for one in heads]
+        looks["aer"] = st.column_config.NumberColumn(here(say("AER")), format="percent", width=70, help=here(AER))
+    alt = say("Mean and 95 % interval of the chosen measure, and the means of the others, one row per head.")
+    opened.of_heads(TABLE, OPEN, heads, chosen, _look, shown=shown, looks=looks, alt=alt)
+    st.caption(
+        say(
+            "The first columns are of the measure chosen above; “±” is half its 95 % interval. Click a name to open "
+            "that head; the file has the interval of every measure."
+        )
+    )
+    title = say("heads over a corpus")
+    drawing.csv_button(_frame(scene, rates), key=CSV, title=title, of=opened.origin(corpus.run, title))
+
+
+def _look(head: Head) -> None:
+    kind, layer, number = head
+    session.replace(MAIN, **looked_at(kind, layer - 1, number - 1))
+
+
+def _of(scene: Scene, head: Head, name: Name) -> Summary | None:
+    return scene.summaries.get(Key(*head, name))
+
+
+def _shown(scene: Scene, heads: list[Head]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """The columns and how they look: the chosen measure with its interval, then the means of the others."""
+    own = [_of(scene, one, scene.measure) for one in heads]
+    columns: dict[str, list[Any]] = {
+        scene.measure: [one and one.mean for one in own],
+        "half": [one and one.interval and one.interval[1] - one.mean for one in own],
+        "deviation": [one and one.deviation for one in own],
+        "n": [one and one.n for one in own],
+    }
+    number = st.column_config.NumberColumn
+    looks: dict[str, Any] = {
+        scene.measure: _column(scene.words),
+        "half": number("±", format="%.3f", width=64, help=here(say("Half of the mean's 95 % interval."))),
+        "deviation": number(
+            here(say("Deviation")), format="%.3f", width=84, help=here(say("The standard deviation over the lines."))
+        ),
+        "n": number(here(say("Lines")), format="localized", width=72, help=here(say("Lines that have the measure."))),
+    }
+    for name in scene.names():
+        if name != scene.measure:
+            found = [_of(scene, one, name) for one in heads]
+            columns[name] = [one and one.mean for one in found]
+            looks[name] = _column(scene.spoken[scene.kind][name])
+    return columns, looks
+
+
+def _column(words: Words) -> Any:
+    heading, help = here(words.heading), here(joined(" ", [words.meaning]))
+    return st.column_config.NumberColumn(heading, format="%.3f", width=26 + 6 * len(heading), help=help)
+
+
+def _frame(scene: Scene, rates: Mapping[Head, HeadAer]) -> pd.DataFrame:
+    """One row per head and measure, all of them."""
+    rows: list[dict[str, Any]] = [
+        {
+            "attention": KIND_NAMES[key.kind],
+            "layer": key.layer,
+            "head": key.head,
+            "measure": scene.spoken[key.kind][key.measure].full_title,
+            "lines": one.n,
+            "mean": one.mean,
+            "low": one.interval[0] if one.interval else None,
+            "high": one.interval[1] if one.interval else None,
+            "deviation": one.deviation,
+        }
+        for key, one in scene.summaries.items()
+    ]
+    for (kind, layer, head), one in rates.items():
+        named = {"attention": KIND_NAMES[kind], "layer": layer, "head": head}
+        for said, found in ((PREDICTS, one.predicts), (READS, one.reads)):
+            rows.append(named | {"measure": said, "mean": found.value, "low": found.low, "high": found.high})
+    return pd.DataFrame(here(rows))
+
+
+MOST, LEAST, LINES_CSV = "corpus_most", "corpus_least", "corpus_lines_csv"
+N_LINES: Final = 20
+
+
+def draw_one(corpus: OpenCorpus) -> None:
+    """Draw the part."""
+    found, one = corpus.scene.summary, attempt(lambda: corpus.of_head)
+    if found is None:
+        st.info(say("No line of this corpus run has this measure of the head."), icon=":material/info:")
+        return
+    show(spread, replace(corpus.scene, here=None if one is None else one.values[corpus.scene.measure]))
+    st.caption(_spread_said(corpus))
+    if not can_ask():
+        return
+    choose_line(corpus)
+    card(corpus, at_head=True)
+    _lines(corpus)
+
+
+def _spread_said(corpus: OpenCorpus) -> Sentence:
+    found = corpus.scene.summary
+    assert found is not None
+    low, high = found.interval or (found.mean, found.mean)
+    middle = [found.quantile(share) for share in (0.05, 0.5, 0.95)]
+    if None in middle or found.interval is None:
+        return say_n(
+            "Mean {mean:.3f} over {n:,} line.", "Mean {mean:.3f} over {n:,} lines.", found.n, mean=found.mean
+        )
+    return say(
+        "Mean {mean:.3f}, 95 % interval {low:.3f} to {high:.3f}, over {n:,} lines. Half of the lines are below "
+        "{middle:.2f}; nine out of ten are between {least:.2f} and {most:.2f}.",
+        mean=found.mean,
+        low=low,
+        high=high,
+        n=found.n,
+        least=middle[0],
+        middle=middle[1],
+        most=middle[2],
+    )
+
+
+def _lines(corpus: OpenCorpus) -> None:
+    key = corpus.scene.key
+    ask = partial(asking.extremes, corpus.run, *key.whose, key.measure, n=N_LINES)
+    most, least = attempt(lambda: ask(most=True)), attempt(lambda: ask(most=False))
+    if most is None or least is None:
+        return
+    heading = corpus.scene.words.heading
+
+    def one(found: Sequence[Hit], where: str, title: Sentence) -> None:
+        st.subheader(title, anchor=False)
+        opened.table(where, found, [(heading, "%.3f")], title)
+
+    drawing.beside(
+        lambda: one(most, MOST, say("Lines with the highest values")),
+        lambda: one(least, LEAST, say("Lines with the lowest values")),
+    )
+    st.caption(say("Click a number to open that line. Click a column heading to sort by it."))
+    title = say("lines with the highest and lowest values of a head")
+    numbers = pd.DataFrame({"line": [one.line for one in (*most, *least)]} | opened.columns([*most, *least], 1))
+    drawing.csv_button(here(numbers), key=LINES_CSV, title=title, of=opened.origin(corpus.run, title))

@@ -1,1 +1,0 @@
-"""Drafts compared: what each costs and how much of it is kept."""

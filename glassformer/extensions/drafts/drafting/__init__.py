@@ -1,1 +1,0 @@
-"""What proposes an output before the model checks it."""

@@ -1,1 +1,0 @@
-"""Part of the page What matters: what the output owes to each head."""

@@ -1,0 +1,249 @@
+"""The parts of a logit: what each is called, where it stands on the map, and what is said of their sums.
+
+Knows nothing of Streamlit.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from glassformer.extensions.effects.attribution.logit import Contributions, Part
+from glassformer.extensions.effects.effects_look import EffectsLook
+from glassformer.runs.seen import Seen
+from transformer.i18n import Sentence, joined, paragraph, say
+from transformer.model.anatomy import Kind, Sublayer, anatomy
+from transformer.model.config import ModelConfig
+
+SMALL: Final = 1e-4
+"""A remainder below this is rounding."""
+ROUNDING: Final = 1e-6
+"""So is one below this share of all parts together: a run without norms has logits of many thousands."""
+
+_OUTSIDE: Final[dict[str, tuple[Sentence, Sentence]]] = {
+    "tokens": (say("Embedding of the piece read last"), say("Embedding")),
+    "positions": (say("Its position"), say("Position")),
+    "embedding_norm": (say("β of the embedding's norm"), say("Embedding β")),
+    "final_norm": (say("β of the final norm"), say("Final norm β")),
+    "output_bias": (say("Bias of the output layer"), say("Output bias")),
+    "changed": (say("Added to the stream by a change to the model"), say("Change")),
+}
+
+
+def part_names(part: Part) -> tuple[str, str]:
+    """A part in words, and short on an axis, where heads go by layer and head."""
+    if part.layer is None:
+        return _OUTSIDE[part.kind]
+    layer, head, bias = part.layer + 1, (part.head or 0) + 1, say("Bias {layer}", layer=part.layer + 1)
+    norm, changed = say("Norm {layer}", layer=layer), say("Changed {layer}", layer=layer)
+    match part.kind, part.sublayer:
+        case "head", "cross_attn":
+            name = say("Layer {layer}, cross-attention, head {head}", layer=layer, head=head)
+            return name, say("Cross {layer}.{head}", layer=layer, head=head)
+        case "head", _:
+            name = say("Layer {layer}, self-attention, head {head}", layer=layer, head=head)
+            return name, say("Self {layer}.{head}", layer=layer, head=head)
+        case "ffn", _:
+            return say("Layer {layer}, feed-forward", layer=layer), say("FFN {layer}", layer=layer)
+        case "ffn_bias", _:
+            return say("Layer {layer}, feed-forward bias", layer=layer), bias
+        case "attention", "cross_attn":
+            return say("Layer {layer}, cross-attention (changed)", layer=layer), changed
+        case "attention", _:
+            return say("Layer {layer}, self-attention (changed)", layer=layer), changed
+        case "attention_bias", "cross_attn":
+            return say("Layer {layer}, cross-attention bias", layer=layer), bias
+        case "attention_bias", _:
+            return say("Layer {layer}, self-attention bias", layer=layer), bias
+        case "norm", "cross_attn":
+            return say("Layer {layer}, β of the cross-attention norm", layer=layer), norm
+        case "norm", "self_attn":
+            return say("Layer {layer}, β of the self-attention norm", layer=layer), norm
+        case "norm", _:
+            return say("Layer {layer}, β of the feed-forward norm", layer=layer), norm
+        case _:
+            return say("Layer {layer}, added by a change to the model", layer=layer), changed
+
+
+# ------------------------------------------------------------------------------------------------ where they stand
+
+
+_Column = tuple[str, Sublayer | None, int | None]
+_ABOVE: Final[dict[Sublayer, str]] = {
+    "self_attn": say("Self", about="attention, over its heads"),
+    "cross_attn": say("Cross", about="attention, over its heads"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The parts as a map."""
+
+    rows: list[str]  # what they are called
+    # What stands over each, on two lines: attention and head; the attention over its first head.
+    columns: list[tuple[str, str]]
+    values: np.ndarray  # `[row, column]`; NaN where there is no part. Several in one cell are added.
+    names: list[list[str]]  # what is in each cell
+    heads: dict[tuple[int, int], tuple[Kind, int, int]]  # the attention, layer and head of each cell that is a head
+
+    def cell_of(self, kind: Kind, layer: int | None, head: int | None) -> tuple[int, int] | None:
+        """The cell of a head, if it has one."""
+        return next((cell for cell, found in self.heads.items() if found == (kind, layer, head)), None)
+
+
+def grid_of(config: ModelConfig, parts: Sequence[Part], values: np.ndarray) -> Grid:
+    """Arrange the parts, by what each adds [part]."""
+    n_layers = anatomy(config).stack("decoder").n_layers
+    rows: list[str] = [say("Embedding"), *(say("Layer {n}", n=n + 1) for n in range(n_layers)), say("Output")]
+    columns = _columns(config, n_heads=1 + max((part.head or 0 for part in parts), default=0))
+    shown = np.full((len(rows), len(columns)), np.nan)
+    names: list[list[list[str]]] = [[[] for _ in columns] for _ in rows]
+    heads: dict[tuple[int, int], tuple[Kind, int, int]] = {}
+    keys = list(columns)
+    for part, value in zip(parts, values, strict=True):
+        cell = _row(part, n_layers), keys.index(_column(part))
+        shown[cell] = np.nan_to_num(shown[cell]) + value
+        names[cell[0]][cell[1]].append(part_names(part)[0])
+        if (head := head_of(part)) is not None:
+            heads[cell] = head
+    return Grid(rows, list(columns.values()), shown, [[joined(", ", cell) for cell in row] for row in names], heads)
+
+
+def head_of(part: Part) -> tuple[Kind, int, int] | None:
+    """Attention, layer and head of a part that is a head."""
+    if part.stack_attention is None or part.layer is None or part.head is None:
+        return None
+    return part.stack_attention, part.layer, part.head
+
+
+def _columns(config: ModelConfig, *, n_heads: int) -> dict[_Column, tuple[str, str]]:
+    """The columns by what stands in them."""
+    found: dict[_Column, tuple[str, str]] = {}
+    for part in anatomy(config).stack("decoder").sublayers:
+        if part == "ffn":
+            found["ffn", None, None] = (say("FFN"), "")
+            continue
+        for head in range(n_heads):
+            found["head", part, head] = (_ABOVE[part] if head == 0 else "", str(head + 1))
+    return found | {("other", None, None): (say("Other", about="parts of a sum"), "")}
+
+
+def _column(part: Part) -> _Column:
+    if part.kind == "head":
+        return "head", part.sublayer, part.head
+    return ("ffn", None, None) if part.kind == "ffn" else ("other", None, None)
+
+
+def _row(part: Part, n_layers: int) -> int:
+    if part.layer is not None:
+        return part.layer + 1
+    return n_layers + 1 if part.kind in ("final_norm", "output_bias") else 0
+
+
+# ------------------------------------------------------------------------------------------------ in words
+
+
+def rival_of(run: Seen) -> int | None:
+    """The piece that is compared with; None for none, and where it is the piece that was written."""
+    asked = run.view.of(EffectsLook).rival
+    written = run.trace.tgt_ids[run.view.step]
+    return asked if asked is not None and asked < len(run.trace.vocabulary) and asked != written else None
+
+
+def whose_logit(run: Seen) -> str:
+    """The title: whose logit is taken apart."""
+    step, rival = run.view.step, rival_of(run)
+    piece = run.trace.tgt_pieces[step]
+    if rival is None:
+        return say("Step {step}: contributions to the logit of {piece}", step=step + 1, piece=piece)
+    other = run.trace.vocabulary[rival]
+    return say("Step {step}: what favours {piece} over {other}", step=step + 1, piece=piece, other=other)
+
+
+def sums(run: Seen, found: Contributions, values: np.ndarray) -> str:
+    """The sum, what the model computed, the remainder, and what each kind of part adds."""
+    rival = rival_of(run)
+    whole = float(found.logits[0] - (found.logits[1] if rival is not None else 0.0))
+    capped = float(found.capped[0] - (found.capped[1] if rival is not None else 0.0))
+    total, n = float(values.sum()), len(values)
+    said: list[str]
+    if rival is None:
+        said = [
+            say("The {n} parts add up to {total:.4f}; the logit that the model computed is {whole:.4f}.", n=n,
+                total=total, whole=whole)
+        ]  # fmt: skip
+    else:
+        said = [
+            say("The {n} parts add up to {total:.4f}; the difference between the two logits that the model "
+                "computed is {whole:.4f}.", n=n, total=total, whole=whole)
+        ]  # fmt: skip
+    size = float(np.abs(found.values).sum(axis=1).max())
+    said += [_remainder(whole - total, capped, size), _by_kind(found, values)]
+    return joined(" ", said)
+
+
+def _remainder(left: float, capped: float, size: float) -> str:
+    """What is left, for parts that are of this size together."""
+    small = max(SMALL, ROUNDING * size)
+    if abs(left) < small:
+        return say("The remainder, {left:.1e}, is rounding error.", left=left)
+    if capped and abs(left - capped) < small:
+        return say(
+            "The remainder, {left:+.4f}, is the effect of the cap on the logits, which cannot be split among the "
+            "parts.",
+            left=left,
+        )
+    return say(
+        "The remainder is {left:+.4f}, because this run is changed in places that the chart does not show.", left=left
+    )
+
+
+def _by_kind(found: Contributions, values: np.ndarray) -> str:
+    def total(belongs: Callable[[Part], bool]) -> float:
+        return float(sum(value for part, value in zip(found.parts, values, strict=True) if belongs(part)))
+
+    attention = total(lambda p: p.sublayer == "self_attn" and p.kind in ("head", "attention"))
+    ffn = total(lambda p: p.kind == "ffn")
+    embedding = total(lambda p: p.kind in ("tokens", "positions"))
+    cross = total(lambda p: p.sublayer == "cross_attn" and p.kind in ("head", "attention"))
+    rest = float(values.sum()) - attention - ffn - embedding - cross
+    if not any(part.sublayer == "cross_attn" for part in found.parts):
+        return say("By kind of part: embedding {embedding:+.2f}, self-attention {attention:+.2f}, feed-forward "
+                   "{ffn:+.2f}, biases and norms {rest:+.2f}.", embedding=embedding, attention=attention, ffn=ffn,
+                   rest=rest)  # fmt: skip
+    return say("By kind of part: embedding {embedding:+.2f}, self-attention {attention:+.2f}, cross-attention "
+               "{cross:+.2f}, feed-forward {ffn:+.2f}, biases and norms {rest:+.2f}.", embedding=embedding,
+               attention=attention, cross=cross, ffn=ffn, rest=rest)  # fmt: skip
+
+
+@paragraph
+def what_it_is(run: Seen) -> Iterator[str]:
+    """How parts are found, and what they cannot show."""
+    config = run.checkpoint.config
+    if config.norm_kind == "none":
+        how = say(
+            "Each part's contribution is the dot product of its vector with the piece's row in the output layer's "
+            "matrix. The logit is computed from the stream in the same way."
+        )
+    elif config.norm == "post":
+        how = say(
+            "Each part's vector goes through the norms after it, and each norm divides by the same number as in "
+            "this run. The contribution is the dot product of the result with the piece's row in the output "
+            "layer's matrix."
+        )
+    else:
+        how = say(
+            "Each part's vector goes through the final norm, which divides by the same number as in this run. The "
+            "contribution is the dot product of the result with the piece's row in the output layer's matrix."
+        )
+    yield how
+    yield say(
+        "Direct contributions do not show indirect paths. Later layers also read what a part writes, so even a "
+        "part whose direct contribution is 0 may decide the output."
+    )
+    if "encoder" in run.trace.kinds:
+        yield say("The encoder contributes only through cross-attention.")
+    if not config.residual:
+        yield say("This model has no residual stream, so only its last sub-layer contributes directly.")
+    yield say("Elhage et al. (2021), “Handling Layer Normalization”.")

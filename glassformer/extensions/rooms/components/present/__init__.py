@@ -1,1 +1,0 @@
-"""The presentation in the browser: no sidebar, large type."""

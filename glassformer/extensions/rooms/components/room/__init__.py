@@ -1,1 +1,0 @@
-"""A room in the browser: its connection, and how many are there."""

@@ -1,0 +1,292 @@
+"""A run in a notebook, and a picture in a file: what the app shows of it, without a server.
+
+In a notebook it is a saved run (`extensions.saving.saved_run`) in a frame, below which a plain rendering stands for
+whoever runs no scripts: a notebook that is not trusted, a page that shows notebooks, a screen reader.
+
+PNG and SVG are drawn by kaleido, which is an extra and uses the Chrome or Chromium that is installed.
+
+Knows nothing of Streamlit's sessions.
+"""
+
+import asyncio
+import base64
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from difflib import get_close_matches
+from html import escape
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, Literal
+from warnings import warn
+
+from glassformer.charts.theme import Spec, figure_in
+from glassformer.extensions.saving.saved_run import Shown, file_of
+from glassformer.runs.declared import PAGES, PICTURES
+from glassformer.runs.open_run import seen, stepper_run
+from glassformer.runs.picture import Picture, Plot
+from glassformer.runs.seen import Seen
+from glassformer.state.link import Link, address_words, read_link, write_link
+from glassformer.state.view import View, all_fields
+from transformer.checkpoint.load import Checkpoint, in_memory, load
+from transformer.errors import GlassformerError, QueryError, shown
+from transformer.i18n import ENGLISH, languages, said, say
+from transformer.runs.trace import Trace
+
+Format = Literal["png", "svg"]
+MM_PER_INCH: Final = 25.4
+CSS_DPI: Final = 96  # pixels of a browser in an inch
+LEAST_MM, MOST_MM = 30, 1000
+MOST_DPI: Final = 1200
+
+FRAME_PIXELS: Final = 720
+IMAGE_MM: Final = 200
+IMAGE_DPI: Final = 96
+MOST_ROWS: Final = 60  # of the plain table of steps
+
+
+def pictures_named(name: str) -> list[Picture[Any]]:
+    """What a name means: a page, a part of one, or a picture, with or without the page before it.
+
+    Raises:
+        QueryError: It means nothing.
+    """
+    page, _, rest = name.partition(".")
+    if name in PICTURES:
+        return [PICTURES[name]]
+    if page in PAGES:
+        parts = PAGES[page].parts
+        if not rest:
+            return [one for part in parts.values() for one in part.pictures.values() if one.follows != "server"]
+        if rest in parts and parts[rest].pictures:
+            return list(parts[rest].pictures.values())
+        if (found := PICTURES.get(rest)) is not None and found.part.page.path == page:
+            return [found]
+    known = [f"{one.part.page.path}.{key}" for key, one in PICTURES.items()]
+    near = get_close_matches(name, known, n=3, cutoff=0.4) or known
+    raise QueryError(
+        "{name} is not the name of a picture; choose from {known}.", name=shown(name), known=", ".join(near)
+    )
+
+
+def looked_at(view: Mapping[str, object]) -> View:
+    """What is looked at, by the names of fields of the view. Raises QueryError for what is not."""
+    known = list(all_fields())
+    for name, value in view.items():
+        if name not in known:
+            near = ", ".join(get_close_matches(name, known, n=3, cutoff=0.4) or known)
+            raise QueryError("{name} is not a field of the view; choose from {known}.", name=shown(name), known=near)
+        try:
+            one = View().but(**{name: value})
+            found, _ = read_link({key: (text,) for key, text in write_link(Link(view=one)).items()})
+        except (TypeError, ValueError, AttributeError):
+            found = Link()
+        if found.view.get(name) != value:
+            raise QueryError("{name} cannot be {value}.", name=name, value=shown(value))
+    return View().but(**view)
+
+
+def link_of(trace: Trace, view: View) -> Link:
+    """What the app's address would say of a run."""
+    query = trace.query
+    return Link(
+        model=trace.checkpoint, source=query.source, max_new=query.max_new, decoding=query.decoding,
+        forced=query.forced, hypothesis=query.hypothesis, interventions=query.interventions, view=view,
+    )  # fmt: skip
+
+
+def run_of(trace: Trace, checkpoint: Checkpoint, link: Link, picture: Picture[Any]) -> tuple[Seen, tuple[str, ...]]:
+    """The run as that picture's page looks at it, with a note for each thing that is looked at and is not there."""
+    return seen(checkpoint, link, trace, kind=picture.part.page.kind(link.view))
+
+
+def plot_of(picture: Picture[Any], run: Seen) -> Plot:
+    """What a picture shows. Raises QueryError where the model has nothing to show."""
+    plot = picture.of(run)
+    if plot is None:
+        raise QueryError("{picture} has nothing to show for {model}.", picture=picture.key, model=run.checkpoint.name)
+    return plot
+
+
+@dataclass(frozen=True)
+class InNotebook:
+    """What a notebook draws of one run or of two."""
+
+    runs: Sequence[Shown]
+
+    def _repr_html_(self) -> str:
+        title = escape(" | ".join(repr(shown.run.trace) for shown in self.runs))
+        # Without `sandbox`: it makes itself as tall as its content, and with its origin a sandbox would hold nothing.
+        frame = (
+            f'<iframe title="{title}" srcdoc="{escape(file_of(*self.runs))}" '
+            f'style="width:100%;height:{FRAME_PIXELS}px;border:0"></iframe>'
+        )
+        plain = "".join(map(_plain, self.runs))
+        summary = escape(said(say("Without scripts"), ENGLISH))
+        return f"<div>{frame}<details open><summary>{summary}</summary>{plain}</details></div>"
+
+
+def show(trace: Trace, name: str, view: Mapping[str, object]) -> InNotebook:
+    """One run, for the last line of a cell; see `Trace.show`."""
+    return InNotebook([_shown(trace, name, view)])
+
+
+def compare(left: Trace, right: Trace, name: str, view: Mapping[str, object]) -> InNotebook:
+    """Two runs beside each other; see `transformer.compare`."""
+    return InNotebook([_shown(left, name, view), _shown(right, name, view)])
+
+
+def _shown(trace: Trace, name: str, view: Mapping[str, object]) -> Shown:
+    pictures, link = pictures_named(name), link_of(trace, looked_at(view))
+    checkpoint = in_memory(trace.query.checkpoint)
+    if checkpoint is None:
+        raise GlassformerError(
+            "the checkpoint {name} of this run is no longer in memory; keep it in a variable, or load it again.",
+            name=trace.checkpoint,
+        )
+    run, notes = run_of(trace, checkpoint, link, pictures[0])
+    for note in notes:
+        warn(str(note), stacklevel=5)
+    if len(pictures) == 1:
+        plot_of(pictures[0], run)
+    return _with_stepper(run, pictures)
+
+
+def _with_stepper(run: Seen, pictures: Sequence[Picture[Any]]) -> Shown:
+    page = pictures[0].part.page
+    return Shown(run, stepper_run(run.looking, run.checkpoint, run.trace.query.to_json()), page, pictures)
+
+
+def picture_file(
+    folder: Path,
+    source: str,
+    parameters: Mapping[str, Sequence[str]],
+    name: str,
+    *,
+    form: Format | Literal["html"],
+    language: str,
+    width: float,
+    height: float | None,
+    dpi: float,
+    device: str = "cpu",
+) -> tuple[bytes, tuple[str, ...]]:
+    """The content of a file with a picture of a run, and a note for each thing that is looked at and is not there.
+
+    Args:
+        folder: A checkpoint's.
+        source: What the model reads.
+        parameters: What else the app's address would say of the run, and of what is looked at.
+        name: As of `pictures_named`; of several the first is drawn, but in HTML all.
+        form: HTML is a saved run.
+        language: Of PNG and SVG.
+        width, height, dpi: As of `images`.
+        device: Where the model computes.
+
+    Raises:
+        GlassformerError: The folder, the query, a name or a size cannot be used, or nothing draws PNG and SVG.
+    """
+    if language not in languages():
+        raise QueryError(
+            "{name} is not an available language; choose from {known}.",
+            name=shown(language),
+            known=", ".join(languages()),
+        )
+    pictures = pictures_named(name)
+    words = address_words()
+    for word in parameters:
+        if word not in words:
+            near = ", ".join(get_close_matches(word, words, n=3) or words)
+            raise QueryError("{word} is not an address parameter; choose from {known}.", word=shown(word), known=near)
+    link, notes = read_link({**parameters, "src": (source,)})
+    checkpoint = load(folder, device=device)
+    trace = checkpoint.run(link.query(checkpoint.content_hash))
+    run, more = run_of(trace, checkpoint, link, pictures[0])
+    if form == "html":
+        return file_of(_with_stepper(run, pictures)).encode(), (*notes, *more)
+    [content] = images([plot_of(pictures[0], run).spec], language, form=form, width=width, height=height, dpi=dpi)
+    return content, (*notes, *more)
+
+
+def _plain(shown: Shown) -> str:
+    """A run as text, a table of its steps, and its pictures at the step that is looked at."""
+    run, trace = shown.run, shown.run.trace
+    source, output = escape(trace.query.source), escape(trace.output_text)
+    parts = [f"<p>{escape(run.checkpoint.name)}: {source} → {output}</p>"]
+    if trace.n_steps:
+        steps = trace.to_frame()[["step", "reads", "predicts", "probability", "rank", "entropy_bits", "text"]]
+        steps["step"] += 1  # as the pictures count
+        parts.append(steps.to_html(index=False, border=0, max_rows=MOST_ROWS, float_format="{:.4g}".format))
+    found = [(picture, plot) for picture in shown.pictures or () if (plot := picture.of(run)) is not None]
+    for (picture, plot), drawn in zip(found, _images([plot for _, plot in found]), strict=True):
+        alt = escape(said(plot.alt, ENGLISH), quote=True)
+        parts.append(f"<h4>{escape(said(picture.title, ENGLISH))}</h4>")
+        parts.append(f'<img alt="{alt}" src="data:image/png;base64,{drawn}">' if drawn else f"<p>{alt}</p>")
+        parts.append(f"<p>{escape(said(plot.caption, ENGLISH))}</p>")
+    return "".join(parts)
+
+
+def _images(plots: Sequence[Plot]) -> list[str]:
+    """Each as PNG in base64; nothing where kaleido is not installed or finds no browser."""
+    if find_spec("kaleido") is None or not plots:
+        return [""] * len(plots)
+    try:
+        drawn = images([plot.spec for plot in plots], ENGLISH, form="png", width=IMAGE_MM, dpi=IMAGE_DPI)
+    except GlassformerError:
+        return [""] * len(plots)
+    return [base64.b64encode(one).decode("ascii") for one in drawn]
+
+
+def images(
+    specs: Sequence[Spec], language: str, *, form: Format, width: float, height: float | None = None, dpi: float = 300
+) -> list[bytes]:
+    """Draw pictures.
+
+    Args:
+        specs: What `..._spec` of `charts` made.
+        language: One of `words.languages()`.
+        form: PNG, or SVG, whose text stays text.
+        width: In millimetres.
+        height: In millimetres; None for the one that each picture suggests.
+        dpi: Pixels of a PNG in an inch.
+
+    Raises:
+        GlassformerError: A size is out of range, kaleido or a browser is missing, or the browser fails.
+    """
+    for size in (width, width if height is None else height):
+        if not LEAST_MM <= size <= MOST_MM:
+            raise GlassformerError(
+                "{size} mm is not a valid picture size; use {least} to {most} mm.",
+                size=shown(size), least=LEAST_MM, most=MOST_MM,
+            )  # fmt: skip
+    if not CSS_DPI <= dpi <= MOST_DPI:
+        raise GlassformerError(
+            "{dpi} dpi is out of range; use {least} to {most} dpi.", dpi=shown(dpi), least=CSS_DPI, most=MOST_DPI
+        )
+    pixels = round(width / MM_PER_INCH * CSS_DPI)
+    tall = [height / MM_PER_INCH * CSS_DPI if height else spec["layout"]["height"] for spec in specs]
+    options = [
+        {"format": form, "width": pixels, "height": round(one), "scale": dpi / CSS_DPI if form == "png" else 1}
+        for one in tall
+    ]
+    figures = [figure_in(spec, language).update_layout(paper_bgcolor="white") for spec in specs]
+    try:
+        from kaleido import Kaleido
+    except ModuleNotFoundError as error:
+        raise GlassformerError(
+            "PNG and SVG files need {name}; install it with `pip install 'glassformer[pictures]'`. HTML files need "
+            "nothing extra.",
+            name=error.name,
+        ) from error
+
+    async def drawn() -> list[bytes]:
+        async with Kaleido(mathjax=False) as browser:  # which would be fetched from elsewhere
+            return [await browser.calc_fig(*one) for one in zip(figures, options, strict=True)]
+
+    try:
+        with ThreadPoolExecutor(1) as other:  # as a notebook has a loop of its own in this thread
+            return other.submit(asyncio.run, drawn()).result()
+    except Exception as error:  # of several libraries, without a base in common
+        raise GlassformerError(
+            "the browser could not draw the picture: {problem}. Install Chrome or Chromium.",
+            problem=str(error).rstrip("."),
+        ) from error

@@ -1,1 +1,0 @@
-"""Many sentences run one after the other, and a table of them."""

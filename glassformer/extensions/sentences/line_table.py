@@ -1,0 +1,371 @@
+"""The results of a file of sentences: numbers and charts of all lines, the table of those that are listed, one line.
+
+The line that is opened stands above it: all of its texts, and the ways to every page that shows its run.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from glassformer.extensions.sentences.charts.sentences import (
+    HOW_TO_READ_POINTS,
+    HOW_TO_READ_SPREAD,
+    line_points_spec,
+    line_spread_spec,
+)
+from glassformer.extensions.sentences.many import LineResult, Summary, columns, summary
+from glassformer.extensions.sentences.sentence_runs import SentenceFile
+from glassformer.extensions.sentences.sentences_look import LineOrder, Listed, SentencesLook
+from glassformer.runs.open_run import REVISION_LENGTH
+from glassformer.shared import choices, drawing, menu, page_style
+from glassformer.shared.clicks import on_click
+from glassformer.shared.door import here, st
+from glassformer.shared.saving import Origin, decoding_of
+from glassformer.state import session
+from glassformer.state.click import place_of
+from glassformer.state.fields import LONGEST_NAME
+from glassformer.state.link import Link
+from glassformer.state.view import MAIN
+from transformer.i18n import Sentence, joined, say, say_n
+
+POINTS, SPREAD = "sentences_points", "sentences_spread"
+LEAST_DRAWN = 3  # lines; fewer are read in the table
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """A number of a line, and what it is called: on an axis, over the points, over the bars."""
+
+    name: Sentence
+    against: Sentence
+    spread: Sentence
+    of: Callable[[LineResult], float | None]
+
+
+_LOG_PROB = _Measure(
+    say("Log-probability per piece (nats)"),
+    say("Log-probability per piece"),
+    say("Lines by log-probability"),
+    lambda one: one.mean_log_prob,
+)
+_CHRF = _Measure(
+    say("chrF"), say("chrF against log-probability per piece"), say("Lines by chrF"), lambda one: one.chrf
+)
+_RATIO = _Measure(
+    say("Length ratio"),
+    say("Length ratio against log-probability per piece"),
+    say("Lines by length ratio"),
+    lambda one: one.length_ratio,
+)
+_ENTROPY = _Measure(
+    say("Entropy (bits)"),
+    say("Entropy against log-probability per piece"),
+    say("Lines by entropy"),
+    lambda one: one.entropy,
+)
+
+
+def overview(results: Sequence[LineResult]) -> None:
+    """Draw what all lines give together."""
+    with st.container(horizontal=True, key=page_style.SUMMARY):
+        for label, value, help in _summed(summary(results)):
+            st.metric(label, value, help=help, width="content")
+    against = next((one for one in (_CHRF, _RATIO, _ENTROPY) if _has(one, results) >= LEAST_DRAWN), None)
+    if against is None or _has(_LOG_PROB, results) < LEAST_DRAWN:
+        return
+    drawn = against if against is _CHRF else _LOG_PROB
+    drawing.beside(lambda: _points(results, against), lambda: _spread(results, drawn), widths=(3, 2))
+
+
+def _summed(found: Summary) -> list[tuple[str, str, str | None]]:
+    """Label, value and explanation of each number that there is."""
+    surer = say("Mean log-probability over all pieces, in nats. The closer to 0, the surer the model.")
+    unknown = say(
+        "Share of source pieces that are unknown. Lines with at least one unknown piece: {n:,}.",
+        n=found.n_unknown_lines,
+    )
+    every: list[tuple[str, float | None, str, str | None]] = [
+        (say("chrF of all"), found.chrf, ".1f", say("chrF computed over all outputs together, 0 to 100.")),
+        (say("Log-probability per piece"), found.log_prob, ".3f", surer),
+        (say("Entropy"), found.entropy, ".2f", say("Mean entropy over all lines, in bits.")),
+        (
+            say("Length ratio"),
+            found.length_ratio,
+            ".2f",
+            say("Number of pieces written per piece read, over all lines."),
+        ),
+        (say("Ended"), found.ended, ".1%", say("Share of outputs that ended with an end mark.")),
+        (say("Unknown pieces"), found.unknown, ".2%", unknown),
+        (say("Not run"), found.n_failed or None, ",", None),
+    ]
+    return [(label, format(value, form), help) for label, value, form, help in every if value is not None]
+
+
+def _has(measure: _Measure, results: Sequence[LineResult]) -> int:
+    return sum(measure.of(one) is not None for one in results)
+
+
+def _points(results: Sequence[LineResult], against: _Measure) -> None:
+    both = [
+        (x, y, one) for one in results if (x := _LOG_PROB.of(one)) is not None and (y := against.of(one)) is not None
+    ]
+    line = session.view().of(SentencesLook).line
+    drawing.chart(
+        line_points_spec(
+            np.array([x for x, _, _ in both]),
+            np.array([y for _, y, _ in both]),
+            [one.line.source for *_, one in both],
+            numbers=[one.line.number for *_, one in both],
+            cut=[one.ended is False for *_, one in both],
+            chosen=None if line is None else line + 1,
+            x_name=_LOG_PROB.name,
+            y_name=against.name,
+            title=against.against,
+        ),
+        key=POINTS,
+        alt=say("{title}, one point per line. The table lists the same numbers.", title=against.against),
+        how_to_read=HOW_TO_READ_POINTS,
+        on_click=on_click(POINTS, place_of, open_line),
+        of_sentence=False,
+    )
+
+
+def open_line(number: int) -> None:
+    """Callback: open a line by its number in the file."""
+    session.replace(MAIN, line=number - 1)
+
+
+def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
+    values = np.array([value for one in results if (value := measure.of(one)) is not None])
+    drawing.chart(
+        line_spread_spec(values, name=measure.name, title=measure.spread),
+        key=SPREAD,
+        alt=say(
+            "{title}: {n:,} lines, from {low:.2f} to {high:.2f}, half of them below {middle:.2f}.",
+            title=measure.spread,
+            n=len(values),
+            low=values.min(),
+            high=values.max(),
+            middle=float(np.median(values)),
+        ),
+        how_to_read=HOW_TO_READ_SPREAD,
+        of_sentence=False,
+    )
+
+
+Measure = Callable[[LineResult], float | None]
+
+# Which lines are listed: what is said of them, and whether a line is one.
+KINDS: Final[Mapping[Listed, tuple[str, Callable[[LineResult], bool]]]] = {
+    "all": (say("All lines"), lambda one: True),
+    "unknown": (say("With unknown pieces"), lambda one: one.n_unknown > 0),
+    "cut": (say("Cut off at the length limit"), lambda one: one.ended is False),
+    "problem": (say("Not run"), lambda one: one.problem is not None),
+}
+# In which order: what is said of it, and a number of a line; what goes first has the smallest.
+ORDERS: Final[Mapping[LineOrder, tuple[str, Measure]]] = {
+    "file": (say("In file order"), lambda one: one.line.number),
+    "chrf": (say("Lowest chrF first"), lambda one: one.chrf),
+    "log_prob": (say("Least probable first"), lambda one: one.mean_log_prob),
+    "entropy": (say("Highest entropy first"), lambda one: _minus(one.entropy)),
+    "ratio": (say("Highest length ratio first"), lambda one: _minus(one.length_ratio)),
+    "repeated": (say("Most repeated first"), lambda one: _minus(one.repeated)),
+    "unknown": (say("Most unknown pieces first"), lambda one: -one.n_unknown),
+}
+
+
+def listed(results: Sequence[LineResult], which: Listed, order: LineOrder, holding: str) -> list[LineResult]:
+    """Some lines in some order, each `holding` a text in any case; those without a number for the order come last."""
+    (_, is_one), (_, number) = KINDS[which], ORDERS[order]
+    found = [one for one in results if is_one(one) and _holds(one, holding.casefold())]
+    worse = ((number(one), one.line.number, one) for one in found)
+    return [one for *_, one in sorted(worse, key=lambda of: (math.inf if of[0] is None else of[0], of[1]))]
+
+
+def choices_of(results: Sequence[LineResult], *, counted: bool) -> dict[Listed, str]:
+    """The choices that list some line, said, with how many where they are `counted`."""
+    counts = {name: sum(map(is_one, results)) for name, (_, is_one) in KINDS.items()}
+    return {
+        name: say("{what} · {n:,}", what=said, n=counts[name]) if counted else said
+        for name, (said, _) in KINDS.items()
+        if name == "all" or counts[name]
+    }
+
+
+def all_orders(results: Sequence[LineResult]) -> dict[LineOrder, str]:
+    """The orders that some line has a number for."""
+    return {
+        name: said
+        for name, (said, number) in ORDERS.items()
+        if name == "file" or any(number(one) is not None for one in results)
+    }
+
+
+def _holds(one: LineResult, wanted: str) -> bool:
+    texts = (one.line.source, one.line.reference or "", one.output)
+    return not wanted or any(wanted in text.casefold() for text in texts)
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+TABLE, OPEN, CSV, LISTED = "sentences_table", "sentences_open", "sentences_csv", "sentences_listed"
+_HEIGHT: Final = 420  # pixels
+_MOST_WITHOUT_SCROLLING: Final = 10  # lines
+_TEXT_WIDTH, _NUMBER_WIDTH, _OPEN_WIDTH = 160, 73, 60
+
+_Numbers = dict[str, tuple[Sentence, Sentence, str]]
+_READ: Final[dict[str, Sentence]] = {"source": say("Source"), "output": say("Output")}
+_NUMBERS: Final[_Numbers] = {
+    "chrf": (say("chrF"), say("chrF2 of the output against the reference, 0 to 100."), "%.1f"),
+    "score": (say("Score", about="an output"), say("Beam search ranks its results by this number."), "%.3f"),
+    "log_prob_per_piece": (
+        say("Log-prob."),
+        say("Mean log-probability per piece, in nats. The closer to 0, the surer the model."),
+        "%.3f",
+    ),
+    "entropy_bits": (say("Entropy"), say("Mean entropy over all steps, in bits."), "%.2f"),
+    "length_ratio": (say("Ratio"), say("Pieces written per piece read, not counting start and end marks."), "%.2f"),
+    "repeated": (
+        say("Repeated"),
+        say("Share of all pairs of neighbouring pieces in the output that repeat an earlier pair."),
+        "percent",
+    ),
+    "unknown": (
+        say("Unknown"),
+        say("Number of unknown pieces in the source. They replace text that is not in the vocabulary."),
+        "%d",
+    ),
+}
+_BEHIND: Final[_Numbers] = {
+    "log_prob": (say("Sum"), say("Sum of the log-probabilities of all pieces, in nats."), "%.2f"),
+    "pieces": (say("Pieces"), say("Number of pieces counted in the log-probability, including the end mark."), "%d"),
+}
+
+
+def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> None:
+    """Draw the lines that are listed; `over` says that no others will come."""
+    found = _asked_for(results, over=over)
+    if not found:
+        st.info(say("No line matches the filters above. Change them."), icon=":material/filter_list:")
+        return
+    _rows(found)
+    count = say_n("{n:,} line.", "{n:,} lines.", len(found))
+    how = say(
+        "Click a number to open that line. Click a column heading to sort by that column; hover over the heading "
+        "to see what it means."
+    )
+    st.caption(joined(" ", [count, how]))
+    _file(file, found)
+
+
+def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]:
+    """Draw the choice of lines; those that are chosen, in order."""
+    with choices.bar(MAIN):
+        kept = choices.field(MAIN, "listed", key=LISTED)
+        shown = choices_of(results, counted=over)
+        which: Listed = "all"
+        if len(shown) > 1:
+            which = choices.choose(kept, say("Lines", about="which are listed"), shown, otherwise="all", bare=True)
+        kept, orders = choices.field(MAIN, "line_order"), all_orders(results)
+        order = choices.menu(kept, say("Order"), orders, otherwise="file", bare=True, width=230)
+        kept = choices.field(MAIN, "holding")
+        holding = choices.typed(kept, say("Lines that contain this text"), most=LONGEST_NAME, width=200)
+    return listed(results, which, order, holding)
+
+
+def _rows(found: Sequence[LineResult]) -> None:
+    numbers = [one.line.number for one in found]
+
+    chosen = session.view().of(SentencesLook).line
+    opens: list[str] = [say("● {n}", n=n) if n - 1 == chosen else str(n) for n in numbers]
+    cells = columns(found, ordered=False)
+    button = drawing.opening(OPEN, say("Line"), numbers, open_line, type="tertiary", width=_OPEN_WIDTH)
+    shown = {"open": button} | _columns(cells)
+    st.container(key=TABLE).dataframe(
+        pd.DataFrame(here(cells)).assign(open=here(opens))[list(shown)],
+        hide_index=True,
+        height=_HEIGHT if len(found) > _MOST_WITHOUT_SCROLLING else "content",
+        column_config=shown,
+        alt=say("One row per line, with its source, output and numbers."),
+    )
+
+
+def _columns(cells: Mapping[str, object]) -> dict[str, Any]:
+    """The columns that there are; numbers stand before the reference, as they are to be in sight."""
+    kinds = st.column_config
+    found: dict[str, Any] = {name: kinds.TextColumn(here(said), width=_TEXT_WIDTH) for name, said in _READ.items()}
+    found |= _numbers(_NUMBERS)
+    said = here(say("Whether the output ended with an end mark."))
+    found["ended"] = kinds.CheckboxColumn(here(say("Ended")), help=said, width=_NUMBER_WIDTH)
+    found["reference"] = kinds.TextColumn(here(say("Reference")), width=_TEXT_WIDTH)
+    found |= _numbers(_BEHIND)
+    found["problem"] = kinds.TextColumn(here(say("Why not run")), width=2 * _TEXT_WIDTH)
+    return {name: column for name, column in found.items() if name in cells}
+
+
+def _numbers(named: _Numbers) -> dict[str, Any]:
+    return {
+        name: st.column_config.NumberColumn(here(label), help=here(help), format=form, width=_NUMBER_WIDTH)
+        for name, (label, help, form) in named.items()
+    }
+
+
+def _file(file: SentenceFile, found: Sequence[LineResult]) -> None:
+    title = say("lines from a file of sentences")
+    origin = Origin(checkpoint=file.checkpoint_name, decoding=decoding_of(file.how), chart=here(title))
+    drawing.csv_button(pd.DataFrame(here(columns(found, ordered=False))), key=CSV, title=title, of=origin)
+
+
+# ------------------------------------------------------------------------------------------------ one line
+
+
+OPENED = "sentences_opened"
+_PAGES: Final = {
+    "step": (say("Step through decoding"), ":material/play_arrow:"),
+    "attention": (say("Attention"), ":material/grid_on:"),
+    "positions": (say("Positions"), ":material/waves:"),
+    "masks": (say("Masks"), ":material/border_clear:"),
+    "inside": (say("Inside the model"), ":material/account_tree:"),
+    "forcing": (say("Teacher forcing"), ":material/school:"),
+}
+_WITH_REFERENCE: Final = "forcing"  # what there is to see needs one
+
+
+def opened(file: SentenceFile, results: Sequence[LineResult]) -> None:
+    """Draw the line that the view names, if it is there."""
+    line = session.view().of(SentencesLook).line
+    one = None if line is None else next((one for one in results if one.line.number == line + 1), None)
+    if one is None:
+        return
+    with st.container(border=True, key=OPENED):
+        st.markdown(_texts(one))
+        if one.problem is not None:
+            st.error(drawing.with_code(one.problem))
+            return
+        link = leads_to(file, one)
+        with st.container(horizontal=True, gap="medium"):
+            for path, (name, icon) in _PAGES.items():
+                if path != _WITH_REFERENCE or link.reference:
+                    menu.link(path, name, link, icon=icon)
+
+
+def leads_to(file: SentenceFile, one: LineResult) -> Link:
+    """What other pages shall show: the run of this line."""
+    view = replace(session.view(), step=0, query=None, key=None)
+    line, revision = one.line, file.how.checkpoint[:REVISION_LENGTH]
+    return replace(file.link, source=line.source, reference=line.reference or None, revision=revision, view=view)
+
+
+def _texts(one: LineResult) -> str:
+    said = [say("**Line {n}**", n=one.line.number), say("**Source:** {text}", text=drawing.plain(one.line.source))]
+    if one.output:
+        said.append(say("**Output:** {text}", text=drawing.plain(one.output)))
+    if one.line.reference is not None:
+        said.append(say("**Reference:** {text}", text=drawing.plain(one.line.reference)))
+    return joined("  \n", said)

@@ -1,1 +1,0 @@
-"""The page A file of sentences: what is asked, the jobs in the background, the table."""

@@ -1,0 +1,120 @@
+"""Files of sentences that are being run, or were: jobs in the background, a few lines at a time.
+
+In a folder that replicas share lies what each file asks for. A replica that does not know its results runs it again.
+
+Knows nothing of Streamlit.
+"""
+
+import secrets
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from glassformer.extensions.sentences.many import LineResult, batches, check_can_run, run_batch_of_lines
+from glassformer.server import replicas
+from glassformer.server.jobs import ROWS, Job, Jobs
+from glassformer.server.queue import cost_of
+from glassformer.server.replicas import read, written
+from glassformer.server.work import BusyError, Runner
+from glassformer.state.link import Link, read_link, write_link
+from transformer.analysis.line_file import Limits, Line
+from transformer.checkpoint.load import Checkpoint
+from transformer.runs.query import Query
+
+LIMITS = Limits(n_bytes=1_000_000, lines=2_000, characters=1_000)
+MOST_KEPT = 16  # of 2,000 lines each about 10 MB
+AT_ONCE = 4
+SHARED_SECONDS = 3 * 3600.0  # that what a file asks for stays in a shared folder, without being asked for
+
+
+@dataclass(frozen=True)
+class SentenceFile:
+    """A file of sentences on one model, which its job is about."""
+
+    id: str  # whoever knows it may see the results
+    link: Link  # what opens a line of it elsewhere, but for the line itself
+    checkpoint_name: str
+    how: Query  # how each line is run; its source is none of them
+    lines: tuple[Line, ...]
+
+    def results(self, job: Job) -> tuple[LineResult, ...]:
+        """What is there, in the order of the file."""
+        return tuple(sorted(job.seen.so_far or (), key=lambda one: one.line.number))
+
+    def rest(self, job: Job) -> float | None:
+        """Seconds that the other lines will take, about; None if that cannot be said."""
+        done = len(job.seen.so_far or ())
+        if not done or job.seen.state != "running":
+            return None
+        return (time.monotonic() - job.began) * (len(self.lines) - done) / done
+
+
+class SentenceRuns(Jobs[str]):
+    """The files of a server; each job is about a `SentenceFile`, and tells the results that are there."""
+
+    def __init__(
+        self, runner: Runner, *, most: int = MOST_KEPT, at_once: int = AT_ONCE, shared: Path | None = None
+    ) -> None:
+        super().__init__(_too_many, most=most, at_once=at_once, keeps_stopped=True)
+        self._runner, self._shared = runner, shared
+
+    def start(self, checkpoint: Checkpoint, lines: Sequence[Line], link: Link, *, id: str = "") -> Job:
+        """Begin to run lines as a session asks for its sentence; `id` is that of a file which is run again.
+
+        Raises `QueryError`: the model has nothing to say of sentences, or cannot be changed as the link says. Raises
+        `BusyError`: as many files as are kept have not ended yet.
+        """
+        check_can_run(checkpoint)
+        for change in link.interventions:
+            change.check(checkpoint.config)
+        most = min(link.max_new, checkpoint.config.max_len)
+        link = replace(link, max_new=most, forced=(), hypothesis=0, tried=(), companions=None)
+        how = replace(link, source="").query(checkpoint.content_hash)
+        file = SentenceFile(id or secrets.token_urlsafe(12), link, checkpoint.name, how, tuple(lines))
+        job = self.ask(file.id, partial(self._run, checkpoint, file), about=file)
+        if self._shared is not None and not id:
+            self._share(self._shared, file)
+        return job
+
+    def again(self, id: str, checkpoint: Checkpoint) -> Job | None:
+        """Run a file that another replica was given, or this one before it was restarted; None if there is none.
+
+        Nor is there one for another checkpoint. Raises as `start`.
+        """
+        kept = None if self._shared is None else replicas.named(self._shared, id)
+        try:
+            said, content_hash, rows = read("" if kept is None else kept.read_text(encoding="utf-8"))
+            link, lines = read_link({name: [value] for name, value in said.items()})[0], [Line(*row) for row in rows]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        if kept is None or content_hash != checkpoint.content_hash:
+            return None
+        replicas.touch(kept)
+        return self.start(checkpoint, lines, link, id=id)
+
+    def _share(self, folder: Path, file: SentenceFile) -> None:
+        """Write down what a file asks for, and remove what nobody asked for lately; without it, nothing is shared."""
+        with suppress(OSError):
+            for old in map(folder.joinpath, replicas.names(folder)):
+                if replicas.seconds_since(old) > SHARED_SECONDS:
+                    old.unlink(missing_ok=True)
+            rows = tuple((one.number, one.source, one.reference, one.problem) for one in file.lines)
+            text = written((write_link(file.link), file.how.checkpoint, rows))
+            part = folder / f".{file.id}"  # which is no name of a file of sentences
+            part.write_text(text, encoding="utf-8")
+            part.replace(folder / file.id)
+
+    def _run(self, checkpoint: Checkpoint, file: SentenceFile, job: Job) -> None:
+        """The lines, some together."""
+        for batch in batches(checkpoint, file.lines, rows=ROWS):
+            cost = sum(cost_of(replace(file.how, source=line.source)) for line in batch)
+            job.gather(self._runner, partial(run_batch_of_lines, checkpoint, batch, file.how), cost=cost)
+
+
+def _too_many(n: int) -> BusyError:
+    return BusyError(
+        "{n} files of sentences are running, the most this server allows. Try again when one has finished.", n=n
+    )

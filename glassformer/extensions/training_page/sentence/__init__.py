@@ -1,1 +1,0 @@
-"""Part of the Training page: what each snapshot makes of the sentence at hand."""

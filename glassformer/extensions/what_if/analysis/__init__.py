@@ -1,1 +1,0 @@
-"""What is changed by removing heads, and two runs compared."""

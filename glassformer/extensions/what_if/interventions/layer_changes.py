@@ -1,0 +1,365 @@
+"""Changes of layers: what stands around the sub-layers, weights of 8 or 4 bits, and dropout while the model runs.
+
+A layer or a sub-layer can also be skipped: the stream passes unchanged.
+
+Source: Vaswani et al. (2017), sections 3.1, 3.3 and 3.4; He et al., "Deep Residual Learning" (2016), for the stream;
+Xiong et al., "On Layer Normalization in the Transformer Architecture" (2020), for the two places of a norm; Fan et
+al., "Reducing Transformer Depth on Demand with Structured Dropout" (2020), section 3.1, for layers that are skipped;
+Veit et al., "Residual Networks Behave Like Ensembles of Relatively Shallow Networks" (2016), section 4.1, who take
+single blocks out of a trained network; Nagel et al., "A White Paper on Neural Network Quantization" (2021), section
+2.2, for symmetric rounding with a scale for each row; Srivastava et al., "Dropout" (2014), and Vaswani et al. (2017),
+section 5.4, for dropout.
+
+Shapes: O outputs, I inputs, T tokens, D d_model.
+"""
+
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, Literal, get_args
+
+import torch
+from torch import Tensor
+
+from transformer.i18n import Sentence, say
+from transformer.model.anatomy import Sublayer, anatomy
+from transformer.model.config import MAX_WIDTH, ModelConfig
+from transformer.model.feed_forward import unchanged
+from transformer.model.linear import widened
+from transformer.model.taps import Replacer, Rewirer, Visitor
+from transformer.runs.interventions.base import ChangeError, Ground, Intervention
+from transformer.runs.interventions.spelling import choice, number, whole
+from transformer.runs.interventions.where import ALL, ANY_STACK, STACKS, AtPlace, LayerChange, PartChange, StackChange
+
+SUBLAYERS: Final[dict[str, str]] = {
+    ALL: say("All sub-layers"),
+    "selfattn": say("Self-attention"),
+    "crossattn": say("Cross-attention"),
+    "ffn": say("Feed-forward"),
+}
+NORMS: Final[dict[str, str]] = SUBLAYERS | {"final": say("The final norm")}
+_NAMES: Final = {"selfattn": "self_attn", "crossattn": "cross_attn", "ffn": "ffn"}
+
+
+class _OfSublayer(LayerChange):
+    """What can be done around one sub-layer of a layer or around all."""
+
+    sublayer: str = choice(say("Sub-layer"), SUBLAYERS, ALL, target=True)
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        if self.sublayer == "crossattn" and (
+            "decoder" not in self.stacks(config) or "cross" not in anatomy(config).kinds
+        ):
+            raise ChangeError(
+                "{change} names cross-attention, but this model has none in the chosen part.", change=str(self)
+            )
+
+    def around(self, config: ModelConfig) -> list[str]:
+        """Patterns of what stands around the sub-layers that are named."""
+        return self.patterns(config, f"{_NAMES.get(self.sublayer, '*')}.around")
+
+
+class NoResidual(_OfSublayer):
+    word = "noresidual"
+    title = say("No residual connection")
+    about = say(
+        "A sub-layer's output replaces the residual stream instead of being added to it, so a token's own vector "
+        "is lost (He et al., 2016, section 3.1)."
+    )
+
+    @classmethod
+    def unfit(cls, config: ModelConfig) -> Sentence | None:
+        return None if config.residual else say("This model has no residual connections anyway.")
+
+    def told(self) -> str:
+        if self.sublayer == ALL:
+            return say("{place}: no residual connections", place=self.name)
+        return say(
+            "{place}: no residual connection around {sublayer}", place=self.name, sublayer=_INSIDE[self.sublayer]
+        )
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        return (Rewirer(dict.fromkeys(self.around(ground.config), partial(replace, adds=False))),)
+
+
+_INSIDE: Final[dict[str, str]] = {
+    "selfattn": say("self-attention"),
+    "crossattn": say("cross-attention"),
+    "ffn": say("feed-forward"),
+}
+
+
+class NoNorm(_OfSublayer):
+    # The norms around which sub-layer, or the final norm, or all of these; a final norm has no layer.
+    sublayer: str = choice(say("Norm"), NORMS, ALL, target=True)
+
+    word = "nonorm"
+    title = say("No norm")
+    about = say(
+        "Vectors pass through unchanged: they are neither normalised nor scaled by learned parameters. If you "
+        "choose all norms of all layers, the final norm is also removed, and so is the norm of the embedding if "
+        "there is one."
+    )
+
+    @classmethod
+    def unfit(cls, config: ModelConfig) -> Sentence | None:
+        return say("This model has no norms anyway.") if config.norm_kind == "none" else None
+
+    def check(self, config: ModelConfig) -> None:
+        super().check(config)
+        if self.sublayer == "final" and not config.final_norm:
+            raise ChangeError("{change} names the final norm, but this model has none.", change=str(self))
+        if self.sublayer == "final" and self.layer is not None:
+            raise ChangeError(
+                "{change} names a layer for the final norm, but the final norm comes after all layers.",
+                change=str(self),
+            )
+
+    def told(self) -> str:
+        if self.sublayer == "final":
+            return say("{stack}: no final norm", stack=ANY_STACK[self.stack])
+        if self.sublayer == ALL:
+            return say("{place}: no norms", place=self.name)
+        return say("{place}: no norm around {sublayer}", place=self.name, sublayer=_INSIDE[self.sublayer])
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        config, changes = ground.config, dict[str, Callable[[Any], Any]]()
+        if self.sublayer != "final":
+            changes = dict.fromkeys(self.around(config), partial(replace, norms=False))
+        if self.sublayer == "final" or (self.sublayer == ALL and self.layer is None):
+            names = ["final_norm"] if self.sublayer == "final" else ["final_norm", "embedding.norm"]
+            changes |= {f"{one}.{name}": lambda norm: unchanged for one in self.stacks(config) for name in names}
+        return (Rewirer(changes),)
+
+
+class SwapNorms(StackChange):
+    word = "swapnorms"
+    title = say("Pre-norm and post-norm swapped")
+    about = say(
+        "Pre-norm becomes post-norm, or the other way round. The same happens when trained weights are loaded into "
+        "a program written for the other kind. A final norm stays, but none is added (Xiong et al., 2020, section "
+        "3)."
+    )
+
+    @classmethod
+    def unfit(cls, config: ModelConfig) -> Sentence | None:
+        if config.norm_kind == "none":
+            return say("This model has no norms to swap.")
+        if config.norm == "both":
+            return say(
+                "This model already has norms both before and after its sub-layers, so there is no other place for "
+                "them."
+            )
+        if config.parallel_residual:
+            return say(
+                "In each layer of this model, both sub-layers read the same vectors, so there is no sum between "
+                "the two where a norm could go."
+            )
+        return None
+
+    def told(self) -> str:
+        return say("{stack}: pre-norm and post-norm swapped", stack=self.name)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        return (
+            Rewirer(
+                {
+                    f"{one}.*.around": lambda around: replace(around, post=not around.post)
+                    for one in self.stacks(ground.config)
+                }
+            ),
+        )
+
+
+class NoFeedForward(LayerChange):
+    word = "noffn"
+    title = say("No feed-forward")
+    about = say(
+        "The output of the feed-forward network is set to 0, including its bias. Norms and the residual stream "
+        "stay unchanged. Vaswani et al. (2017), section 3.3."
+    )
+
+    def told(self) -> str:
+        return say("{place}: feed-forward writes nothing", place=self.name)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        return (Replacer(dict.fromkeys(self.patterns(ground.config, "ffn.output"), torch.zeros_like), causal=True),)
+
+
+class EmbeddingScale(StackChange):
+    by: float = number(say("Factor"), 0, MAX_WIDTH, 1)  # the number
+
+    word = "embed"
+    title = say("Another embedding scale")
+    about = say(
+        "Token embeddings are multiplied by this number before positions are added: by √d_model in Vaswani et al. "
+        "(2017), section 3.4, or by 1 in models without a scale. If the number is too large, the tokens drown out "
+        "the positions; if it is too small, the positions drown out the tokens."
+    )
+
+    def told(self) -> str:
+        return say("{stack}: token embeddings times {factor:g}", stack=self.name, factor=self.by)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        names = [f"{one}.embedding.scale" for one in self.stacks(ground.config)]
+        return (Rewirer({name: lambda scale: self.by for name in names}),)
+
+
+Part = Literal["whole", "self", "cross", "ffn"]
+
+PARTS: Final[dict[Part, str]] = {
+    "whole": say("The whole layer"),
+    "self": say("Self-attention"),
+    "cross": say("Cross-attention"),
+    "ffn": say("Feed-forward"),
+}
+_SKIPPED: Final[dict[Part, Sublayer]] = {"self": "self_attn", "cross": "cross_attn", "ffn": "ffn"}
+assert tuple(PARTS) == get_args(Part)
+
+
+class Skip(PartChange):
+    part: Part = choice(say("Skipped part"), PARTS, "whole", target=True)  # which sub-layer, or the whole layer
+
+    word = "skip"
+    title = say("A layer or a sub-layer is skipped")
+    about = say(
+        "The stream bypasses the skipped part unchanged, and the norm of that part is skipped, too. Veit et al. "
+        "(2016), section 4.1."
+    )
+
+    @property
+    def sublayer(self) -> Sublayer | None:
+        return _SKIPPED.get(self.part)
+
+    def told(self) -> str:
+        stack, part = STACKS[self.stack], PARTS[self.part]
+        if self.layer is None:
+            if self.part == "whole":
+                return say("{stack}: every layer is skipped", stack=stack)
+            return say("{stack}, every layer: {part} is skipped", stack=stack, part=part)
+        if self.part == "whole":
+            return say("{stack}, layer {layer}: skipped", stack=stack, layer=self.layer + 1)
+        return say("{stack}, layer {layer}: {part} is skipped", stack=stack, layer=self.layer + 1, part=part)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        layer = "*" if self.layer is None else str(self.layer)
+        names = anatomy(ground.config).stack(self.stack).sublayers
+        parts = names if self.sublayer is None else (self.sublayer,)
+        return (Rewirer({f"{self.stack}.{layer}.{part}.around": partial(replace, skips=True) for part in parts}),)
+
+
+WIDTHS: Final = (8, 7, 6, 5, 4, 3, 2)
+"""Bits of a weight."""
+MOST_KEPT: Final = 2**28  # bytes of rounded matrices that a run keeps, so that not every step rounds them again
+
+
+class RoundWeights(Intervention):
+    # How many of them each weight has.
+    bits: str = choice(say("Bits"), {str(n): say("{n} bits", n=n) for n in WIDTHS}, "8")
+
+    word = "bits"
+    group = "layers"
+    title = say("Weights rounded to a few bits")
+    about = say(
+        "In each row of a matrix or embedding table, numbers are rounded to whole multiples of 1/127 of the row's "
+        "largest absolute value (1/7 with 4 bits, 1 with 2); norms and biases stay unchanged (Nagel et al., 2021, "
+        "section 2.2)."
+    )
+
+    def told(self) -> str:
+        return say("All weights are rounded to {n} bits", n=self.bits)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        """Rounds matrices when they are used, and the rows of a table that are read: each row has its own scale."""
+        rounding = partial(rounded, bits=int(self.bits))
+        tables = ["types"] + (["positions"] if ground.config.positions == "learned" else [])
+        once = _once(rounding)
+        matrices: dict[str, Callable[[Any], Any]] = {
+            "*proj.weight": once, "output_weight": once, "*.joined": lambda joined: None,
+        }  # fmt: skip
+        rows: dict[str, Callable[[Tensor], Tensor]] = {
+            f"*.embedding.{name}": rounding for name in ("tokens", *tables)
+        }
+        return Rewirer(matrices), Replacer(rows, causal=True)
+
+
+def rounded(rows: Tensor, *, bits: int) -> Tensor:
+    """Rows [..., O, I], each rounded to multiples of its own scale, at most 2^(bits - 1) - 1 times it."""
+    most = 2 ** (bits - 1) - 1
+    rows = widened(rows)
+    scale = rows.abs().amax(dim=-1, keepdim=True) / most
+    return (rows / scale.masked_fill(scale == 0, 1.0)).round() * scale
+
+
+def _once(change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The same change, whose results are kept for tensors that come again."""
+    kept: dict[int, tuple[Tensor, Tensor]] = {}  # what was changed is kept, too: its id stays its own
+    room = MOST_KEPT
+
+    def changed(value: Tensor) -> Tensor:
+        nonlocal room
+        if id(value) in kept:
+            return kept[id(value)][1]
+        found = change(value)
+        if found.nbytes <= room:
+            room -= found.nbytes
+            kept[id(value)] = value, found
+        return found
+
+    return changed
+
+
+_BLOCK: Final = 32  # places whose numbers are drawn at once
+
+
+class KeepDropout(Intervention):
+    rate: float = number(say("Rate"), 0, 0.9, 0.1)  # the probability of each to be dropped
+    # Says which. A token's own follow from the seed, from the site and from its place, and from nothing else, so that
+    # it is the same however the run is computed.
+    seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)
+
+    word = "dropout"
+    group = "layers"
+    title = say("Dropout as in training")
+    about = say(
+        "In the sum of embeddings and positions, and in every sub-layer's output, numbers are set to 0 at random. "
+        "The rest are divided by 1 minus the rate, as in training. The effect is as if dropout had not been "
+        "switched off (Srivastava et al., 2014; Vaswani et al., 2017, section 5.4)."
+    )
+
+    def told(self) -> str:
+        return say("Dropout of {rate:g} as in training, seed {seed}", rate=self.rate, seed=self.seed)
+
+    def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
+        output = "output_norm" if ground.config.norm == "both" else "output"
+        found = []
+        for stack in anatomy(ground.config).stacks:
+            names = [f"{layer}.{sub}.{output}" for layer in range(stack.n_layers) for sub in stack.sublayers]
+            found += [f"{stack.name}.{name}" for name in ("embedding.output", *names)]
+        return tuple(AtPlace(site, _Drop(site, self.rate, self.seed)) for site in found)
+
+
+class _Drop:
+    """Drops at one site; remembers what it drew for the run."""
+
+    def __init__(self, site: str, rate: float, seed: int) -> None:
+        self._site, self._rate, self._seed = site, rate, seed
+        self._kept: dict[int, Tensor] = {}
+
+    def __call__(self, value: Tensor, offset: int) -> Tensor:
+        """[B, T, D] -> the same; its first token has this place."""
+        first, end = offset // _BLOCK, (offset + value.size(-2) - 1) // _BLOCK + 1
+        for block in range(first, end):
+            if block not in self._kept:
+                self._kept[block] = drawn(self._site, block, value.size(-1), self._seed) >= self._rate
+        kept = torch.cat([self._kept[block] for block in range(first, end)])
+        begin = offset - first * _BLOCK
+        return value * kept[begin : begin + value.size(-2)].to(value) / (1 - self._rate)
+
+
+def drawn(site: str, block: int, width: int, seed: int) -> Tensor:
+    """Numbers from 0 to 1 for 32 places of a site, from place 32 times the block's number on, [32, width]."""
+    generator = torch.Generator().manual_seed(zlib.crc32(f"{seed} {site} {block}".encode()))
+    return torch.rand(_BLOCK, width, dtype=torch.float64, generator=generator)

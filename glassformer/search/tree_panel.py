@@ -1,0 +1,150 @@
+"""The part Beam tree: a beam search of the sentence, and what a click on it opens."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from glassformer.runs.attempt import attempt
+from glassformer.runs.open_run import OpenRun, address
+from glassformer.runs.show import show
+from glassformer.search import Rounds, tree_pictures
+from glassformer.shared import choices, menu
+from glassformer.shared.door import st
+from glassformer.state import session
+from glassformer.state.link import write_link
+from glassformer.state.view import Slot
+from transformer.analysis.search_tree import SearchTree
+from transformer.i18n import say
+from transformer.runs.query import Beam, Sampling
+
+WHOLE, DECODE_SO, DRAW_BESIDE = "search_whole", "search_decode_so", "search_beside"
+ROUNDS: Final[dict[Rounds, str]] = {
+    "results": say("Up to the last result"),
+    "all": say("All steps"),
+    "step": say("Up to this step"),
+}
+
+
+def draw(run: OpenRun, row: Any) -> None:
+    """Draw the part, with its controls in `row`."""
+    scene = attempt(lambda: tree_pictures.searched(run))
+    if not isinstance(run.trace.query.decoding, Beam):
+        _decodes_otherwise(run, drawn=scene is not None)
+    if scene is None:
+        return
+    if not run.view.guess:
+        with row:
+            choices.choose(choices.field(run.slot, "rounds"), say("Steps drawn"), ROUNDS, bare=True)
+    if scene.until < 0:
+        st.info(say("The tree appears once you reveal the first piece."), icon=":material/visibility_off:")
+        return
+    show(tree_pictures.tree, scene, take=opens(run, scene.tree))
+    _ways(run)
+
+
+def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
+    """Say that this run is no beam search, and that the tree is of another; of a large model offer that one."""
+    slot, size = run.slot, Beam().size
+    if not drawn:
+        said = say(
+            "This run does not use beam search. A search with this model may take a while, so it starts only when "
+            "you ask for it."
+        )
+    elif isinstance(run.trace.query.decoding, Sampling):
+        said = say(
+            "This run uses sampling. The tree shows a separate beam search for the same sentence, with {n} beams.",
+            n=size,
+        )
+    else:
+        said = say(
+            "This run uses greedy decoding. The tree shows a separate beam search for the same sentence, with {n} "
+            "beams.",
+            n=size,
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(said, width="content")
+        if not drawn:
+            st.button(
+                say("Show a separate beam search with {n} beams", n=size),
+                key=run.key(DRAW_BESIDE),
+                on_click=partial(session.replace, slot, with_beam=True),
+            )
+        st.button(say("Decode by beam search"), key=run.key(DECODE_SO), on_click=decode_by_beam)
+
+
+def _ways(run: OpenRun) -> None:
+    """Draw the ways on from what is looked at."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
+        link = address(run.checkpoint, run.link, step=run.view.step)
+        menu.ways([("step", say("Step through the output above"), write_link(link))], at_step=True)
+        if run.trace.query.forced:
+            st.button(
+                say("Search without the forced beginning"),
+                key=run.key(WHOLE),
+                on_click=partial(_whole, run.slot),
+                icon=":material/undo:",
+            )
+
+
+def _whole(slot: Slot) -> None:
+    """Callback: nothing is forced any more, at the step that is looked at."""
+    session.go_to_output(slot, (), 0, session.view(slot).step)
+
+
+# ------------------------------------------------------------------------------------------------ what a click opens
+
+
+NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Of a tree what a click needs, by place; a session keeps it instead of the tree."""
+
+    parents: np.ndarray  # what each beginning continues, or `NONE`
+    pieces: np.ndarray  # its last piece
+    results: np.ndarray  # the best result that it leads to, or `NONE`
+
+    def ids(self, place: int) -> tuple[int, ...]:
+        """The pieces of a beginning."""
+        found: list[int] = []
+        while place != NONE:
+            found.append(int(self.pieces[place]))
+            place = int(self.parents[place])
+        return tuple(reversed(found))
+
+
+def places(tree: SearchTree) -> Places:
+    """What a click needs of a tree."""
+    ways = tree.ways_to(tree.results)
+    return Places(
+        np.array([NONE if node.parent is None else node.parent for node in tree.nodes], np.int32),
+        np.array([node.piece for node in tree.nodes], np.int32),
+        np.array([ways.get(node.place, NONE) for node in tree.nodes], np.int16),
+    )
+
+
+def opens(run: OpenRun, tree: SearchTree) -> Callable[[int], None]:
+    """Callback with a place in the tree: the result that it leads to, at its step; else the run that is forced so."""
+    slot, beam, forced = run.slot, isinstance(run.trace.query.decoding, Beam), run.trace.query.forced
+    known, never = places(tree), frozenset(run.checkpoint.config.never_written)
+
+    def go(place: int) -> None:
+        if place >= len(known.pieces):
+            return
+        ids, result = known.ids(place), int(known.results[place])
+        if beam and result != NONE:
+            session.go_to_output(slot, forced, result, len(ids) - 1)
+        elif not never.intersection(ids):
+            session.go_to_output(slot, ids, 0, len(ids) - 1)
+
+    return go
+
+
+def decode_by_beam() -> None:
+    """Callback: the run itself decodes by beam search."""
+    st.session_state[session.HOW] = "beam"
+    session.new_run()

@@ -1,0 +1,358 @@
+"""Checked drafts: whatever is proposed, a run writes what decoding step by step writes, and its trace is the same."""
+
+import gc
+from threading import Event, Thread
+from weakref import ref
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glassformer.extensions.drafts import drafter, quick
+from tests.test_checkpoints import FOLDER, SHIPPED
+from tests.transformer.featured import FEATURED, featured
+from tests.transformer.one_stack import alone
+from transformer import Sampling, ZeroHead, load, run, run_batch
+from transformer.errors import QueryError
+from transformer.runs import drafting
+from transformer.runs import reading as parts
+from transformer.runs.drafting import settled, verify_and_trace
+from transformer.runs.query import Beam
+from transformer.runs.reading import go_on, read
+from transformer.runs.running import write
+
+SOURCES = ["ba lo mi ta", "mi", "lo ke su ba lo su mi", "ta ta"]
+
+
+@pytest.fixture(autouse=True)
+def step_by_step(monkeypatch):
+    monkeypatch.setenv(drafter.ENVIRONMENT, "none")
+
+
+@pytest.fixture(params=["checkpoint_folder", "shared_checkpoint_folder", "decoder"])
+def checkpoint(request, tmp_path):
+    return alone("decoder", tmp_path) if request.param == "decoder" else load(request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+def stepped(monkeypatch):
+    """How often a run was decoded step by step."""
+    calls, decode = [], parts.Reading.decode
+    monkeypatch.setattr(parts.Reading, "decode", lambda self, *args: calls.append(self) or decode(self, *args))
+    return calls
+
+
+class Proposed:
+    """A draft that proposes given outputs: the first time these, then whatever `after` makes of what is begun."""
+
+    name = "proposed"
+
+    def __init__(self, *rounds):
+        self.rounds, self.begun = list(rounds), []
+
+    def suits(self, reading):
+        return True
+
+    def write(self, reading, rows, begun, pause):
+        self.begun.append(list(begun))
+        proposed = self.rounds.pop(0) if self.rounds else [(7,) * 30] * len(rows)
+        most = min(reading.queries[0].max_new, reading.sources[0].room)
+        return [(*start, *one[len(start) :])[:most] for start, one in zip(begun, proposed, strict=True)]
+
+
+def query(checkpoint, source=SOURCES[0], **changes):
+    return checkpoint.query(source, **({"max_new": 8} | changes))
+
+
+def test_a_right_draft_is_the_trace_at_once(checkpoint, stepped):
+    expected = run(checkpoint, query(checkpoint))
+    stepped.clear()
+    draft = Proposed([expected.tgt_ids])
+    assert verify_and_trace(read(checkpoint, [query(checkpoint)]), draft, go_on) == (expected,)
+    assert draft.begun == [[()]]
+    assert not stepped
+
+
+def test_after_a_wrong_piece_what_was_right_is_kept(checkpoint, stepped):
+    expected = run(checkpoint, query(checkpoint))
+    right = expected.tgt_ids
+    wrong = (*right[:2], (right[2] + 1) % 40, *right[3:])
+    stepped.clear()
+    draft = Proposed([wrong], [right])
+    assert verify_and_trace(read(checkpoint, [query(checkpoint)]), draft, go_on) == (expected,)
+    assert draft.begun == [[()], [right[:3]]]
+    assert not stepped
+
+
+def test_a_draft_that_goes_on_after_the_end_is_cut(checkpoint_folder, stepped):
+    checkpoint = load(checkpoint_folder)
+    with torch.no_grad():
+        checkpoint.model.output_weight[checkpoint.config.eos_id] *= 3  # it ends some outputs
+    for source in SOURCES:
+        expected = run(checkpoint, query(checkpoint, source))
+        draft = Proposed([(*expected.tgt_ids, 7, 7)])
+        assert verify_and_trace(read(checkpoint, [query(checkpoint, source)]), draft, go_on) == (expected,)
+
+
+@settings(max_examples=25)
+@given(data=st.data())
+def test_whatever_is_proposed_the_run_is_the_same(data, checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    how = {"decoding": Sampling(seed=3, top_k=5)} if data.draw(st.booleans()) else {}
+    queries = [query(checkpoint, source, **how) for source in SOURCES[: data.draw(st.integers(1, 4))]]
+    expected = run_batch(checkpoint, queries)
+    piece = st.integers(4, checkpoint.config.tgt_vocab_size - 1) | st.sampled_from(checkpoint.config.end_ids)
+    proposals = [
+        [
+            one.tgt_ids if data.draw(st.booleans()) else tuple(data.draw(st.lists(piece, min_size=9, max_size=9)))
+            for one in expected
+        ]
+        for _ in range(data.draw(st.integers(1, 3)))
+    ]
+
+    class Some(Proposed):
+        def write(self, reading, rows, begun, pause):
+            self.rounds = [[one[row] for row in rows] for one in self.rounds[:1]] + self.rounds[1:]
+            return super().write(reading, rows, begun, pause)
+
+    found = verify_and_trace(read(checkpoint, queries), Some(*proposals), go_on)
+    assert found == expected
+
+
+def test_nearly_equal_pieces_are_decided_step_by_step(tmp_path, stepped):
+    checkpoint = alone("decoder", tmp_path, output_bias=True)
+    with torch.no_grad():
+        checkpoint.model.output_weight[5] = checkpoint.model.output_weight[4]
+        checkpoint.model.output_bias[4:6] = 30.0  # these two and no other are ever chosen
+    asked = query(checkpoint)
+    expected = run(checkpoint, asked)
+    assert set(expected.tgt_ids) <= {4, 5}
+    for proposed in (expected.tgt_ids, (4,) * 8, (5,) * 8, (5, 4) * 4):
+        stepped.clear()
+        assert verify_and_trace(read(checkpoint, [asked]), Proposed([proposed]), go_on) == (expected,)
+        assert len(stepped) == 1
+        assert settled(read(checkpoint, [asked]), Proposed([proposed]), go_on) is None
+
+
+def test_a_draft_that_is_never_right_ends(checkpoint, stepped):
+    expected = run(checkpoint, query(checkpoint, max_new=20))
+    stepped.clear()
+    reading = read(checkpoint, [query(checkpoint, max_new=20)])
+    draft = Proposed()
+    assert verify_and_trace(reading, draft, go_on) == (expected,)
+    assert len(draft.begun) <= drafting.ROUNDS + 1
+
+
+@pytest.mark.parametrize("name", FEATURED)
+def test_with_the_draft_of_8_bits_every_kind_of_model_runs_the_same(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(quick, "SMALLEST", 0)
+    checkpoint = featured(name, tmp_path)
+    queries = [query(checkpoint, source) for source in SOURCES]
+    queries += [query(checkpoint, source, decoding=Sampling(seed=5, temperature=0.7)) for source in SOURCES]
+    if checkpoint.model.anatomy.writes:
+        queries += [query(checkpoint, forced=(7, 5)), query(checkpoint, decoding=Beam(size=2), max_new=5)]
+        queries += [query(checkpoint, interventions=(ZeroHead("decoder", 0, 0),))]
+    expected = [run(checkpoint, one) for one in queries]
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
+    assert [run(checkpoint, one) for one in queries] == expected
+    assert [write(checkpoint, [one])[0] for one in queries] == [one.tgt_ids for one in expected]
+
+
+RULES = [
+    {"repetition_penalty": 1.4},
+    {"no_repeat_ngram": 2},
+    {"min_new": 4},
+    {"forced_end_id": 3},
+    {"banned_ids": (9,)},
+]
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_rules_of_decoding_hold_in_drafts(rules, tmp_path, monkeypatch):
+    monkeypatch.setattr(quick, "SMALLEST", 0)
+    checkpoint = alone("decoder", tmp_path, **rules)
+    queries = [query(checkpoint, source) for source in SOURCES]
+    expected = [run(checkpoint, one) for one in queries]
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
+    assert [run(checkpoint, one) for one in queries] == expected
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_models_are_faithful_to_their_drafts(name, monkeypatch, stepped):
+    checkpoint = load(FOLDER / name)
+    if not checkpoint.model.anatomy.writes:
+        pytest.fail("a shipped model writes nothing") if name != "palindrome" else None
+        return
+    examples = [example for example in checkpoint.card.examples if example.strip()]
+    expected = [run(checkpoint, checkpoint.query(example)) for example in examples]
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
+    stepped.clear()
+    assert [run(checkpoint, checkpoint.query(example)) for example in examples] == expected
+    assert len(stepped) <= len(examples) / 4  # most drafts are right, or nothing is won
+
+
+def test_a_damaged_model_says_the_same_error(checkpoint_folder, monkeypatch):
+    checkpoint = load(checkpoint_folder)
+    with torch.no_grad():
+        checkpoint.model.get_submodule("decoder.layers.1.ffn.up_proj").weight[0, 0] = torch.nan
+    said = []
+    for asked in ("none", "int8"):
+        monkeypatch.setenv(drafter.ENVIRONMENT, asked)
+        with pytest.raises(QueryError) as error:
+            run(checkpoint, query(checkpoint))
+        said.append(str(error.value))
+    assert said[0] == said[1]
+
+
+def test_which_draft_is_used_is_a_setting(checkpoint_folder, monkeypatch, caplog):
+    caplog.set_level("INFO", "glassformer.drafts")
+    checkpoint = load(checkpoint_folder)
+    reading = read(checkpoint, [query(checkpoint)])
+    assert drafter.draft_for(reading) is None
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
+    assert drafter.draft_for(reading).name == "int8"
+    assert "drafts by int8" in caplog.text
+    beams = read(checkpoint, [query(checkpoint, decoding=Beam(size=2))])
+    assert drafter.draft_for(beams) is None
+    other = load(checkpoint_folder)
+    monkeypatch.setenv(drafter.ENVIRONMENT, "auto")
+    assert drafter.draft_for(read(other, [query(other)])) is None  # a single run does not pay for making one
+    assert drafter.draft_for(read(other, [query(other)])).name == "ctranslate2"
+    drawn = read(other, [query(other, decoding=Sampling())])
+    assert drafter.draft_for(drawn).name == "int8"  # CTranslate2 cannot draw with our seeds
+
+
+def test_drafts_that_are_mostly_wrong_are_given_up(checkpoint_folder, monkeypatch, caplog):
+    caplog.set_level("INFO", "glassformer.drafts")
+    checkpoint = load(checkpoint_folder)
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
+    reading = read(checkpoint, [query(checkpoint)])
+    assert drafter.draft_for(reading) is not None
+    drafter.judge(checkpoint.model, written=drafter.TRIED, right=int(drafter.TRIED * drafter.WORTH) - 1)
+    assert drafter.draft_for(reading) is None
+    assert "not used any more" in caplog.text
+
+
+def test_where_torch_has_no_such_products_a_run_goes_on_without(checkpoint_folder, monkeypatch, caplog):
+    caplog.set_level("INFO", "glassformer.drafts")
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
+
+    def refuse(model):
+        raise RuntimeError("no engine")
+
+    monkeypatch.setattr(quick, "QuickDecoder", refuse)
+    checkpoint = load(checkpoint_folder)
+    assert run(checkpoint, query(checkpoint)).n_steps
+    assert "no engine" in caplog.text
+
+
+@pytest.mark.parametrize("asked", ["int8", "ctranslate2"])
+def test_a_checkpoint_that_is_let_go_takes_its_drafts_along(asked, checkpoint_folder, monkeypatch):
+    monkeypatch.setenv(drafter.ENVIRONMENT, asked)
+    checkpoint = load(checkpoint_folder)
+    assert drafter.draft_for(read(checkpoint, [query(checkpoint)])).name == asked
+    gone = ref(checkpoint.model)
+    del checkpoint
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("error", [RuntimeError("no engine"), ValueError("too long"), MemoryError()])
+def test_a_draft_that_fails_is_done_without(error, checkpoint, stepped, caplog):
+    class Failing(Proposed):
+        def write(self, *args):
+            raise error
+
+    expected = run(checkpoint, query(checkpoint))
+    assert verify_and_trace(read(checkpoint, [query(checkpoint)]), Failing(), go_on) == (expected,)
+    assert settled(read(checkpoint, [query(checkpoint)]), Failing(), go_on) is None
+    assert "not used any more" in caplog.text
+
+
+def test_a_draft_that_failed_is_not_asked_again(checkpoint_folder, monkeypatch):
+    def fail(*args):
+        raise RuntimeError("no engine")
+
+    checkpoint = load(checkpoint_folder)
+    expected = run(checkpoint, query(checkpoint))
+    monkeypatch.setenv(drafter.ENVIRONMENT, "ctranslate2")
+    monkeypatch.setattr(drafter.ct2.CTranslate2Draft, "write", fail)
+    assert run(checkpoint, query(checkpoint)) == expected
+    assert drafter.draft_for(read(checkpoint, [query(checkpoint)])).name == "int8"
+
+
+@pytest.mark.parametrize("error", [TypeError("unexpected argument"), KeyError("SWISH"), ValueError("shape")])
+def test_where_a_draft_cannot_be_made_a_run_goes_on_without(error, checkpoint_folder, monkeypatch):
+    def refuse(checkpoint):
+        raise error
+
+    monkeypatch.setattr(drafter.ct2, "made", refuse)
+    monkeypatch.setenv(drafter.ENVIRONMENT, "ctranslate2")
+    checkpoint = load(checkpoint_folder)
+    assert run(checkpoint, query(checkpoint)).n_steps
+
+
+def test_writing_refuses_what_a_batch_refuses(checkpoint):
+    for queries in ([], [query(checkpoint), query(checkpoint, interventions=(ZeroHead("decoder", 0, 0),))]):
+        with pytest.raises(QueryError) as error:
+            run_batch(checkpoint, queries)
+        with pytest.raises(QueryError, match=str(error.value)):
+            write(checkpoint, queries)
+
+
+def test_weights_that_change_after_a_draft_was_made_change_the_run(checkpoint_folder, monkeypatch):
+    for asked in ("int8", "ctranslate2"):
+        checkpoint = load(checkpoint_folder)
+        monkeypatch.setenv(drafter.ENVIRONMENT, asked)
+        before = run(checkpoint, query(checkpoint))
+        with torch.no_grad():
+            for weight in checkpoint.model.parameters():
+                weight.mul_(-1.5)
+        found = run(checkpoint, query(checkpoint))
+        monkeypatch.setenv(drafter.ENVIRONMENT, "none")
+        assert found == run(checkpoint, query(checkpoint)) != before
+
+
+def test_while_a_draft_is_made_other_models_go_on(checkpoint_folder, monkeypatch):
+    begun, goes_on, make = Event(), Event(), quick.Int8
+
+    def slow(model):
+        if model is one.model:
+            begun.set()
+            goes_on.wait(20)
+        return make(model)
+
+    monkeypatch.setattr(quick, "Int8", slow)
+    monkeypatch.setenv(drafter.ENVIRONMENT, "int8")
+    one, other = load(checkpoint_folder), load(checkpoint_folder)
+    readings = [read(checkpoint, [query(checkpoint)]) for checkpoint in (one, other)]
+    first = Thread(target=drafter.draft_for, args=readings[:1], daemon=True)
+    first.start()
+    assert begun.wait(20)
+    second = Thread(target=drafter.draft_for, args=readings[1:], daemon=True)
+    second.start()
+    second.join(10)
+    assert not second.is_alive()
+    goes_on.set()
+    first.join(20)
+    assert drafter.draft_for(readings[0]).name == "int8"
+
+
+def test_no_draft_is_made_that_suits_nothing(checkpoint_folder, monkeypatch):
+    made = []
+    monkeypatch.setattr(drafter, "_made", lambda checkpoint, name: made.append(name))
+    monkeypatch.setenv(drafter.ENVIRONMENT, "ctranslate2")
+    checkpoint = load(checkpoint_folder)
+    for changes in ({"decoding": Beam(size=2)}, {"interventions": (ZeroHead("decoder", 0, 0),)}):
+        assert drafter.draft_for(read(checkpoint, [query(checkpoint, **changes)])) is None
+    assert not made
+    drafter.draft_for(read(checkpoint, [query(checkpoint, decoding=Sampling())]))
+    assert made == ["int8"]
+
+
+def test_the_last_draft_counts(checkpoint, monkeypatch):
+    monkeypatch.setattr(drafting, "ROUNDS", 2)
+    right = run(checkpoint, query(checkpoint)).tgt_ids
+    wrong = (*right[:2], (right[2] + 1) % 40, *right[3:])
+    assert settled(read(checkpoint, [query(checkpoint)]), Proposed([wrong], [right]), go_on) == [right]

@@ -1,0 +1,202 @@
+"""Drafts change how many passes an output takes, and never the output."""
+
+import pytest
+import torch
+
+from glassformer.extensions.drafts import rounds
+from glassformer.extensions.drafts.rounds import (
+    How,
+    draft_and_check,
+    first_layers,
+    layers_there,
+    timing,
+    with_few_bits,
+)
+from glassformer.extensions.what_if.interventions import RoundWeights
+from tests.transformer.featured import featured
+from tests.transformer.one_stack import alone
+from tests.transformer.runs.test_wrapping import changed
+from transformer import Beam, Sampling, ZeroHead, load, run
+from transformer.errors import QueryError
+from transformer.runs.interventions import parse
+from transformer.runs.results import whole
+
+TEXTS = ("ba lo mi ta", "mi mi", "ta ba lo")
+HOWS = [
+    *(How("bits", bits, ahead) for bits in (8, 3, 2) for ahead in (0, 2)),
+    How("layers", 1), How("layers", 1, ahead=3), How("source"), How("source", ahead=1),
+    How("jacobi"), How("jacobi", ahead=3),
+]  # fmt: skip
+RULES = [
+    {}, {"repetition_penalty": 1.7}, {"no_repeat_ngram": 2}, {"min_new": 6}, {"forced_ids": (9, 7)},
+    {"forced_end_id": 3}, {"banned_ids": (5, 8, 12)},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["pair", "decoder"])
+def model(request, checkpoint_folder, tmp_path_factory):
+    return load(checkpoint_folder) if request.param == "pair" else alone("decoder", tmp_path_factory.mktemp("alone"))
+
+
+def check_rounds(found):
+    """What each round says of itself must fit its neighbours and the output."""
+    place = found.n_forced
+    for one in found.rounds:
+        assert one.start == place
+        written = found.ids[place : place + len(one.written)]
+        assert one.written == written
+        for i, there in enumerate(one.places[: one.accepted]):
+            assert there.proposed == there.chosen == written[i]
+        if one.added is not None:
+            assert one.places[one.accepted].chosen == one.added != one.places[one.accepted].proposed
+        place += len(one.written)
+    assert place == len(found.ids)
+
+
+@pytest.mark.parametrize("how", HOWS, ids=str)
+def test_whatever_the_draft_the_output_is_that_of_a_run(model, how):
+    for text in TEXTS:
+        query = model.query(text, max_new=9)
+        found = draft_and_check(model, query, how)
+        assert found.ids == run(model, query).tgt_ids
+        assert found.alone == len(found.ids)
+        assert found.passes == len(found.rounds) + sum(one.steps for one in found.rounds)
+        assert len(found.rounds) <= len(found.ids)  # each writes at least one piece
+        check_rounds(found)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=str)
+@pytest.mark.parametrize("kind", ["bits", "layers", "source", "jacobi"])
+def test_rules_of_decoding_hold(model, kind, rule):
+    ruled = changed(model, **rule)
+    query = ruled.query(TEXTS[0], max_new=9)
+    found = draft_and_check(ruled, query, How(kind, 2 if kind == "bits" else 1))
+    assert found.ids == run(ruled, query).tgt_ids
+    assert found.n_forced == len(rule.get("forced_ids", ()))
+    check_rounds(found)
+
+
+@pytest.mark.parametrize("kind", ["bits", "layers", "source", "jacobi"])
+@pytest.mark.parametrize("asked", [
+    {"forced": (7, 5)}, {"forced": (7, 3)}, {"interventions": (ZeroHead("decoder", 0, 0),)},
+    {"interventions": parse("insist-3.7")}, {"max_new": 1},
+], ids=str)  # fmt: skip
+def test_forced_pieces_changes_and_short_limits(model, kind, asked):
+    query = model.query(TEXTS[0], **{"max_new": 9, **asked})
+    found = draft_and_check(model, query, How(kind, 2 if kind == "bits" else 1))
+    assert found.ids == run(model, query).tgt_ids
+    check_rounds(found)
+
+
+def test_the_output_itself_as_a_draft_takes_one_pass_and_a_wrong_one_as_many_as_pieces(model, monkeypatch):
+    """Counted in the model, not in what is reported."""
+    query = model.query(TEXTS[0], max_new=9)
+    own, passes = run(model, query).tgt_ids, []
+    read = rounds._Reader.read
+    monkeypatch.setattr(rounds._Reader, "read", lambda *args: passes.append(1) or read(*args))
+    monkeypatch.setattr(rounds, "_drafter", lambda task, how: lambda ids, last: (own[len(ids) :], 0))
+    found = draft_and_check(model, query, How())
+    assert (found.passes, len(passes)) == (1, 1)
+    assert found.rounds[0].accepted == len(own)
+    wrong = {i: 5 if i != 5 else 6 for i in own}
+    monkeypatch.setattr(
+        rounds, "_drafter", lambda task, how: lambda ids, last: (tuple(wrong[i] for i in own[len(ids) :]), 0)
+    )
+    found = draft_and_check(model, query, How())
+    assert found.ids == own
+    assert found.passes == len(passes) - 1 == len(own)
+    assert not any(one.accepted for one in found.rounds)
+
+
+def test_pieces_nearly_equal_are_decided_by_a_step(model, monkeypatch):
+    query = model.query(TEXTS[0], max_new=9)
+    calls = []
+    step = rounds._Task.stepwise
+    monkeypatch.setattr(rounds, "choices", lambda *args, **more: [None])
+    monkeypatch.setattr(rounds._Task, "stepwise", lambda task, ids: calls.append(ids) or step(task, ids))
+    found = draft_and_check(model, query, How("bits", 8))
+    assert found.ids == run(model, query).tgt_ids
+    assert [len(ids) for ids in calls] == list(range(len(found.ids)))
+    assert found.passes == len(found.rounds) + len(found.ids)
+
+
+def test_jacobi_proposes_what_the_last_round_chose(model):
+    found = draft_and_check(model, model.query(TEXTS[0], max_new=9), How("jacobi"))
+    for one, then in zip(found.rounds, found.rounds[1:], strict=False):
+        chosen = [place.chosen for place in one.places[len(one.written) :]]
+        proposed = [place.proposed for place in then.places if place.proposed is not None]
+        assert proposed[: len(chosen)] == chosen[: len(proposed)]
+
+
+def test_a_source_that_the_output_repeats_is_accepted(tmp_path):
+    """A pair with one vocabulary that is made to write its own source's pieces."""
+    pair = featured("halves", tmp_path)
+    ids = pair.src_tokenizer.encode(TEXTS[0]).ids
+    changes = parse("_".join(f"insist-{place}.{i}" for place, i in enumerate(ids, start=1)))
+    query = pair.query(TEXTS[0], max_new=9, interventions=changes)
+    found = draft_and_check(pair, query, How("source"))
+    assert found.ids[: len(ids)] == ids
+    assert found.rounds[0].accepted >= len(ids)
+    slow = draft_and_check(pair, query, How("source", ahead=1))
+    assert slow.rounds[0].written == ids[:2]
+
+
+def test_probabilities_are_those_of_the_run(model):
+    query = model.query(TEXTS[0], max_new=9)
+    trace = run(model, query)
+    for one in draft_and_check(model, query, How("bits", 3)).rounds:
+        for i, place in enumerate(one.places[: one.accepted + (one.added is not None)]):
+            probs = torch.tensor(trace.log_probs[one.start + i]).exp()
+            assert place.chosen_prob == pytest.approx(float(probs[place.chosen]), abs=1e-5)
+            if place.proposed is not None:
+                assert place.proposed_prob == pytest.approx(float(probs[place.proposed]), abs=1e-5)
+
+
+def test_a_model_with_fewer_layers_shares_its_parameters_and_leaves_the_whole_one_alone(model):
+    n = len(model.model.decoder.layers)
+    fewer = first_layers(model.model, 1)
+    assert (len(fewer.decoder.layers), len(model.model.decoder.layers)) == (1, n)
+    assert fewer.decoder.layers[0] is model.model.decoder.layers[0]
+    assert layers_there(model) == range(1, n)
+    with pytest.raises(QueryError, match=f"this model has {n}"):
+        draft_and_check(model, model.query(TEXTS[0]), How("layers", n))
+
+
+@pytest.mark.parametrize("decoding", [Beam(), Sampling()], ids=str)
+def test_other_ways_of_decoding_are_refused(model, decoding):
+    with pytest.raises(QueryError, match="checked against greedy decoding"):
+        draft_and_check(model, model.query(TEXTS[0], decoding=decoding), How())
+
+
+def test_changes_that_see_later_pieces_and_encoders_are_refused(model, tmp_path):
+    with pytest.raises(QueryError, match="lets a piece see later ones"):
+        draft_and_check(model, model.query(TEXTS[0], interventions=parse("causal-off")), How())
+    encoder = alone("encoder", tmp_path)
+    with pytest.raises(QueryError, match="decoder"):
+        draft_and_check(encoder, encoder.query(TEXTS[0]), How())
+
+
+@pytest.mark.parametrize("how", [How("bits", 8), How("bits", 8, ahead=2), How("bits", 4), How("jacobi")], ids=str)
+def test_times_are_of_the_same_output(model, how):
+    found = whole(timing(model, model.query(TEXTS[0], max_new=9), how, turns=2))
+    assert found.turns == 2
+    assert found.quick == (how.kind == "bits" and how.amount == 8)
+    assert found.check > 0 < found.alone
+    assert found.draft > 0
+
+
+def test_outputs_with_few_bits_are_those_of_runs(model):
+    query = model.query(TEXTS[0], max_new=9)
+    found = with_few_bits(model, query, bits=(8, 3, 2))
+    assert [one.bits for one in found] == [None, 8, 3, 2]
+    assert (found[0].changed, all(found[0].same)) == (0, True)
+    for one in found:
+        changes = () if one.bits is None else (RoundWeights(bits=str(one.bits)),)
+        trace = run(model, model.query(TEXTS[0], max_new=9, interventions=changes))
+        assert one.ids == trace.tgt_ids
+        assert one.text == trace.output_text
+        gaps = [float(row[-1] - row[-2]) for row in map(sorted, trace.scores())]
+        assert one.margin == pytest.approx(min(gaps), abs=1e-4)
+        assert one.margin_at == gaps.index(min(gaps))
+        assert (one.changed == 0) == (one.ids == found[0].ids)
+        assert sum(not same for same in one.same) <= one.changed
