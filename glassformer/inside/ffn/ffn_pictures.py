@@ -10,17 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from glassformer.charts.neurons import (
-    HOW_TO_READ_ACTIVE,
-    HOW_TO_READ_HISTOGRAM,
-    HOW_TO_READ_SHARES,
-    active_neurons_spec,
-    logit_effect_spec,
-    neuron_map_spec,
-    neuron_tokens_spec,
-    pre_activations_spec,
-    silent_shares_spec,
-)
+from glassformer.charts.marks import Axis, Numbers, bars, heat
+from glassformer.charts.neurons import HOW_TO_READ_HISTOGRAM, pre_activations_spec
 from glassformer.inside import InsideLook
 from glassformer.inside.features import ACTIVATIONS
 from glassformer.inside.looked_at import INSIDE, pieces_of, side_of, token_of, writes
@@ -39,6 +30,45 @@ MOST_LISTED: Final = 12
 MOST_MAPPED: Final = 32  # neurons of a map
 POINTS: Final = 240
 MOST_PIECES: Final = 8  # in each direction
+MOST_WRITTEN: Final = 8  # tokens; above this a share has no room in its cell
+
+HOW_TO_READ_SHARES = {  # by whether there is a gate
+    False: say(
+        "Each cell is the share of a layer's neurons that add nothing or almost nothing at one token: the number "
+        "of activations a = f(x) at or near 0, divided by d_ff. The frame marks the layer and token that the other "
+        "charts show."
+    ),
+    True: say(
+        "Each cell is the share of a layer's neurons that add nothing or almost nothing at one token: the number "
+        "of activations a (the gate's value times the value of a second projection) at or near 0, divided by d_ff. "
+        "The frame marks the layer and token that the other charts show."
+    ),
+}
+HOW_TO_READ_TOKENS = say(
+    "Each bar is the neuron's activation a at one token: a high bar means that this token's vector activates the "
+    "neuron strongly. The vector holds the token itself and what attention has brought from other tokens so far."
+)
+HOW_TO_READ_MAP = say(
+    "Each cell is the activation a of one neuron (column) at one token (row). Columns are ordered by the token at "
+    "which the neuron is most active."
+)
+HOW_TO_READ_ACTIVE = {  # by whether there is a gate
+    False: say(
+        "Each bar is one neuron's activation a = f(W_up·h + b) at the chosen token, the largest on top. In "
+        "brackets: ‖a·w‖, the length of the vector that the neuron adds to the stream, where w is its column of "
+        "W_down."
+    ),
+    True: say(
+        "Each bar is one neuron's activation a = f(W_gate·h) × W_up·h at the chosen token, including any biases. "
+        "The largest is on top. In brackets: ‖a·w‖, the length of the vector that the neuron adds to the stream, "
+        "where w is its column of W_down."
+    ),
+}
+HOW_TO_READ_EFFECT = say(
+    "Each bar is how much one piece's logit changes if the activation is 1: W_out·N(w), minus the mean over the "
+    "vocabulary, where w is the neuron's column of W_down. This is the direct effect, which bypasses all later "
+    "layers. N applies the norms after the neuron, with their standard deviations held fixed."
+)
 
 
 @dataclass(frozen=True)
@@ -120,28 +150,33 @@ FFN = INSIDE.part("ffn", open_layer)
 @FFN.picture("ffn_shares", say("Silent neurons: activations at or near 0"))
 def shares(o: OpenLayer) -> Plot:
     """The shares of silent neurons by layer and token; a click means both."""
-    n, stack = len(o.pieces), STACK_NAMES[o.stack]
+    n = len(o.pieces)
     counted = say("share of activations within {near:g} of 0", near=neurons.NEAR_ZERO)
     if o.kind == "relu":
         counted = say("share of zeros")
-    spec = silent_shares_spec(
-        o.shares,
-        o.pieces,
-        marked=(o.layer, o.token),
-        title=say("Silent neurons of the {stack} (activation at or near 0)", stack=stack),
-        token_axis=AXES[o.side],
-        value_name=counted,
-        colour=o.side,
-    )
-    alt = say("The {share}, for each layer of the {stack} and each of {n} tokens.",
-              share=counted, stack=stack, n=n)  # fmt: skip
+    drawn = heat(
+        say("Silent neurons of the {stack} (activation at or near 0)", stack=STACK_NAMES[o.stack]),
+        Axis(say("Layer"), [str(layer + 1) for layer in range(len(o.shares))], counted=False), tokens(o),
+        Numbers(counted, o.shares), marked_cell=(o.layer, o.token), colour=o.side,
+    )  # fmt: skip
+    if n <= MOST_WRITTEN:
+        drawn["spec"]["data"][0] |= {"texttemplate": "%{z:.1%}", "textfont": {"size": 11}}
 
     def clicked(click: Click) -> tuple[int, int] | None:
         cell = cell_of(click)
         return cell if cell is not None and cell[1] < n else None
 
-    how_to_read = HOW_TO_READ_SHARES[o.gated]
-    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=clicked, said=Said(below=_silent(o)))
+    return Plot(**drawn, how_to_read=HOW_TO_READ_SHARES[o.gated], clicked=clicked, said=Said(below=_silent(o)))
+
+
+def tokens(o: OpenLayer) -> Axis:
+    """The tokens that may be seen."""
+    return Axis(AXES[o.side], o.pieces, o.side)
+
+
+def numbered_neurons(o: OpenLayer, listed: list[int]) -> Axis:
+    """Some neurons, from 0."""
+    return Axis(say("Neuron"), [str(n + 1) for n in listed], o.side, clicks=listed, counted=False)
 
 
 def _silent(o: OpenLayer) -> str:
@@ -192,27 +227,28 @@ def histogram(o: OpenLayer) -> Plot:
 def active(o: OpenLayer) -> Plot:
     """The most active neurons at the chosen token; a click means one."""
     listed = neurons.most_active(o.after[o.token], MOST_LISTED)
-    activation = o.after[o.token, listed]
-    spec = active_neurons_spec(
-        listed.tolist(), activation, o.before[o.token, listed], np.abs(activation) * o.written[listed],
-        chosen=o.neuron, title=say("Most active neurons at {token}", token=o.whose), colour=o.side,
+    activation, before = o.after[o.token, listed], o.before[o.token, listed]
+    length = np.abs(activation) * o.written[listed]
+    drawn = bars(
+        say("Most active neurons at {token}", token=o.whose), numbered_neurons(o, listed.tolist()),
+        Numbers(say("activation"), activation), Numbers(say("pre-activation"), before),
+        Numbers(say("written"), length), chosen=o.neuron, axis=say("Activation (length of the vector written)"),
+        ends=lambda i: f"{activation[i]:#.3g} ({length[i]:#.3g})",
     )  # fmt: skip
-    alt = say("The {n} most active neurons at {token}, starting with neuron {first}.", n=len(listed), token=o.whose,
-              first=listed[0] + 1)  # fmt: skip
     how_to_read = formula(HOW_TO_READ_ACTIVE[o.gated], bias=o.run.checkpoint.config.biases.ffn)
-    return Plot(spec=spec, alt=alt, how_to_read=how_to_read, clicked=place_of)
+    return Plot(**drawn, how_to_read=how_to_read, clicked=place_of)
 
 
 @FFN.picture("ffn_tokens", say("What drives a neuron"))
 def by_token(o: OpenLayer) -> Plot:
     """The chosen neuron at each token; a click means a token."""
-    n, neuron = len(o.pieces), o.neuron
-    spec = neuron_tokens_spec(
-        o.after[:, neuron], o.before[:, neuron], o.pieces, chosen=o.token, colour=o.side, token_axis=AXES[o.side],
-        title=say("What drives neuron {neuron} of layer {layer}", neuron=neuron + 1, layer=o.layer + 1),
+    drawn = bars(
+        say("What drives neuron {neuron} of layer {layer}", neuron=o.neuron + 1, layer=o.layer + 1), tokens(o),
+        Numbers(say("activation"), o.after[:, o.neuron]), Numbers(say("pre-activation"), o.before[:, o.neuron]),
+        chosen=o.token,
     )  # fmt: skip
-    alt = say("The activation of neuron {neuron} at each of {n} tokens.", neuron=neuron + 1, n=n)
-    return Plot(spec=spec, alt=alt, clicked=place_below(n), said=Said(below=_writes(o)))
+    clicked, said = place_below(len(o.pieces)), Said(below=_writes(o))
+    return Plot(**drawn, how_to_read=HOW_TO_READ_TOKENS, clicked=clicked, said=said)
 
 
 @paragraph
@@ -247,21 +283,21 @@ def _writes(o: OpenLayer) -> Iterator[str]:
 @FFN.picture("ffn_map", say("The most active neurons anywhere in the sentence"))
 def neuron_map(o: OpenLayer) -> Plot:
     """Neurons at each token; a click means a token and a neuron."""
-    listed, n, layer = neurons.most_active_anywhere(o.after, MOST_MAPPED).tolist(), len(o.pieces), o.layer + 1
-    spec = neuron_map_spec(
-        o.after[:, listed], listed, o.pieces, token_axis=AXES[o.side], colour=o.side,
-        marked=(o.token, listed.index(o.neuron) if o.neuron in listed else None),
-        title=say("The {n} most active neurons of layer {layer} anywhere in this sentence", n=len(listed),
-                  layer=layer),
+    listed = neurons.most_active_anywhere(o.after, MOST_MAPPED).tolist()
+    values = o.after[:, listed]
+    drawn = heat(
+        say("The {n} most active neurons of layer {layer} anywhere in this sentence", n=len(listed),
+            layer=o.layer + 1),
+        tokens(o), numbered_neurons(o, listed), Numbers(say("activation"), values), marked_row=o.token,
+        marked_cell=(o.token, listed.index(o.neuron)) if o.neuron in listed else None, colour=o.side,
+        limits=(0.0, max(1e-6, float(np.nan_to_num(values).max(initial=0)))),
     )  # fmt: skip
-    alt = say("Activation of {n} neurons of layer {layer} at each of {n_tokens} tokens.", n=len(listed), layer=layer,
-              n_tokens=n)  # fmt: skip
 
     def clicked(click: Click) -> tuple[int, int] | None:
         cell = cell_of(click)
         return (cell[0], listed[cell[1]]) if cell is not None and cell[1] < len(listed) else None
 
-    return Plot(spec=spec, alt=alt, clicked=clicked)
+    return Plot(**drawn, how_to_read=HOW_TO_READ_MAP, clicked=clicked)
 
 
 @FFN.picture("ffn_effect", say("The pieces whose logits a neuron raises and lowers most"))
@@ -269,20 +305,16 @@ def effect(o: OpenLayer) -> Plot | None:
     """The pieces that the chosen neuron raises and lowers directly."""
     if o.effect is None:
         return None
-    (found, own), vocabulary, neuron = o.effect, o.run.trace.vocabulary, o.neuron + 1
+    found, own = o.effect
     ids = [*found.raised.tolist(), *found.lowered.tolist()[::-1]]
-    spec = logit_effect_spec(
-        [vocabulary[i] for i in ids],
-        [*found.raised_by.tolist(), *found.lowered_by.tolist()[::-1]],
-        ids,
-        title=say("Direct effect of neuron {neuron}: the logits that it raises and lowers most", neuron=neuron),
-    )
-    alt = say(
-        "The pieces whose logits neuron {neuron} raises most, starting with {piece}, and those it lowers most.",
-        neuron=neuron,
-        piece=vocabulary[ids[0]],
-    )
-    return Plot(spec=spec, alt=alt, said=Said(below=_counts(o, own), pale=True))
+    by = np.array([*found.raised_by.tolist(), *found.lowered_by.tolist()[::-1]])
+    pieces = Axis(say("Piece"), [o.run.trace.vocabulary[i] for i in ids], "target", clicks=ids, counted=False)
+    drawn = bars(
+        say("Direct effect of neuron {neuron}: the logits that it raises and lowers most", neuron=o.neuron + 1),
+        pieces, Numbers(say("change in the logit"), by, "+.4g"), Numbers(say("id"), np.array(ids), ".0f"),
+        signed=True, ends=lambda i: f"{by[i]:+#.2g}",
+    )  # fmt: skip
+    return Plot(**drawn, how_to_read=HOW_TO_READ_EFFECT, said=Said(below=_counts(o, own), pale=True))
 
 
 def _counts(o: OpenLayer, own: float) -> str:
