@@ -20,7 +20,7 @@ from glassformer.extensions.importers.library.keys import AS_IS, FLATTENED, FLAT
 from glassformer.extensions.importers.library.matching import PREFIX, WITHOUT, places, rivals, unused
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
-from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, TUTORIALS
+from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, tutorials
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.checkpoint.agreement import first
 from transformer.errors import ClauseError, shown
@@ -141,7 +141,7 @@ def _needless(rest: Sequence[str], found: Match, weights: Weights, said: Any) ->
 
 def _doubles(found: Match, weights: Weights, answers: Mapping[str, Any]) -> Iterator[Field]:
     """Questions about tables, and layers as a whole, that a file has twice."""
-    again = match(TUTORIALS, found.left_over, prefix=found.prefix)
+    again = match(tutorials(), found.left_over, prefix=found.prefix)
     for question in TABLES:
         second = [one.source for one in again.taken if one.targets == (question,)]
         if second and question in found.sources and question not in answers:

@@ -11,7 +11,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library import parts
 from glassformer.extensions.importers.library.keys import Match, Taken, best_match, match, prefixes
-from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, TABLES, TUTORIALS
+from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, TABLES, tutorials
 from glassformer.extensions.weight_files.library.weights import Weights
 from transformer.errors import ClauseError, shown
 from transformer.i18n import say
@@ -26,17 +26,17 @@ _WHOLE_NUMBERS = ("I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BOOL")
 def matched(weights: Weights, answers: Mapping[str, Any]) -> Match:
     """What the names of a file say, with what the user says of prefixes and of the parts of layers."""
     names = list(weights.tensors)
-    found = best_match([TUTORIALS], names)
+    found = best_match([tutorials()], names)
     others = []
     if PREFIX in answers:
-        found = match(TUTORIALS, names, prefix=_prefix(answers[PREFIX], weights))
+        found = match(tutorials(), names, prefix=_prefix(answers[PREFIX], weights))
         others = rivals(found, names)
         theirs = tuple(filter(None, others))
         names = [name for name in names if not name.startswith(theirs)]
         names = [name for name in names if "" not in others or name.startswith(found.prefix)]
     called = parts.names_said(names, found.prefix, answers)
     for _ in range(2):  # norms are counted once their layers are known
-        found = match(TUTORIALS, names, prefix=found.prefix, called=called)
+        found = match(tutorials(), names, prefix=found.prefix, called=called)
         called |= parts.counted_norms(found, weights)
     found = _single(found, called)
     none = {name: _OTHER for name in weights.tensors if name not in names}
@@ -55,7 +55,7 @@ def rivals(found: Match, names: Sequence[str]) -> list[str]:
     own = {one.source for one in found.taken}
     stacks = {stack for stack in LAYERS if found.n_layers(stack)}
     others: list[str] = []
-    for prefix, given in prefixes(TUTORIALS, names).items():
+    for prefix, given in prefixes(tutorials(), names).items():
         layers = {target for target, name in given.items() if re.search(r"(^|\.)\d+\.", name.removeprefix(prefix))}
         there = {target.partition(".layers.")[0] for target in layers if ".layers." in target}
         nested = others and prefix.startswith(tuple(others))

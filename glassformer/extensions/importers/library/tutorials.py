@@ -8,6 +8,7 @@ called, most usual first. A model may have its layers from one, its norms from a
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import product
 
 from glassformer.extensions.importers.library.keys import (
@@ -157,14 +158,18 @@ def _positions() -> Iterator[Rule]:
         yield Rule.of(f"{side}_embed.1.pe", POSITION_OF[stack], reshape=FLATTENED)
 
 
-TUTORIALS = Table(
-    name=say("An encoder and a decoder whose tensors have names from tutorials."),
-    rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions()),
-    unused=tuple(
-        Unused(name, say("this tensor is a mask, which is rebuilt for each sentence"))
-        for name in ("src_mask", "tgt_mask", "mask")
-    ),
-)
+@cache
+def tutorials() -> Table:
+    """All rules; thousands, so they are made when the first file is read."""
+    return Table(
+        name=say("An encoder and a decoder whose tensors have names from tutorials."),
+        rules=(*_attentions(), *_feed_forwards(), *_norms(), *_tables(), *_positions()),
+        unused=tuple(
+            Unused(name, say("this tensor is a mask, which is rebuilt for each sentence"))
+            for name in ("src_mask", "tgt_mask", "mask")
+        ),
+    )
+
 
 ALONE = {
     "encoder": say("An encoder whose tensors have names from tutorials."),

@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from glassformer.extensions.importers.library.imported import Opened
 from glassformer.extensions.importers.library.tutorial_fields import understand
-from glassformer.extensions.importers.library.tutorials import TUTORIALS
+from glassformer.extensions.importers.library.tutorials import tutorials
 from glassformer.extensions.weight_files.library.weights import open_weights
 from tests.extensions.importers.library.tutorial_models import STYLES, Annotated, Article, TorchModel, at_random
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
@@ -213,7 +213,7 @@ def test_norms_of_two_kinds_are_asked_about(tmp_path):
     assert [one.name for one in report.asked] == ["norm_kind", "norm_eps"]
 
 
-NAMES = st.sampled_from([rule.source for rule in TUTORIALS.rules])
+NAMES = st.sampled_from([rule.source for rule in tutorials().rules])
 NUMBERS, KINDS = st.sampled_from(["0", "1", "7", "01", "9999999"]), st.sampled_from(["weight", "bias"])
 FILLED = st.builds(lambda name, n, p: name.replace("{n}", n).replace("{p}", p), NAMES, NUMBERS, KINDS)
 SHAPES = st.lists(st.sampled_from([0, 1, 2, 3, 6, 12]), max_size=4)

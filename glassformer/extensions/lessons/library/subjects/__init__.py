@@ -9,7 +9,7 @@ case is one of the two, by what it gives.
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import FunctionType, ModuleType
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from glassformer.extensions.lessons.library.case import Answer, Case
 
@@ -45,7 +45,7 @@ def _functions(modules: tuple[ModuleType, ...], *, gives: object) -> dict[str, A
         if getattr(one, "__module__", "") == module.__name__
         and isinstance(one, FunctionType)
         and not name.startswith("_")
-        and get_type_hints(one) == {"case": Case, "return": gives}
+        and one.__annotations__ == {"case": Case, "return": gives}
     }
 
 
