@@ -4,8 +4,6 @@ An extension is a folder whose `__init__` holds one `Extension`, called EXTENSIO
 "package.module:name", which is imported when it is asked for, so that a list of all extensions costs nothing. One
 file, `glassformer/extensions/__init__.py`, lists them; a folder that is gone is passed over. Nothing outside an
 extension imports it: the kernel asks `provided("sources")`, and each extension that has some is asked.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""What the flow view draws, as plain data, and as the browser is told it.
-
-Knows nothing of Streamlit.
-"""
+"""What the flow view draws, as plain data, and as the browser is told it."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

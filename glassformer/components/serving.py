@@ -3,8 +3,6 @@
 No file is written, so the app runs where it may write nothing. Streamlit would serve files; but it opens and packs a
 file at every request, which takes 140 ms of the server's time for Plotly's script (here 24 ms), and it has browsers
 ask again at every visit. Addresses change with the text behind them, so browsers are told to keep it.
-
-Knows nothing of Streamlit.
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""The features of a model in sentences, as its config says them, and what its diagram leaves out.
-
-Knows nothing of Streamlit.
-"""
+"""The features of a model in sentences, as its config says them, and what its diagram leaves out."""
 
 from collections.abc import Iterator
 

@@ -2,8 +2,6 @@
 
 That is a source piece, or of what the decoder reads the step whose row it is. A row of a prompt, which a decoder
 alone reads first, belongs to no step: it is looked at as a row.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

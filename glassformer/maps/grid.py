@@ -1,7 +1,4 @@
-"""All heads of an attention as one picture of small maps, as any page draws them beside each other.
-
-Knows nothing of Streamlit.
-"""
+"""All heads of an attention as one picture of small maps, as any page draws them beside each other."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""One attention map of a run, in the layer and head that are looked at, cut to what may be seen, for any page.
-
-Knows nothing of Streamlit.
-"""
+"""One attention map of a run, in the layer and head that are looked at, cut to what may be seen, for any page."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,4 @@
-"""What the Masks page says about masks, and about its checks: whether each mask does what it is for.
-
-Knows nothing of Streamlit.
-"""
+"""What the Masks page says about masks, and about its checks: whether each mask does what it is for."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,4 @@
-"""What the Positions page says of models that have no table of positions, or one that is not laid out as the paper's.
-
-Knows nothing of Streamlit.
-"""
+"""What the Positions page says of models that have no table of positions, or one that is not laid out as the paper's."""
 
 from collections.abc import Iterator
 

@@ -140,26 +140,22 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
     """Move what a link or another checkpoint left behind into what this table has."""
     look, d_model = session.view(slot).of(PositionsLook), checkpoint.config.d_model
     if any(dim >= d_model for dim in look.dims):
-        session.add_note(
-            say(
-                "{name} has only the dimensions 0 to {last}, so dimensions from {first} on cannot be shown.",
-                first=d_model,
-                name=checkpoint.name,
-                last=d_model - 1,
-            ),
-            slot,
+        said = say(
+            "{name} has only the dimensions 0 to {last}, so dimensions from {first} on cannot be shown.",
+            first=d_model,
+            name=checkpoint.name,
+            last=d_model - 1,
         )
+        session.add_note(said, slot)
     most = max(1, most_shift(checkpoint.config.max_len))
     if look.shift > most:
-        session.add_note(
-            say(
-                "A shift by {shift} is too large: the table of {name} can be shifted by at most {most}.",
-                shift=look.shift,
-                name=checkpoint.name,
-                most=most,
-            ),
-            slot,
+        said = say(
+            "A shift by {shift} is too large: the table of {name} can be shifted by at most {most}.",
+            shift=look.shift,
+            name=checkpoint.name,
+            most=most,
         )
+        session.add_note(said, slot)
     panel = look.positions_panel
     if panel not in TABLE_PARTS:
         session.add_note(otherwise.no_such_part(checkpoint.config, panel), slot)

@@ -1,7 +1,4 @@
-"""The page Positions: its parts, and what of a table or of positions inside attention they look at.
-
-Knows nothing of Streamlit.
-"""
+"""The page Positions: its parts, and what of a table or of positions inside attention they look at."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Pieces of a text that are hidden from a model which fills gaps, and what it says of each.
-
-Knows nothing of Streamlit.
-"""
+"""Pieces of a text that are hidden from a model which fills gaps, and what it says of each."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,4 @@
-"""How the measures of `transformer.analysis.head_statistics` are spoken of on the page: names, units, formulas.
-
-Knows nothing of Streamlit.
-"""
+"""How the measures of `transformer.analysis.head_statistics` are spoken of on the page: names, units, formulas."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -9,8 +9,6 @@
 All else follows from that and is written nowhere else: the page draws it in either slot (`show(causality, scene)`), a
 handout prints it, a teacher's link covers it by its key, and one test opens every picture for every kind of model.
 A picture's function is pure: it reads no session, and a handout that was never on a page gets the same.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

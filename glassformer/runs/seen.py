@@ -1,7 +1,4 @@
-"""A run and what is looked at of it: all that a picture is made of, on a page, for a handout, or in a notebook.
-
-Knows nothing of Streamlit.
-"""
+"""A run and what is looked at of it: all that a picture is made of, on a page, for a handout, or in a notebook."""
 
 from __future__ import annotations
 

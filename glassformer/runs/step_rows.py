@@ -6,8 +6,6 @@ it was revealed. Given maps have no steps, and nothing of them is hidden; the la
 
 Panels ask for one layer, or say what they make of each: a mean, tiles. Of a run that keeps its maps they get it at
 once; of another it is computed in the model's thread and kept for all visitors, by the work's key.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Callable, Hashable, Sequence

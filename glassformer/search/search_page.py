@@ -1,7 +1,4 @@
-"""The page How pieces are chosen: its parts, and what they share.
-
-Knows nothing of Streamlit.
-"""
+"""The page How pieces are chosen: its parts, and what they share."""
 
 from typing import Final
 

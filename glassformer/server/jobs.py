@@ -4,8 +4,6 @@ Files of sentences, many draws, measurements and examinations are such jobs. Eac
 in the order in which they were asked for. What needs the model goes through the one queue in front of it
 (`glassformer.server.work`), a part after the other: whoever asks for a sentence meanwhile goes first, also within a
 part, wherever that pauses.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

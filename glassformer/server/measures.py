@@ -1,7 +1,4 @@
-"""Times that the server takes, told to whoever listens, such as metrics.
-
-Knows nothing of Streamlit.
-"""
+"""Times that the server takes, told to whoever listens, such as metrics."""
 
 import time
 from collections.abc import Callable, Iterator

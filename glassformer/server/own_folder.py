@@ -1,8 +1,6 @@
 """A folder of this server's own: nobody else may read it, and it ends with the server, unless replicas share it.
 
 What a killed server left is removed by the next one, as nobody holds it.
-
-Knows nothing of Streamlit.
 """
 
 import os

@@ -1,8 +1,6 @@
 """What extensions add to the server: checks, routes, middlewares, and what runs as long as it does.
 
 An extension's `server` names a `ServerPart`; `app.py` asks each, in the order of the list of extensions.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Callable, Collection, Sequence

@@ -10,8 +10,6 @@ of late comes behind who had not. So heavy requests of some, whatever makes them
 for no longer than the run that goes on. Whoever has waited for `PATIENT_SECONDS` stands among all others again.
 
 Source: Golestani, "A Self-Clocked Fair Queueing Scheme for Broadband Applications" (1994), section 3.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

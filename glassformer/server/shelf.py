@@ -2,8 +2,6 @@
 
 Whoever waits sees how far it is, and may go away: the next to ask finds it further on, or open. Those that nobody has
 used for longest are let go when there are many, or when the next one would not fit beside them.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

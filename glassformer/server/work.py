@@ -3,8 +3,6 @@
 One thread runs the model; in which order, `glassformer.server.queue` says. Runs that wait when it becomes free are
 decoded together, and between two rounds of decoding it does what comes before the run it is at. Nobody is made to
 wait for company. The same request of several visitors is run once.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 A value that is no text stands as JSON has it; a text that could be taken for one of those stands in quotes. Whether
 an answer is possible, the import says.
-
-Knows nothing of Streamlit.
 """
 
 import json

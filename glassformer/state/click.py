@@ -1,7 +1,4 @@
-"""A click on a mark of a chart, and what it may mean.
-
-Knows nothing of Streamlit.
-"""
+"""A click on a mark of a chart, and what it may mean."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 
 A field at its default is not written. An address counts places (layers, steps, pieces) from 1, the app from 0. What
 it says is never trusted: what is unknown or out of range is put right and said in a note.
-
-Knows nothing of Streamlit.
 """
 
 import dataclasses

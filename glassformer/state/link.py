@@ -3,8 +3,6 @@
 A `Link` is read from query parameters and written back to them. It never trusts them: what is unknown or out of
 range is put right and said in a note. Only what differs from the defaults is written, so the plain address of the
 app is the default view.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 `model=en-fr&layer=2` says that the second run is one of another checkpoint, of which layer 2 is looked at; `layer=`
 that it looks at all layers, whatever the first one looks at. Only the form is looked at here: what the values may be
 is looked at where they are used (`extensions.what_if.comparing`).
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Mapping

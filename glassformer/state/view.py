@@ -5,8 +5,6 @@ and how it is read there and written back. `View` has the fields that several pa
 alone looks at it declares in its folder, in a `Look`: `view.of(MasksLook).mask`. Where a field is named, as in
 `session.replace(slot, mask="cross")`, all fields are of one namespace. The session keeps the view, and
 `glassformer.shared.choices` draws a field's control.
-
-Knows nothing of Streamlit.
 """
 
 from collections import Counter

@@ -5,8 +5,6 @@ most four, as the written numbers give: computed from them and rounded to these 
 so is the model's number. Formulas hold nothing but our own words and numbers, never pieces.
 
 What is said where the steps are not the paper's, or where a change of the run acts within them, stands at the end.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,4 @@
-"""The parts of a logit: what each is called, where it stands on the map, and what is said of their sums.
-
-Knows nothing of Streamlit.
-"""
+"""The parts of a logit: what each is called, where it stands on the map, and what is said of their sums."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

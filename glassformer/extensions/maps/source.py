@@ -78,25 +78,23 @@ class MapsSource(Source):
     def explain(self) -> None:
         """How a file is made: what it has to hold, with an example."""
         with st.expander(say("Attention maps of a model that this app cannot open")):
-            st.markdown(
-                say(
-                    "You can save attention maps in a file `NAME.npz` next to the checkpoint folders. The Attention "
-                    "page then shows all of its parts that need only attention weights. Here is an example for a "
-                    "Hugging Face `transformers` model loaded with {eager}:",
-                    eager='`attn_implementation="eager"`',
-                )
+            said = say(
+                "You can save attention maps in a file `NAME.npz` next to the checkpoint folders. The Attention "
+                "page then shows all of its parts that need only attention weights. Here is an example for a "
+                "Hugging Face `transformers` model loaded with {eager}:",
+                eager='`attn_implementation="eager"`',
             )
+            st.markdown(said)
             st.code(EXAMPLE, language="python")
-            st.markdown(
-                say(
-                    "In the names of the arrays, replace {encoder} with {decoder} for decoder self-attention, or "
-                    "with {cross} for cross-attention. A file needs at least one of these three kinds of attention. "
-                    "Its arrays are:",
-                    encoder="`encoder`",
-                    decoder="`decoder`",
-                    cross="`cross`",
-                )
+            said = say(
+                "In the names of the arrays, replace {encoder} with {decoder} for decoder self-attention, or "
+                "with {cross} for cross-attention. A file needs at least one of these three kinds of attention. "
+                "Its arrays are:",
+                encoder="`encoder`",
+                decoder="`decoder`",
+                cross="`cross`",
             )
+            st.markdown(said)
             st.table(table(ARRAYS), hide_header=True)
 
     def label(self, entry: Entry) -> str | None:

@@ -1,7 +1,4 @@
-"""The pictures of a parameter on the Doctor page: its numbers, its singular values, its rows by piece, its change.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of a parameter on the Doctor page: its numbers, its singular values, its rows by piece, its change."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 """The store of rooms that `GLASSFORMER_STORE` names.
 
-    GLASSFORMER_STORE=redis://HOST:PORT/DB streamlit run app.py
-
-Knows nothing of Streamlit.
+GLASSFORMER_STORE=redis://HOST:PORT/DB streamlit run app.py
 """
 
 import os

@@ -8,8 +8,6 @@ students any more.
 
 Per replica, not in all, are: how many streams a room has (`MOST_STREAMS`), how fast rooms are opened, how often codes
 may be guessed, and how often one client may ask.
-
-Knows nothing of Streamlit.
 """
 
 import json

@@ -1,8 +1,6 @@
 """Files of sentences that are being run, or were: jobs in the background, a few lines at a time.
 
 In a folder that replicas share lies what each file asks for. A replica that does not know its results runs it again.
-
-Knows nothing of Streamlit.
 """
 
 import secrets

@@ -3,8 +3,6 @@
 A snapshot writes its own output, and an untrained one writes nonsense. So that maps can be compared, all snapshots
 also read one output, that of the finished checkpoint: their maps then have the same rows and columns. Maps are kept
 small, as a strip draws them.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Callable, Hashable, Mapping

@@ -5,8 +5,6 @@
 It may write into the folder that it is started in and nowhere else, has so many bytes of memory, one thread and no
 network, and is the last to get a processor. It ends with its server: on Linux the system sees to that, elsewhere the
 end of its standard input says so.
-
-Knows nothing of Streamlit.
 """
 
 import os

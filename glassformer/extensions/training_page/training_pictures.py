@@ -1,7 +1,4 @@
-"""The pictures of the Training page: the learning curves of a checkpoint, with its snapshots as marks on them.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of the Training page: the learning curves of a checkpoint, with its snapshots as marks on them."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -7,8 +7,6 @@ all of it when the server ends.
 
 In a folder that replicas share a training says what it is, in `ABOUT`. The replica that has it holds its lock; the
 others show what is in its folder and stop it by a file, and any of them goes on with one that is over.
-
-Knows nothing of Streamlit.
 """
 
 import json

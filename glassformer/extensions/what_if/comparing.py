@@ -1,12 +1,10 @@
 """What a comparison is of: two runs, of which the address says the first, and of the second what differs.
 
-    do=zero-cross.3.1                the same query without its changes, and with them
-    b=src%3DI+like+tea               the sentence of the address, and another one
-    b=model%3Den-fr                  the checkpoint of the address, and another one
-    b=forced%3D5.17                  the model's own choice, and a branch of it
-    b=kind%3Dcross%26layer%3D3%26head%3D1    what is looked at, and another head
-
-Knows nothing of Streamlit.
+do=zero-cross.3.1                the same query without its changes, and with them
+b=src%3DI+like+tea               the sentence of the address, and another one
+b=model%3Den-fr                  the checkpoint of the address, and another one
+b=forced%3D5.17                  the model's own choice, and a branch of it
+b=kind%3Dcross%26layer%3D3%26head%3D1    what is looked at, and another head
 """
 
 from dataclasses import replace

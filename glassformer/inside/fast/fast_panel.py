@@ -58,13 +58,12 @@ def _choose_row(run: OpenRun) -> None:
 
 def _tiles(o: Fast) -> None:
     st.subheader(say("Softmax, tile by tile"))
-    st.markdown(
-        say(
-            "A softmax seems to need all scores of a row at once. FlashAttention reads them one tile at a time and "
-            "keeps three things: the largest score so far m, the sum l of exp(score − m), and the sum o of "
-            "exp(score − m) · value. (Milakov & Gimelshein 2018; Dao et al. 2022)"
-        )
+    said = say(
+        "A softmax seems to need all scores of a row at once. FlashAttention reads them one tile at a time and "
+        "keeps three things: the largest score so far m, the sum l of exp(score − m), and the sum o of "
+        "exp(score − m) · value. (Milakov & Gimelshein 2018; Dao et al. 2022)"
     )
+    st.markdown(said)
     n = len(o.axes.keys)
     with st.container(horizontal=True, gap="large", vertical_alignment="center"):
         _choose_size(o, "tile_keys", say("Keys in a tile"), n)
@@ -113,13 +112,12 @@ def _cache(o: Fast) -> None:
     if not o.run.trace.n_steps:
         st.caption(say("This encoder-only model reads its text in one pass, so it keeps no KV cache."))
         return
-    st.markdown(
-        say(
-            "Each step keeps its keys and values for later steps. How long the output will be is not known in "
-            "advance, so PagedAttention takes small blocks as the text grows, instead of room for the longest text. "
-            "(Kwon et al. 2023)"
-        )
+    said = say(
+        "Each step keeps its keys and values for later steps. How long the output will be is not known in "
+        "advance, so PagedAttention takes small blocks as the text grows, instead of room for the longest text. "
+        "(Kwon et al. 2023)"
     )
+    st.markdown(said)
     _choose_size(o, "block", say("Tokens in a block"), SIZES[-1])
     show_beside(pictures.blocks, pictures.places, o)
     config = o.run.checkpoint.config
@@ -136,13 +134,12 @@ def _gains(run: OpenRun) -> None:
     if not anatomy(config).writes:
         return
     st.subheader(say("torch.compile and int8 on this machine"))
-    st.markdown(
-        say(
-            "torch.compile turns the model's Python into C++ for this processor; int8 rounds large matrices to 8 "
-            "bits, a quarter of the bytes. One decoding step with this model's sizes is measured on one thread. The "
-            "app's own drafts use int8, too."
-        )
+    said = say(
+        "torch.compile turns the model's Python into C++ for this processor; int8 rounds large matrices to 8 "
+        "bits, a quarter of the bytes. One decoding step with this model's sizes is measured on one thread. The "
+        "app's own drafts use int8, too."
     )
+    st.markdown(said)
     if config.count_parameters() > gains.MOST_PARAMETERS:
         st.caption(say("This model is too large to be measured here."))
         return

@@ -1,7 +1,4 @@
-"""The pictures of the part "Speed-ups": a softmax tile by tile, and the blocks of the KV cache at every step.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of the part "Speed-ups": a softmax tile by tile, and the blocks of the KV cache at every step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -122,12 +122,11 @@ def _neuron(run: OpenRun, o: OpenLayer) -> None:
             say("This encoder-only model generates no output, so it has no logits that a neuron could change.")
         )
     elif not writes(run, o.stack):
-        st.caption(
-            say(
-                "An encoder neuron writes into the memory, not directly to the logits. Its effect on the logits "
-                "depends on the decoder."
-            )
+        said = say(
+            "An encoder neuron writes into the memory, not directly to the logits. Its effect on the logits "
+            "depends on the decoder."
         )
+        st.caption(said)
     elif run.looking.covered:
         ask_first(run, say("The pieces whose logits this neuron raises could give the answer away."), key=REVEAL)
     elif attempt(lambda: o.effect) is not None:

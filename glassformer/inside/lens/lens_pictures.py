@@ -1,7 +1,4 @@
-"""The pictures of the logit lens: what the decoder would write if it stopped at an earlier depth.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of the logit lens: what the decoder would write if it stopped at an earlier depth."""
 
 from dataclasses import dataclass
 from typing import Final

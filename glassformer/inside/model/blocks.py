@@ -1,7 +1,4 @@
-"""The blocks of the loaded model: what its diagram draws, what is said of each, and where each leads.
-
-Knows nothing of Streamlit.
-"""
+"""The blocks of the loaded model: what its diagram draws, what is said of each, and where each leads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The pictures of the loaded model: its diagram, and what each component holds and does, for any length.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of the loaded model: its diagram, and what each component holds and does, for any length."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

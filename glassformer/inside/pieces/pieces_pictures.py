@@ -1,7 +1,4 @@
-"""The pictures of the tables of embeddings: which pieces stand near one, and where the pieces of the sentence stand.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of the tables of embeddings: which pieces stand near one, and where the pieces of the sentence stand."""
 
 from __future__ import annotations
 

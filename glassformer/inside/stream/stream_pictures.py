@@ -1,7 +1,4 @@
-"""The pictures of the residual stream: its size by depth, what sub-layers add to it, and what norms do.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of the residual stream: its size by depth, what sub-layers add to it, and what norms do."""
 
 from dataclasses import dataclass
 from functools import cached_property

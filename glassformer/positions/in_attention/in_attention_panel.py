@@ -31,17 +31,15 @@ def draw(shown: Shown, run: OpenRun | None) -> None:
         show_beside(pictures.bias_curves, pictures.bias_map, shown, take=partial(take_head, shown.slot))
         st.markdown(drawing.plain(joined(" ", _about_bias(shown))))
     elif not turning.n_pairs:
-        st.info(
-            say_n(
-                "Layer {numbers} ignores positions: queries and keys are not rotated, so only the mask makes a "
-                "difference between earlier and later tokens.",
-                "Layers {numbers} ignore positions: queries and keys are not rotated, so only the mask makes a "
-                "difference between earlier and later tokens.",
-                len(turning.layers),
-                numbers=layers_said(turning),
-            ),
-            icon=":material/info:",
+        said = say_n(
+            "Layer {numbers} ignores positions: queries and keys are not rotated, so only the mask makes a "
+            "difference between earlier and later tokens.",
+            "Layers {numbers} ignore positions: queries and keys are not rotated, so only the mask makes a "
+            "difference between earlier and later tokens.",
+            len(turning.layers),
+            numbers=layers_said(turning),
         )
+        st.info(said, icon=":material/info:")
     else:
         panel = shown.view.of(PositionsLook).positions_panel
         {"rotations": _rotations, "pair": _pair, "distance": _distance}[panel](shown, turning)

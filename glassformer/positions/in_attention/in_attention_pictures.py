@@ -1,7 +1,4 @@
-"""The pictures of positions that act inside attention: what turns, and what distance adds to scores.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of positions that act inside attention: what turns, and what distance adds to scores."""
 
 import numpy as np
 

@@ -1,7 +1,4 @@
-"""The pictures of positions in the typed sentence: what tokens start from, and what positions do to their scores.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of positions in the typed sentence: what tokens start from, and what positions do to their scores."""
 
 from dataclasses import dataclass
 from functools import cached_property

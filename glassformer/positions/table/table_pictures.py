@@ -1,7 +1,4 @@
-"""The page Positions, and the pictures of a table of positions: itself, who resembles whom in it, what a shift does.
-
-Knows nothing of Streamlit.
-"""
+"""The page Positions, and the pictures of a table of positions: itself, who resembles whom in it, what a shift does."""
 
 import numpy as np
 

@@ -19,25 +19,22 @@ def draw(checkpoint: Checkpoint | None) -> None:
     """Draw the list, with what is open; None if nothing is."""
     short.summary()
     there = lesson.known()
-    st.markdown(
-        say(
-            "Each step asks a question before it shows the answer: predict, then look. The answers come from your "
-            "own sentence and the open checkpoint, so a different sentence gives a different question."
-        )
+    said = say(
+        "Each step asks a question before it shows the answer: predict, then look. The answers come from your "
+        "own sentence and the open checkpoint, so a different sentence gives a different question."
     )
+    st.markdown(said)
     path, begin = short.places(there, "", short=True), say("Begin the {n}-minute path", n=short.SHORT_MINUTES)
     way = short.way_in(begin, checkpoint)
     if way is not None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center", key="lesson_short"):
             menu.ways([way])
-            st.caption(
-                say(
-                    "{count} on attention, √d_head, positions and masks, with the terms you need. The steps are "
-                    "marked below.",
-                    count=say_n("{n} step", "{n} steps", len(path)),
-                ),
-                width="content",
+            said = say(
+                "{count} on attention, √d_head, positions and masks, with the terms you need. The steps are "
+                "marked below.",
+                count=say_n("{n} step", "{n} steps", len(path)),
             )
+            st.caption(said, width="content")
     for one in there.values():
         _lesson(one)
     st.caption(say("Your answers are kept only in this browser."))

@@ -110,14 +110,13 @@ def summary() -> None:
             for name, met in short_path().met.items()
         ]
         st.markdown(joined("  \n", lines))
-        st.markdown(
-            say(
-                "You predicted {given} of {n} steps, {right} of them correctly.",
-                given=len(given),
-                n=len(path),
-                right=sum(given),
-            )
+        said = say(
+            "You predicted {given} of {n} steps, {right} of them correctly.",
+            given=len(given),
+            n=len(path),
+            right=sum(given),
         )
+        st.markdown(said)
         wrong = [place for place in path if last.get(place.name) is False]
         if wrong:
             st.caption(say("Look again at the steps whose answers surprised you:"))

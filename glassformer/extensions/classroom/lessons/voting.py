@@ -59,12 +59,11 @@ def draw(here: Place, found: Posed, checkpoint: Checkpoint, public: Public) -> b
 def _question(here: Place, found: Posed, checkpoint: Checkpoint) -> None:
     public = in_room.public()
     if public is not None and public.least < LEAST_VOTES:
-        st.caption(
-            say(
-                "The class votes. Results are shown even if only a few have voted, so your classmates may be able "
-                "to tell who chose what."
-            )
+        said = say(
+            "The class votes. Results are shown even if only a few have voted, so your classmates may be able "
+            "to tell who chose what."
         )
+        st.caption(said)
     else:
         st.caption(say("The class votes. Nobody, not even the teacher, can see who voted for what."))
     answering.question(here, found, checkpoint, labels=_labels(found))

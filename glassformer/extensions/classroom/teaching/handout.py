@@ -4,8 +4,6 @@ A teacher's has the answers at its end, with the charts that show them. What stu
 
 Its script is Plotly's, inside the file, as a printed chart is drawn when the file is opened. Every text in it goes
 through an escape. What has no chart on paper has a link to the app instead; nothing is fetched by itself.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Mapping, Sequence

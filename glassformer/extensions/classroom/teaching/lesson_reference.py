@@ -24,13 +24,12 @@ ORACLE: Final = "teach_oracle"
 
 def draw(checkpoint: Checkpoint) -> None:
     """Draw the lists, and one question as it is on the sentence at hand."""
-    st.caption(
-        say(
-            "An oracle computes the answer; a pick chooses what the lesson step looks at. Both supply values; to "
-            "use a value in a text or link, write its name in braces. The tables show the choices, outcomes and "
-            "values that the app's own lessons use."
-        )
+    said = say(
+        "An oracle computes the answer; a pick chooses what the lesson step looks at. Both supply values; to "
+        "use a value in a text or link, write its name in braces. The tables show the choices, outcomes and "
+        "values that the app's own lessons use."
     )
+    st.caption(said)
     st.dataframe(oracles(), hide_index=True, height=260)
     st.dataframe(picks(), hide_index=True, height=200)
     label = say("Try an oracle on the sentence above")

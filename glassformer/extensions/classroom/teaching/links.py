@@ -73,13 +73,12 @@ class Start:
 def draw(checkpoint: Checkpoint) -> None:
     """Draw the part of the page."""
     st.subheader(say("A link for the class"), divider=False)
-    st.caption(
-        say(
-            "The link opens with the sentence above, the checkpoint chosen in the sidebar, and everything you have "
-            "selected: layer, head, part, token and step. Come here from the page you want to share, or paste its "
-            "address."
-        )
+    said = say(
+        "The link opens with the sentence above, the checkpoint chosen in the sidebar, and everything you have "
+        "selected: layer, head, part, token and step. Come here from the page you want to share, or paste its "
+        "address."
     )
+    st.caption(said)
     start = _start()
     left, right = st.columns(2, gap="medium")
     with left:
@@ -97,12 +96,11 @@ def draw(checkpoint: Checkpoint) -> None:
     path, parameters = _address(checkpoint, start.link, place, page, hidden, guess=guess)
     _show(path, parameters)
     if hidden:
-        st.caption(
-            say(
-                "Covered parts are not sent to the browser. Anyone who opens the link can still show them in the "
-                "sidebar, so a cover is not a lock."
-            )
+        said = say(
+            "Covered parts are not sent to the browser. Anyone who opens the link can still show them in the "
+            "sidebar, so a cover is not a lock."
         )
+        st.caption(said)
 
 
 def _show(path: str, parameters: Mapping[str, str]) -> None:

@@ -102,14 +102,13 @@ def draw_plan() -> None:
                     say("“{title}” assumes: {others}.", title=one.title.said({}), others=joined(", ", missing))
                 )
             )
-    st.caption(
-        say(
-            "The minutes given for a lesson assume one person working alone. Each vote and its discussion add "
-            "{vote} minutes; joining the room adds {around}.",
-            vote=VOTE_MINUTES,
-            around=AROUND,
-        )
+    said = say(
+        "The minutes given for a lesson assume one person working alone. Each vote and its discussion add "
+        "{vote} minutes; joining the room adds {around}.",
+        vote=VOTE_MINUTES,
+        around=AROUND,
     )
+    st.caption(said)
     with st.expander(say("What each lesson is for")):
         goals = [
             (_title(one), one.teaches.said({}), len(one.steps), one.minutes, _before(one)) for one in known.values()
@@ -143,12 +142,11 @@ def draw(checkpoint: Checkpoint) -> None:
 
 def _handout(checkpoint: Checkpoint) -> None:
     st.subheader(say("A handout"), divider=False)
-    st.caption(
-        say(
-            "The handout is a lesson on the sentence above, in a single file that opens offline and prints well. "
-            "The answers, with the charts that show them, are in a separate file."
-        )
+    said = say(
+        "The handout is a lesson on the sentence above, in a single file that opens offline and prints well. "
+        "The answers, with the charts that show them, are in a separate file."
     )
+    st.caption(said)
     known = lesson.known()
     name = st.selectbox(say("Lesson"), list(known), key=HANDOUT, format_func=lambda name: known[name].title.said({}))
     answers = st.segmented_control(

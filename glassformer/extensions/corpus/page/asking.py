@@ -1,7 +1,4 @@
-"""Questions to a corpus run, each asked once; while files are read, other visitors' pages are drawn.
-
-Knows nothing of Streamlit.
-"""
+"""Questions to a corpus run, each asked once; while files are read, other visitors' pages are drawn."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps

@@ -2,8 +2,6 @@
 
 Its pictures are of a corpus run and not of a sentence, so each is a `Picture` that the page alone shows, and its
 parts have no scene of a run.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Mapping, Sequence

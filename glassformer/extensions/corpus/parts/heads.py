@@ -135,12 +135,11 @@ def _table(corpus: OpenCorpus, rates: Mapping[Head, HeadAer]) -> None:
         looks["aer"] = st.column_config.NumberColumn(here(say("AER")), format="percent", width=70, help=here(AER))
     alt = say("Mean and 95 % interval of the chosen measure, and the means of the others, one row per head.")
     opened.of_heads(TABLE, OPEN, heads, chosen, _look, shown=shown, looks=looks, alt=alt)
-    st.caption(
-        say(
-            "The first columns are of the measure chosen above; “±” is half its 95 % interval. Click a name to open "
-            "that head; the file has the interval of every measure."
-        )
+    said = say(
+        "The first columns are of the measure chosen above; “±” is half its 95 % interval. Click a name to open "
+        "that head; the file has the interval of every measure."
     )
+    st.caption(said)
     title = say("heads over a corpus")
     drawing.csv_button(_frame(scene, rates), key=CSV, title=title, of=opened.origin(corpus.run, title))
 

@@ -4,8 +4,6 @@ The tests of `wiring` look at this program's model, whose masks are right. Those
 pieces are changed, and padding and other sentences are added, and only what depends on them may move. Logits are
 also compared with those that this program computes from the same parameters, of a target of one token, for which no
 causal mask makes a difference.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Iterator

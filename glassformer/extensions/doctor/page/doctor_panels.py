@@ -93,13 +93,12 @@ def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
                 ),
             )  # fmt: skip
             st.form_submit_button(say("Examine with these"), key=WITH_THESE, on_click=_take, args=(which,))
-        st.caption(
-            say(
-                "If you enter pairs of a source text and its correct output, the doctor also compares the model's "
-                "output with the correct one. The sentences stay in this server's memory until newer examinations "
-                "need the space."
-            )
+        said = say(
+            "If you enter pairs of a source text and its correct output, the doctor also compares the model's "
+            "output with the correct one. The sentences stay in this server's memory until newer examinations "
+            "need the space."
         )
+        st.caption(said)
         if wanted(checkpoint).given is not None:
             wish = Wanted(is_asked=True)
             st.button(say("Examine with the examples"), key=WITH_EXAMPLES, on_click=want, args=(which, wish))

@@ -1,7 +1,4 @@
-"""The page What matters: what the output owes to each head and piece, and what adds to a logit.
-
-Knows nothing of Streamlit.
-"""
+"""The page What matters: what the output owes to each head and piece, and what adds to a logit."""
 
 from glassformer.runs.picture import Page, PartEntry
 from transformer.i18n import say

@@ -1,7 +1,4 @@
-"""The pictures of the parts Pieces and Logit of the page What matters: what one step owes to what it read, in words.
-
-Knows nothing of Streamlit.
-"""
+"""The pictures of the parts Pieces and Logit of the page What matters: what one step owes to what it read, in words."""
 
 from __future__ import annotations
 

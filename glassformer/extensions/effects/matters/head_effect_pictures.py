@@ -2,8 +2,6 @@
 
 Concentration of a head is the mean, over the rows that count, of the row's largest weight. The rows that count are
 those of the steps, or the one of the step that is looked at; in the encoder all of them.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Mapping, Sequence

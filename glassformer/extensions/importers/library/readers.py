@@ -1,8 +1,6 @@
 """Files and folders of other programs that extensions read, beside weights of anybody's own code.
 
 An extension's `readers` names a `Reader`.
-
-Knows nothing of Streamlit.
 """
 
 from __future__ import annotations

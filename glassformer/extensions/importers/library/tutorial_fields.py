@@ -435,10 +435,9 @@ def notes_of(found: Match, weights: Weights, answers: Mapping[str, Any]) -> tupl
     if any(one.reshape is UNIT_VECTORS for one in found.taken):
         notes.append(say("The file has no embeddings, so the unit vector of dimension i represents piece i."))
     if stack_unsaid(found, answers) and not outputs_behind(found, weights):
-        notes.append(
-            say(
-                "The tensor names do not show whether the layers belong to an encoder or a decoder. They are read as "
-                "encoder layers, in which every token sees all other tokens."
-            )
+        said = say(
+            "The tensor names do not show whether the layers belong to an encoder or a decoder. They are read as "
+            "encoder layers, in which every token sees all other tokens."
         )
+        notes.append(said)
     return tuple(notes)

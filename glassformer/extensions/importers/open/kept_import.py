@@ -61,12 +61,11 @@ def links(entry: Entry) -> None:
 def _form(entry: Entry) -> None:
     folders = dict(enumerate(_writable()))
     if not folders:
-        st.caption(
-            say(
-                "This server cannot write to any folder of checkpoints. To keep the answers, copy the address of "
-                "this page, or run `python -m transformer import` on your own machine."
-            )
+        said = say(
+            "This server cannot write to any folder of checkpoints. To keep the answers, copy the address of "
+            "this page, or run `python -m transformer import` on your own machine."
         )
+        st.caption(said)
         return
     with st.expander(say("Keep the answers: save a checkpoint folder")), st.form(KEEP, border=False):
         st.session_state.setdefault(NAME, entry.folder.stem)
@@ -192,23 +191,21 @@ def source(chosen: Entry) -> Entry | None:
 
 def how_to_bring_one() -> None:
     """Say where files and folders have to lie, and which can be opened."""
-    st.markdown(
-        say(
-            "Put the file or folder into one of the folders of checkpoints below, or start the app with `-- "
-            "{option} DIR`. Only what is in these folders can be opened:",
-            option=loading.OPTION,
-        )
+    said = say(
+        "Put the file or folder into one of the folders of checkpoints below, or start the app with `-- "
+        "{option} DIR`. Only what is in these folders can be opened:",
+        option=loading.OPTION,
     )
+    st.markdown(said)
     st.markdown("\n".join(f"- **{drawing.plain(folder.name)}**" for folder in loading.folders()))
-    st.markdown(
-        say(
-            "You can open Hugging Face `transformers` folders and models saved by fairseq, OpenNMT-py, Joey NMT or "
-            "Marian. You can also open files written by `torch.save` or safetensors ({suffixes}, or any other name) "
-            "that contain PyTorch's own Transformer or a model from a tutorial. The Checkpoints page lists the model "
-            "families.",
-            suffixes=", ".join(SUFFIXES),
-        )
+    said = say(
+        "You can open Hugging Face `transformers` folders and models saved by fairseq, OpenNMT-py, Joey NMT or "
+        "Marian. You can also open files written by `torch.save` or safetensors ({suffixes}, or any other name) "
+        "that contain PyTorch's own Transformer or a model from a tutorial. The Checkpoints page lists the model "
+        "families.",
+        suffixes=", ".join(SUFFIXES),
     )
+    st.markdown(said)
 
 
 def _take() -> None:

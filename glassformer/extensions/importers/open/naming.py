@@ -1,7 +1,4 @@
-"""What the fields that an import asks for are called, and their values; they are named as config.json names them.
-
-Knows nothing of Streamlit.
-"""
+"""What the fields that an import asks for are called, and their values; they are named as config.json names them."""
 
 import json
 from collections.abc import Mapping

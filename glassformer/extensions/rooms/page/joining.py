@@ -57,14 +57,12 @@ def address(code: str) -> str:
 def caution() -> None:
     """Say so where the address may be none for a class."""
     if is_alone(urlsplit(class_base()).hostname or ""):
-        st.warning(
-            say(
-                "This app is open at {address}, which only this computer can reach. For a class, serve the app on "
-                "your network (see docs/hosting.md) and open it at its network address.",
-                address=base(),
-            ),
-            icon=":material/wifi_off:",
+        said = say(
+            "This app is open at {address}, which only this computer can reach. For a class, serve the app on "
+            "your network (see docs/hosting.md) and open it at its network address.",
+            address=base(),
         )
+        st.warning(said, icon=":material/wifi_off:")
     elif class_base() != base():
         st.caption(say("{address} is this computer's address on the local network.", address=class_base()))
 

@@ -63,12 +63,11 @@ def _timer(taught: Opened, public: Public) -> None:
             st.segmented_control(
                 say("Minutes to discuss"), DISCUSS_MINUTES, key=DISCUSS, default=2, required=True, persist_state=KEEP
             )
-            st.caption(
-                say(
-                    "Students vote, discuss with their neighbours and vote again. With 0 minutes of discussion, "
-                    "they vote only once."
-                )
+            said = say(
+                "Students vote, discuss with their neighbours and vote again. With 0 minutes of discussion, "
+                "they vote only once."
             )
+            st.caption(said)
             st.button(say("Start"), key="room_start", type="primary", on_click=_start, args=(taught,))
 
 

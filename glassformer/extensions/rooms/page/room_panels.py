@@ -91,12 +91,11 @@ def _sentences(taught: Opened, public: Public) -> None:
         on_change=lambda: polling.do(taught, Room.let_own, bool(st.session_state.get(OWN))),
     )
     if public.own:
-        st.caption(
-            say(
-                "Choices for different sentences cannot be compared, so the results show only how many answers were "
-                "right."
-            )
+        said = say(
+            "Choices for different sentences cannot be compared, so the results show only how many answers were "
+            "right."
         )
+        st.caption(said)
 
 
 def _few(taught: Opened, public: Public) -> None:
@@ -107,15 +106,14 @@ def _few(taught: Opened, public: Public) -> None:
         on_change=lambda: polling.do(taught, Room.let_few, bool(st.session_state.get(FEW))),
     )
     if public.few:
-        st.caption(
-            say(
-                "From the next vote on, bars show the choices as soon as there are {least} votes. In a small "
-                "group, this can reveal who voted for what. If all students chose the same option, every vote is "
-                "known, and anyone who voted can work out what the other students chose. Students are told about "
-                "this before they vote.",
-                least=LEAST_OF_FEW,
-            )
+        said = say(
+            "From the next vote on, bars show the choices as soon as there are {least} votes. In a small "
+            "group, this can reveal who voted for what. If all students chose the same option, every vote is "
+            "known, and anyone who voted can work out what the other students chose. Students are told about "
+            "this before they vote.",
+            least=LEAST_OF_FEW,
         )
+        st.caption(said)
 
 
 def _door(taught: Opened, public: Public) -> None:
@@ -262,12 +260,11 @@ def _open() -> None:
 
 def _joined(code: str) -> None:
     st.subheader(say("You are in room {code}.", code=code), anchor=False)
-    st.markdown(
-        say(
-            "Your page goes where the teacher goes. At any time, you can look around on your own and come back, "
-            "using the line at the bottom of each page."
-        )
+    said = say(
+        "Your page goes where the teacher goes. At any time, you can look around on your own and come back, "
+        "using the line at the bottom of each page."
     )
+    st.markdown(said)
     st.button(say("Leave the room"), on_click=in_room.leave, icon=":material/logout:")
 
 

@@ -1,7 +1,4 @@
-"""Names that nobody guesses: the code of a room, which is read from a wall and typed, a student's token, a secret.
-
-Knows nothing of Streamlit.
-"""
+"""Names that nobody guesses: the code of a room, which is read from a wall and typed, a student's token, a secret."""
 
 import hmac
 import re

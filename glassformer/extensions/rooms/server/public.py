@@ -2,8 +2,6 @@
 
 Its record is a table of what was asked and how often each choice was chosen, of nobody in particular; rounds with too
 few votes to be counted by choice have only their number of votes there, too.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Mapping, Sequence

@@ -7,8 +7,6 @@ session calls it in this process, with the room's secret; what comes over HTTP c
 A client of a room is an address of the network, which all pupils of a school may share: so a limit of what a class
 does is as high as a whole class needs at once, for one client and one room together. Of an address only a number is
 kept that means nothing outside of this process.
-
-Knows nothing of Streamlit.
 """
 
 import hashlib

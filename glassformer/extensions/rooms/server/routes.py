@@ -12,8 +12,6 @@ rooms that does not answer is told, too; the stream stays open, and goes on by i
 All streams end when the server is told to end: it would wait for each of them for ever. It first waits until what it
 serves has ended, and only then tells the app. So the app listens for the signal itself, and passes it on. Source:
 uvicorn/server.py of 0.4x, `Server.shutdown`, which waits for open connections before the lifespan's end.
-
-Knows nothing of Streamlit.
 """
 
 import asyncio

@@ -2,8 +2,6 @@
 
 Every process reads its own copies of rooms, which never waits. A change is tried on a copy of the room's state and
 counts once it is made, so nothing is half done.
-
-Knows nothing of Streamlit.
 """
 
 import secrets

@@ -2,8 +2,6 @@
 
 All snapshots read the finished checkpoint's output (`extensions.snapshots.grown`), so all tiles have the same rows
 and columns.
-
-Knows nothing of Streamlit.
 """
 
 from collections.abc import Sequence

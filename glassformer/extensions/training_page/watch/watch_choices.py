@@ -3,8 +3,6 @@
 A model is small enough that a few minutes of one processor suffice: two stacks of width 64. What is trained on is a
 made-up task, whose files a command of this program writes, or pairs of the visitor's own, of which some are kept to
 score on.
-
-Knows nothing of Streamlit.
 """
 
 import io

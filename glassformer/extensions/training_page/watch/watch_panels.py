@@ -117,12 +117,11 @@ def _why_off() -> Sentence:
 
 
 def _form() -> None:
-    st.markdown(
-        say(
-            "Train a small model on this server and watch it learn: as soon as it has begun, you can look at it on "
-            "every page, at each moment of its training so far. A click on a card starts its training."
-        )
+    said = say(
+        "Train a small model on this server and watch it learn: as soon as it has begun, you can look at it on "
+        "every page, at each moment of its training so far. A click on a card starts its training."
     )
+    st.markdown(said)
     for column, (name, (title, about, chosen)) in zip(st.columns(len(PRESETS)), PRESETS.items(), strict=True):
         with column, st.container(border=True, height="stretch"):
             key, icon = f"{_KEY}preset_{name}", ":material/play_arrow:"
@@ -242,14 +241,12 @@ def _busy() -> None:
     """Say who is trained now."""
     running = own_trainings.trainings().seconds_left()
     if running is not None:
-        st.info(
-            say(
-                "Another training is running. It began {ago} ago and has at most {left} left; yours will wait.",
-                ago=time_of(running[0]),
-                left=time_of(running[1]),
-            ),
-            icon=":material/hourglass_top:",
+        said = say(
+            "Another training is running. It began {ago} ago and has at most {left} left; yours will wait.",
+            ago=time_of(running[0]),
+            left=time_of(running[1]),
         )
+        st.info(said, icon=":material/hourglass_top:")
 
 
 def _start(card: Choices | None = None) -> None:

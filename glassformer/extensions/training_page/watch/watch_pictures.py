@@ -1,7 +1,4 @@
-"""The chart of a training that is under way: its loss so far.
-
-Knows nothing of Streamlit.
-"""
+"""The chart of a training that is under way: its loss so far."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -189,13 +189,12 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
         shown=second_run.shown(pair),
     )
     if 0 < run.trace.n_steps < other.trace.n_steps:
-        st.caption(
-            say_n(
-                "This output has only {n} piece, so it stays at its last step while the other output continues.",
-                "This output has only {n} pieces, so it stays at its last step while the other output continues.",
-                run.trace.n_steps,
-            )
+        said = say_n(
+            "This output has only {n} piece, so it stays at its last step while the other output continues.",
+            "This output has only {n} pieces, so it stays at its last step while the other output continues.",
+            run.trace.n_steps,
         )
+        st.caption(said)
 
 
 def _follow(moved: Slot, follows: Slot, last: int) -> None:

@@ -1,7 +1,4 @@
-"""Two runs that are compared: which of them stands where, and what one model makes of the other's output.
-
-Knows nothing of Streamlit.
-"""
+"""Two runs that are compared: which of them stands where, and what one model makes of the other's output."""
 
 from dataclasses import dataclass, replace
 from functools import partial

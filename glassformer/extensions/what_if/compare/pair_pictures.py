@@ -2,8 +2,6 @@
 
 Where the two differ in the model or in the source, both lists of candidates are what comes next behind the same
 pieces: those of the left output. Where they are two outputs of one model, each list is behind its own.
-
-Knows nothing of Streamlit.
 """
 
 from dataclasses import dataclass

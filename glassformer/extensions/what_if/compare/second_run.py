@@ -252,13 +252,11 @@ def _branch(main: OpenRun) -> Checkpoint | None:
     choices.menu(kept, say("The other branch"), options, bare=True)
     if NONE not in options:
         return main.checkpoint
-    st.info(
-        say(
-            "Choose a branch above, or click a candidate below. From that piece on, the run on the right continues "
-            "differently."
-        ),
-        icon=":material/call_split:",
+    said = say(
+        "Choose a branch above, or click a candidate below. From that piece on, the run on the right continues "
+        "differently."
     )
+    st.info(said, icon=":material/call_split:")
     return None
 
 
