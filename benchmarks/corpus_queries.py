@@ -25,14 +25,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from glassformer.extensions.corpus.library import folder, queries
-from glassformer.extensions.corpus.library.conditions import (
-    Asked,
-    Condition,
-    Contains,
-    Disagrees,
-    LooksAt,
-    OfSentence,
-)
+from glassformer.extensions.corpus.library.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.library.rollups import Key
 from glassformer.extensions.corpus.library.tables import NAMES, Options, Table

@@ -74,9 +74,7 @@ Times = dict[tuple[Program, int, int], list[float]]  # milliseconds a token of e
 def main() -> None:
     """Parse the command line, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--shapes", nargs="+", choices=same_model.SHAPES, default=["zh-en", "en-fr", "opus-mt", "gpt2"]
-    )
+    parser.add_argument("--shapes", nargs="+", choices=same_model.SHAPES, default=["zh-en", "en-fr", "opus-mt", "gpt2"])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8, 32], help="sentences at once")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads to try")
     parser.add_argument("--turns", type=int, default=7)
@@ -97,9 +95,7 @@ def main() -> None:
         for batch in options.batches:
             best = _report(shape, batch, times)
             ratios.append(_ratios(shape, batch, best, right[batch]))
-    print(
-        "\n| | at once | Hugging Face with attentions / our full trace | our decoding / CTranslate2 | drafts right |"
-    )
+    print("\n| | at once | Hugging Face with attentions / our full trace | our decoding / CTranslate2 | drafts right |")
     print("|---|---|---|---|---|")
     print("\n".join(ratios))
     print(f"\nBoth columns of ratios: with the drafts {', '.join(DRAFTS)}.", end=" ")
@@ -118,9 +114,7 @@ def _measure(shape: str, path: Path, options: argparse.Namespace) -> tuple[Times
                         f"{shape}, {batch} at once: other pieces than Hugging Face's: {program}, {threads} threads"
                     )
         pieces = [i for ids in expected for i in ids]
-        print(
-            f"{shape}, {batch} at once: all write the same {len(pieces)} pieces, {len(set(pieces))} different ones."
-        )
+        print(f"{shape}, {batch} at once: all write the same {len(pieces)} pieces, {len(set(pieces))} different ones.")
     right = {
         batch: {draft: _ask(workers[Program("trace", draft)], "right", batch, 1) for draft in DRAFTS[1:]}
         for batch in options.batches

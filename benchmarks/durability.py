@@ -73,11 +73,7 @@ class Training:
         """Start its launcher; the first process dies before these calls that write, one after another."""
         there = ["--resume"] if any(path.exists() for path in paths(self.out)) else []
         self.notes = [self.data / f"{self.out.name}-{time.monotonic_ns()}-{call}" for call in writes]
-        environment = {
-            "PYTHONPATH": str(self.data),
-            "KILL_AT": " ".join(map(str, self.notes)),
-            "OMP_NUM_THREADS": "1",
-        }
+        environment = {"PYTHONPATH": str(self.data), "KILL_AT": " ".join(map(str, self.notes)), "OMP_NUM_THREADS": "1"}
         with (self.data / "log.txt").open("a") as log:
             command, environment = [*self.command, *there, *more], {**os.environ, **environment}
             return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
@@ -105,9 +101,7 @@ class Training:
         status = process.wait()
         self.ended = status == 0
         if status not in (0, -signal.SIGKILL):
-            raise SystemExit(
-                f"{(self.data / 'log.txt').read_text()[-3000:]}\nthe training ended with status {status}"
-            )
+            raise SystemExit(f"{(self.data / 'log.txt').read_text()[-3000:]}\nthe training ended with status {status}")
 
 
 def killed_in_turn(training: Training, draw: random.Random, done: dict[str, int], most_seconds: float) -> None:

@@ -68,9 +68,7 @@ def _measure(name: str, where: Path, turns: int) -> dict[str, list[dict[str, Any
 
 
 def _report(name: str, found: dict[str, list[dict[str, Any]]]) -> None:
-    print(
-        f"\n{name}: {NEW} tokens after {found['ours'][0]['n_read']}, {found['ours'][0]['parameters']:,} parameters\n"
-    )
+    print(f"\n{name}: {NEW} tokens after {found['ours'][0]['n_read']}, {found['ours'][0]['parameters']:,} parameters\n")
     print("| | load | CPU of it | peak memory | of it the model | ms a token with every map | CPU of it |")
     print("|---|---|---|---|---|---|---|")
     middle = {

@@ -104,9 +104,7 @@ def visitor_of(
 ) -> Visitor:
     """A visitor who knows what can be chosen on the pages of a checkpoint."""
     config = checkpoint.config
-    return Visitor(
-        number, own, n_layers=config.n_decoder_layers, n_heads=config.n_heads, seed=seed, changing=changing
-    )
+    return Visitor(number, own, n_layers=config.n_decoder_layers, n_heads=config.n_heads, seed=seed, changing=changing)
 
 
 async def visit(url: str, visitor: Visitor, answers: list[Answer], *, think: float, until: float) -> None:

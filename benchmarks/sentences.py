@@ -56,8 +56,7 @@ def main() -> None:
     if any(one != found[0] for one in found):
         raise SystemExit("the ways do not give the same.")
     print(
-        f"{len(lines)} lines, {len(found) - 1} ways that give what each line alone gives, to the last bit.",
-        flush=True,
+        f"{len(lines)} lines, {len(found) - 1} ways that give what each line alone gives, to the last bit.", flush=True
     )
     _print(_timed(ways, options.turns), len(lines))
 

@@ -85,11 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--turns", type=int, default=3)
     said = parser.parse_args(arguments)
     found: dict[bool, list[float]] = {True: [], False: []}
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        serve(log=Path(folder) / "log") as server,
-        sync_playwright() as play,
-    ):
+    with tempfile.TemporaryDirectory() as folder, serve(log=Path(folder) / "log") as server, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
         pages = {frames: visit(browser, server.url, frames=frames) for frames in (True, False)}
         for _ in range(said.turns):

@@ -66,9 +66,7 @@ def _texts(n_words: int) -> list[str]:
     return [" ".join(_word(draw.randrange(1, PIECES**2)) for _ in range(n_words)) for _ in range(TEXTS)]
 
 
-def _row(
-    name: str, texts: list[str], inside: Callable[[str], str], outside: Callable[[str], str], turns: int
-) -> None:
+def _row(name: str, texts: list[str], inside: Callable[[str], str], outside: Callable[[str], str], turns: int) -> None:
     ways: dict[str, Callable[[str], str]] = {"inside": inside, "outside": outside}
     if [inside(text) for text in texts] != [outside(text) for text in texts]:
         raise SystemExit("The two ways give different texts.")

@@ -29,8 +29,7 @@ def main() -> None:
         ratios = [a / b for a, b in zip(here, there, strict=True)]
         least = f"{min(here):.3f} | {min(there):.3f} | {min(here) / min(there):.3f}"  # what else runs only adds
         print(
-            f"| {work} | {least} | {statistics.median(ratios):.3f} | {min(ratios):.2f}-{max(ratios):.2f} |",
-            flush=True,
+            f"| {work} | {least} | {statistics.median(ratios):.3f} | {min(ratios):.2f}-{max(ratios):.2f} |", flush=True
         )
 
 

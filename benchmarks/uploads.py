@@ -66,15 +66,11 @@ def _report(server: Server, uploads: Sequence[Files], visitors: int, inbox: Path
     for how in dict.fromkeys(map(_how, ended)):
         times = [one.seconds for one in ended if _how(one) == how]
         print(f"| {how} | {len(times)} | {statistics.median(times):.1f} | {max(times):.1f} |")
-    print(
-        f"\n{len(ended)} of {visitors} ended, in {seconds:.0f} s; the server lives: {server.process.poll() is None}"
-    )
+    print(f"\n{len(ended)} of {visitors} ended, in {seconds:.0f} s; the server lives: {server.process.poll() is None}")
     print(f"memory: {before:,} MB before, {watch.most:,} MB at most, {_memory(server.pid):,} MB afterwards")
     print(f"files left in the inbox: {len(left)}")
     print(f"a translation: p50 {alone.at(0.5):.2f} s, p95 {alone.at(0.95):.2f} s alone;")
-    print(
-        f"               p50 {beside.at(0.5):.2f} s, p95 {beside.at(0.95):.2f} s beside them, n = {len(beside.took)}"
-    )
+    print(f"               p50 {beside.at(0.5):.2f} s, p95 {beside.at(0.95):.2f} s beside them, n = {len(beside.took)}")
 
 
 def _one(url: str, files: Files) -> Ended:

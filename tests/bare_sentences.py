@@ -29,9 +29,7 @@ _SETTINGS = re.compile(
     r"|delta_\w+|initial_sidebar_state|position|input_type|autocomplete|args)$"
 )
 _DRAWS = re.compile(r"(st|drawing)(\.|$)")
-_NO_TEXT = re.compile(
-    r"st\.(session_state|query_params|html|switch_page|components|cache\w+|Page$|context|get_option)"
-)
+_NO_TEXT = re.compile(r"st\.(session_state|query_params|html|switch_page|components|cache\w+|Page$|context|get_option)")
 _SAID_ELSEWHERE = ast.Name | ast.Attribute | ast.Subscript | ast.Call  # what an error may be given as a sentence
 _NOTATION = {"BLEU", "chrF", "PE", "glassformer"}
 # Values that are stored and compared; who shows one says a sentence for it.

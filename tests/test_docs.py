@@ -76,9 +76,7 @@ def test_the_scores_of_the_shipped_checkpoints_are_those_of_their_cards():
         if parameters:
             assert parameters == f"{card['parameters'] / 1e6:.2g} M"
         for cell, decoding in zip(cells, ("greedy", "beam 5"), strict=True):
-            found = scores_of(name).get((file.split(",")[0], decoding)) or scores_of(name).get(
-                (file.split(",")[0], "")
-            )
+            found = scores_of(name).get((file.split(",")[0], decoding)) or scores_of(name).get((file.split(",")[0], ""))
             for measure, said in re.findall(r"(BLEU|chrF) ([\d.]+)", cell):
                 assert float(said) == pytest.approx(found[measure.lower()], abs=0.0501), (name, file, decoding)
                 checked += 1

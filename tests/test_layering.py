@@ -24,14 +24,7 @@ MAY_IMPORT = {
     "transformer": set(),
 }
 PARTS = {"app", "main", "pages", "glassformer", "transformer", "tools", "benchmarks", "tests"}
-STREAMLIT_PARTS = {
-    "app",
-    "main",
-    "pages",
-    "glassformer",
-    "tests",
-    "benchmarks",
-}  # tests run it, benchmarks speak to it
+STREAMLIT_PARTS = {"app", "main", "pages", "glassformer", "tests", "benchmarks"}  # tests run it, benchmarks speak to it
 # Folders that use a few libraries only: which, and which of our own packages.
 FEW = {
     "glassformer/charts": {
@@ -90,11 +83,7 @@ def wrong_layers(source: Source) -> Iterator[str]:
             yield f"{where} the library knows nothing of {top}"
         if few and top not in sys.stdlib_module_names and not any(f"{found.name}.".startswith(f"{x}.") for x in few):
             yield f"{where} may import {', '.join(sorted(few))} only, not {found.name}"
-        if (
-            source.part == "glassformer"
-            and (other := _page(found.name))
-            and _page(_module(source)) not in (other, "")
-        ):
+        if source.part == "glassformer" and (other := _page(found.name)) and _page(_module(source)) not in (other, ""):
             yield f"{where} a page may not import another page, {other}; what they share belongs below"
 
 
@@ -259,11 +248,7 @@ def write(root: Path, path: str, text: str) -> None:
         ("glassformer/panels.py", "import pages.explore.step", "may not import pages"),
         ("glassformer/panels.py", "import app", "may not import app"),
         ("glassformer/panels.py", "import main", "may not import main"),
-        (
-            "glassformer/inside/model_panel.py",
-            "from glassformer.attention import controls",
-            "another page, attention",
-        ),
+        ("glassformer/inside/model_panel.py", "from glassformer.attention import controls", "another page, attention"),
         (
             "glassformer/extensions/doctor/page/a.py",
             "from glassformer.extensions.rooms import b",
@@ -295,11 +280,7 @@ def write(root: Path, path: str, text: str) -> None:
             "from glassformer.extensions.doctor import page",
             "test of the kernel may not import",
         ),
-        (
-            "tests/glassformer/a/test_x.py",
-            "import glassformer.extensions.maps",
-            "a test of the kernel may not import",
-        ),
+        ("tests/glassformer/a/test_x.py", "import glassformer.extensions.maps", "a test of the kernel may not import"),
         ("tests/transformer/x.py", "def f():\n    from tests.extensions.maps import made", "of the kernel may not"),
         ("tests/test_long.py", "async def f():\n" + "    x = 1\n" * 60, "f has 61 lines"),
     ],

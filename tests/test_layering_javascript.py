@@ -163,10 +163,7 @@ def test_a_file_without_types_is_caught(tmp_path):
             "glassformer/components/flow/a.js",
             '// @ts-check\nimport { x } from "../common/dom.js";\nimport { y } from "./b.js";\n',
         ),
-        (
-            "glassformer/components/flow/a.js",
-            "// @ts-check\nfunction f() {\n" + "  g();\n" * 58 + "}\n" + "g();\n" * 9,
-        ),
+        ("glassformer/components/flow/a.js", "// @ts-check\nfunction f() {\n" + "  g();\n" * 58 + "}\n" + "g();\n" * 9),
         ("tools/javascript/a.config.js", "f();\n"),
         ("tools/javascript/node_modules/a/a.js", "f();\n" * 999),
     ],

@@ -48,9 +48,7 @@ def sums(addition, files):
     """The runs of the whole test file, with what should come out."""
     pairs = read_pairs(files / "addition" / "test.tsv")
     queries = [addition.query(source) for source, _ in pairs]
-    traces = [
-        one for i in range(0, len(queries), 250) for one in transformer.run_batch(addition, queries[i : i + 250])
-    ]
+    traces = [one for i in range(0, len(queries), 250) for one in transformer.run_batch(addition, queries[i : i + 250])]
     return list(zip(traces, [target for _, target in pairs], strict=True))
 
 
@@ -133,7 +131,5 @@ def test_every_head_of_the_last_layer_looks_at_the_mirror_image(palindrome, file
 
 def test_a_head_of_the_first_layer_finds_the_end(palindrome, files):
     texts = [text for text, _ in read_pairs(files / "palindrome" / "test.tsv", palindrome.config)[:200]]
-    shares = [
-        (palindrome.run(text).encoder_self[0, 3, 1:-1].argmax(axis=-1) == len(text) + 1).mean() for text in texts
-    ]
+    shares = [(palindrome.run(text).encoder_self[0, 3, 1:-1].argmax(axis=-1) == len(text) + 1).mean() for text in texts]
     assert np.mean(shares) >= 0.95

@@ -42,8 +42,6 @@ def test_a_position_is_the_number_of_a_token_or_is_called_p():
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize(
-    "text", ["What {piece} at position {place} starts from", "Position {n} reads", "position {p}"]
-)
+@pytest.mark.parametrize("text", ["What {piece} at position {place} starts from", "Position {n} reads", "position {p}"])
 def test_another_way_to_count_is_found(text):
     assert PLACED.search(text)

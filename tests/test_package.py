@@ -57,11 +57,9 @@ def test_a_wheel_has_these_and_no_more(tmp_path):
     assert {name.split("/")[0] for name in inside} == {
         "transformer", "glassformer", f"glassformer-{__version__}.dist-info",
     }  # fmt: skip
-    assert {
-        "transformer/py.typed",
-        "glassformer/py.typed",
-        "glassformer/installed/checkpoints/zh-en/config.json",
-    } <= {*inside}
+    assert {"transformer/py.typed", "glassformer/py.typed", "glassformer/installed/checkpoints/zh-en/config.json"} <= {
+        *inside
+    }
     assert not [name for name in inside if fnmatch(name, "*.pyc") or "node_modules" in name]
 
 

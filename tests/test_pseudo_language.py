@@ -60,9 +60,7 @@ def test_words_of_records_and_mappings_are_data():
 
 def test_texts_of_a_figure_are_those_that_people_read():
     figure = {
-        "data": [
-            {"type": "bar", "name": "Bars", "hovertext": [["a"]], "x": ["not read"], "marker": {"color": "#fff"}}
-        ],
+        "data": [{"type": "bar", "name": "Bars", "hovertext": [["a"]], "x": ["not read"], "marker": {"color": "#fff"}}],
         "layout": {
             "title": {"text": "Title", "xref": "paper"},
             "meta": {"table": {"columns": ["Name"], "rows": [["b", 1]]}},

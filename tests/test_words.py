@@ -58,11 +58,7 @@ def test_what_is_converted_says_every_sentence(rule):
 
 def test_every_sentence_can_be_translated():
     found = [
-        line
-        for source in sources(ROOT)
-        if source.part in SPEAKING
-        for line in ill_said(source)
-        if not is_i18n(source)
+        line for source in sources(ROOT) if source.part in SPEAKING for line in ill_said(source) if not is_i18n(source)
     ]
     assert not found, "\n".join(found)
 

@@ -60,9 +60,7 @@ def collected(root: Path = ROOT) -> Catalog:
                 catalogue.add(template, locations=[(path, 0)], context=about, auto_comments=notes)
     for file in sorted(root.glob(TABLES)):
         for text, about, notes in said_in_table(file.read_text(encoding="utf-8")):
-            catalogue.add(
-                text, locations=[(file.relative_to(root).as_posix(), 0)], context=about, auto_comments=notes
-            )
+            catalogue.add(text, locations=[(file.relative_to(root).as_posix(), 0)], context=about, auto_comments=notes)
     for file, forms in said_in_scripts(root):
         said: str | tuple[str, ...] = forms if len(forms) > 1 else forms[0]
         catalogue.add(said, locations=[(file.relative_to(root).as_posix(), 0)])

@@ -132,10 +132,7 @@ def _more(run: AnyRun, panel: str, *, several: bool) -> None:
     with choices.more(slot, *names):
         if together:
             label = say("Several heads as one map")
-            if isinstance(run, OpenMaps):
-                rolls = can_roll(run.trace, run.view.kind)
-            else:
-                rolls = run.checkpoint.config.residual
+            rolls = can_roll(run.trace, run.view.kind) if isinstance(run, OpenMaps) else run.checkpoint.config.residual
             known = {name: said for name, said in AGGREGATES.items() if rolls or name != "rollout"}
             choices.menu(choices.field(slot, "aggregate"), label, known, help=AGGREGATE_HELP if rolls else None)
         if panel != "flow":
@@ -161,8 +158,7 @@ def _scales(slot: Slot, *, log: bool) -> None:
         choices.field(slot, "own_scale"),
         say("Scale colours to each map's largest weight"),
         help=say(
-            "When off, colours range from weight 0 to 1 in every map, so the same colour always means the same "
-            "weight."
+            "When off, colours range from weight 0 to 1 in every map, so the same colour always means the same weight."
         ),
     )
 

@@ -173,9 +173,7 @@ def rollout_note(trace: Trace | LabelledMaps, view: View, kind: Kind) -> str:
             "What cross-attention adds is left out.",
             depth=depth,
         )
-    return say(
-        "Rollout: the product of ½A + ½I over layers 1 to {depth}, where A is the mean over heads.", depth=depth
-    )
+    return say("Rollout: the product of ½A + ½I over layers 1 to {depth}, where A is the mean over heads.", depth=depth)
 
 
 def aggregate_of(view: View) -> Aggregate | None:
@@ -343,9 +341,7 @@ ATTENTION = Page(
         PartEntry("head", say("One map"), "glassformer.attention.maps_panel:one"),
         PartEntry("flow", say("Flow"), "glassformer.attention.maps_panel:lines"),
         PartEntry("walk", say("One weight"), "glassformer.attention.one_weight.one_weight_panel:draw"),
-        PartEntry(
-            "table", say("What heads do"), "glassformer.attention.head_table.head_table_panel:draw", still=True
-        ),
+        PartEntry("table", say("What heads do"), "glassformer.attention.head_table.head_table_panel:draw", still=True),
     ),
 )
 KINDS: Final[dict[Kind, Sentence]] = {

@@ -236,9 +236,7 @@ def drawn_flow(run: Drawn, run_id: str) -> DrawnFlow:
         row_of_step=tuple(one.row_of_step()),
         together=together,
         group=size_of(run),
-        output=(None, None)
-        if prompt is None
-        else (first_from(one.rows, prompt), first_from(one.columns, prompt + 1)),
+        output=(None, None) if prompt is None else (first_from(one.rows, prompt), first_from(one.columns, prompt + 1)),
     )
     how = HOW_TO_READ_GIVEN_LINES if run.checkpoint is None else HOW_TO_READ_LINES
     return DrawnFlow(flow, one.rows, one.columns, alt, joined(" ", (how, *notes)))
@@ -254,9 +252,7 @@ def saved_flow(run: Seen, of: Origin, key: str) -> dict[str, Any] | None:
     if not drawn.flow.weights.size:
         return None
     choice = choice_of(drawn, run.view)
-    return flow_payload(
-        drawn.flow, choice, name=key, file=of.stem(key), table="", alt=drawn.alt, caption=drawn.caption
-    )
+    return flow_payload(drawn.flow, choice, name=key, file=of.stem(key), table="", alt=drawn.alt, caption=drawn.caption)
 
 
 def choice_of(drawn: DrawnFlow, view: View) -> Choice:

@@ -84,9 +84,7 @@ def aligned_outputs_spec(
         x = np.array([part for _, one, other in both for part in (one, other, np.nan)])
         y = np.array([part for n, *_ in both for part in (n, n, np.nan)])
         joints = layer("lines", x, y, stroke(theme.GUIDE_COLOR, 2) | {"showlegend": False})
-        diamonds = _marks(
-            rows, under, say("left-hand piece in the right-hand run"), "diamond-open", theme.RIGHT_COLOR
-        )
+        diamonds = _marks(rows, under, say("left-hand piece in the right-hand run"), "diamond-open", theme.RIGHT_COLOR)
         bars = {"xaxis": "x2", "showlegend": False, "marker": {"color": theme.GUIDE_COLOR, "line": {"width": 0}}}
         apart = _layer("lying", rows, [row.divergence for row in rows], bars, DIVERGENCE)
         data = [joints, *data, diamonds, apart]

@@ -114,8 +114,7 @@ def _shares(name: str, counts: Sequence[int], names: Sequence[str], colour: str)
     shares = [100 * count / total for count in counts]
     texts = [
         on_lines(
-            literal(label),
-            say("{name}: {count}, {share:.2f} &#37;", name=name, count=f"<b>{count:,}</b>", share=share),
+            literal(label), say("{name}: {count}, {share:.2f} &#37;", name=name, count=f"<b>{count:,}</b>", share=share)
         )
         for label, count, share in zip(names, counts, shares, strict=True)
     ]

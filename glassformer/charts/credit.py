@@ -103,9 +103,7 @@ def signed_cells(shares: np.ndarray, texts: Sequence[Sequence[str]]) -> Spec:
 
 def written(values: np.ndarray, shares: np.ndarray, digits: Sequence[str]) -> list[Spec]:
     """The numbers of a map in its cells, pale on dark cells; one format per column."""
-    notes = in_cells(
-        values, shares, lambda value, column: literal(number(value, digits[column])), pale_from=PALE_FROM
-    )
+    notes = in_cells(values, shares, lambda value, column: literal(number(value, digits[column])), pale_from=PALE_FROM)
     return [one | {"font": one["font"] | {"size": 11}} for one in notes]
 
 

@@ -92,13 +92,9 @@ def _wrapped(text: str) -> str:
 def block_table(blocks: Sequence[Block]) -> dict[str, Any]:
     """The picture as a table: each block once."""
     rows: list[list[str | int | None]] = [
-        [block.name, block.role, block.shape, block.parameters, block.multiply_adds]
-        for block in dict.fromkeys(blocks)
+        [block.name, block.role, block.shape, block.parameters, block.multiply_adds] for block in dict.fromkeys(blocks)
     ]
-    return {
-        "columns": [say("Block"), say("Role"), say("Shape"), say("Parameters"), say("Multiply-adds")],
-        "rows": rows,
-    }
+    return {"columns": [say("Block"), say("Role"), say("Shape"), say("Parameters"), say("Multiply-adds")], "rows": rows}
 
 
 HOW_TO_READ = say(
@@ -288,9 +284,7 @@ def _memory(drawing: _Drawing, memory: Block) -> None:
     """The way from the encoder's last block to every cross-attention."""
     if not drawing.crossings:
         return
-    x, y = next(
-        (_COLUMNS["source"].inner, (y0 + y1) / 2) for block, _, _, _, y0, y1 in drawing.bars if block is memory
-    )
+    x, y = next((_COLUMNS["source"].inner, (y0 + y1) / 2) for block, _, _, _, y0, y1 in drawing.bars if block is memory)
     heights = [y, *(height for _, height in drawing.crossings)]
     drawing.line((x, y), (_BETWEEN, y), colour=theme.SOURCE_COLOR)
     drawing.line((_BETWEEN, min(heights)), (_BETWEEN, max(heights)), colour=theme.SOURCE_COLOR)

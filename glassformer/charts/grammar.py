@@ -41,9 +41,7 @@ HATCHED: Spec = {
 # ------------------------------------------------------------------------------------------------ axes and table
 
 
-def along(
-    layout: Spec, pieces: Sequence[str], *, axis: str = "xaxis", room: float = 0.5, revised: bool = True
-) -> None:
+def along(layout: Spec, pieces: Sequence[str], *, axis: str = "xaxis", room: float = 0.5, revised: bool = True) -> None:
     """Name the places of an axis by pieces, the first at the left or on top; equal ones stay separate.
 
     `room` is the space between the first or last place and the edge; `revised` ends a zoom when the pieces change.
@@ -194,9 +192,7 @@ def one_side(values: Iterable[Any], *, least: float = 1.0) -> float:
 # ------------------------------------------------------------------------------------------------ lines and notes
 
 
-def frame(
-    x: tuple[float, float], y: tuple[float, float], *, width: float = 2, dash: str = "", yref: str = ""
-) -> Spec:
+def frame(x: tuple[float, float], y: tuple[float, float], *, width: float = 2, dash: str = "", yref: str = "") -> Spec:
     """A line around a rectangle."""
     line = {"color": theme.MARK_COLOR, "width": width} | ({"dash": dash} if dash else {})
     found = {"type": "rect", "x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1], "line": line}

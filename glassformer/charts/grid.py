@@ -154,9 +154,7 @@ def _layout(shape: tuple[int, ...], title: str, width: int) -> Spec:
     return layout
 
 
-def _place(
-    layout: Spec, shape: tuple[int, ...], drawn: tuple[int, ...], chosen: tuple[int | None, int | None]
-) -> None:
+def _place(layout: Spec, shape: tuple[int, ...], drawn: tuple[int, ...], chosen: tuple[int | None, int | None]) -> None:
     """Name the tiles on both axes, part them by thin lines and frame the chosen one."""
     sizes = {"yaxis": (shape[0], drawn[2]), "xaxis": (shape[1], drawn[3])}
     layout["shapes"] = []
@@ -198,9 +196,7 @@ def _say(layout: Spec, blocks: Blocks, note: str, *, own_scale: bool, log: bool)
     subtitle(layout, said)
 
 
-def _tiles(
-    names: tuple[str, str], colour: Colour, size: int, *, own_scale: bool, log: bool, show_scale: bool
-) -> Spec:
+def _tiles(names: tuple[str, str], colour: Colour, size: int, *, own_scale: bool, log: bool, show_scale: bool) -> Spec:
     shares = (1, 0.1, 0.01, 0.001, LOG_FLOOR) if log else (1, 0.75, 0.5, 0.25, 0)
     places = [1 - np.log10(share) / np.log10(LOG_FLOOR) for share in shares] if log else list(shares)
     ends = [f"{share:g}" for share in shares]

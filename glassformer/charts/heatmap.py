@@ -111,9 +111,7 @@ def _check(values: np.ndarray, allowed: np.ndarray, rows: int, columns: int) -> 
         raise ValueError(f"The mask is {allowed.shape}, the map {expected}: give a mask of the same size.")
 
 
-def _layout(
-    queries: Sequence[str], keys: Sequence[str], title: str, query_axis: str, key_axis: str
-) -> dict[str, Any]:
+def _layout(queries: Sequence[str], keys: Sequence[str], title: str, query_axis: str, key_axis: str) -> dict[str, Any]:
     layout = base_layout(title, key_axis, query_axis)
     # Numbering the revisions by the pieces keeps a zoom while stepping and drops it for another sentence.
     along(layout, keys)

@@ -169,9 +169,7 @@ def position_curves_spec(
     table, expected = np.asarray(values, np.float32), np.asarray(formula, np.float32)
     count = len(dimensions)
     if table.shape != expected.shape or table.ndim != 2 or table.shape[1] != count or len(notes) != count:
-        raise ValueError(
-            f"{table.shape} values, {expected.shape} of the formula, {len(notes)} notes, {count} numbers."
-        )
+        raise ValueError(f"{table.shape} values, {expected.shape} of the formula, {len(notes)} notes, {count} numbers.")
     layout = base_layout(title, POSITION_AXIS, "") | {"height": 130 + _BAND * max(count, 1), "annotations": []}
     legend(layout, 98)
     layout["legend"] |= {"yref": "paper", "y": 1 + 22 / (_BAND * max(count, 1))}  # above the first band's name

@@ -38,9 +38,7 @@ class Shares:
     drawn: bool = False  # whether the run drew it
 
 
-def reshaped_spec(
-    rows: Sequence[Shares], *, others: tuple[int, Shares] | None, border: int | None, title: str
-) -> Spec:
+def reshaped_spec(rows: Sequence[Shares], *, others: tuple[int, Shares] | None, border: int | None, title: str) -> Spec:
     """Draw the distributions of one step before a piece is drawn, most probable piece first; a click returns its id.
 
     `others` are the number of pieces that are not listed, and their shares together. If some are cut, a line is below

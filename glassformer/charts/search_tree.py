@@ -11,17 +11,7 @@ import numpy as np
 from glassformer.charts import theme
 from glassformer.charts.grammar import layer, legend, stroke
 from glassformer.charts.lanes import Growing, lanes
-from glassformer.charts.search_marks import (
-    LEAST_STEP,
-    Leaf,
-    Places,
-    Twig,
-    lines_of,
-    marks,
-    names,
-    results,
-    start_mark,
-)
+from glassformer.charts.search_marks import LEAST_STEP, Leaf, Places, Twig, lines_of, marks, names, results, start_mark
 from glassformer.charts.theme import Spec, base_layout
 from transformer.i18n import say
 

@@ -74,9 +74,7 @@ def _heads(count: int, group: int) -> list[str]:
     """The heads on hover, each with the head of keys and values that it shares."""
     if group == 1:
         return _numbers(count)
-    return [
-        say("{number} (key-value head {group})", number=head + 1, group=head // group + 1) for head in range(count)
-    ]
+    return [say("{number} (key-value head {group})", number=head + 1, group=head // group + 1) for head in range(count)]
 
 
 def row_measure_spec(

@@ -230,8 +230,7 @@ def stream_added_spec(
     bars = zip((say("stream"), say("added")), (old, new), shades(colour), strict=True)
     places = np.arange(len(depths), dtype=np.int32)
     data = [
-        layer("bar", places, each, name=name, texts=texts) | {"marker": {"color": shade}}
-        for name, each, shade in bars
+        layer("bar", places, each, name=name, texts=texts) | {"marker": {"color": shade}} for name, each, shade in bars
     ]
     return {"data": data, "layout": layout, "how_to_read": HOW_TO_READ_ADDED}
 

@@ -84,11 +84,7 @@ DARK_COLORS: dict[str, str] = {
     MASK_LINE: "#646C78",
     MARK_COLOR: "#F4F6F8",
     GUIDE_COLOR: "#8E96A1",
-    **{
-        light: dark
-        for name, shades in _SCALES.items()
-        for light, dark in zip(shades, _DARK_SCALES[name], strict=True)
-    },
+    **{light: dark for name, shades in _SCALES.items() for light, dark in zip(shades, _DARK_SCALES[name], strict=True)},
     **dict(zip(_BELOW_ZERO, _DARK_BELOW_ZERO, strict=True)),
 }
 """Each colour of ours on a light ground, and what stands for it on a dark one."""

@@ -80,9 +80,7 @@ def script() -> str:
 
 
 def _as_function(name: str, text: str) -> str:
-    body = _IMPORT.sub(
-        lambda one: f'const {one[1].replace(" as ", ": ")} = modules["{_beside(name, one[2])}"];', text
-    )
+    body = _IMPORT.sub(lambda one: f'const {one[1].replace(" as ", ": ")} = modules["{_beside(name, one[2])}"];', text)
     exported = ", ".join(_EXPORT.findall(text))
     return f'modules["{name}"] = (() => {{\n{_EXPORT.sub("", body)}\nreturn {{ {exported} }};\n}})();\n'
 

@@ -28,9 +28,7 @@ def flow_view(
     table: str = "",  # a CSS selector of the button that saves its weights; without it nothing does
 ) -> None:
     """Draw the lines in place. What the reader chose, such as heads or a threshold, outlives a change of data."""
-    payload = flow_payload(
-        flow, choice or Choice(), name=key, file=file or key, table=table, alt=alt, caption=caption
-    )
+    payload = flow_payload(flow, choice or Choice(), name=key, file=file or key, table=table, alt=alt, caption=caption)
     payload |= {"reports": on_choice is not None, "heard": _report(key).get("stamp")}
     _VIEW.draw(payload, key=key, hears={"pin": on_choice})
 

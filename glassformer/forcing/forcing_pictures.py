@@ -110,12 +110,7 @@ def shift(scene: Forced) -> Plot:
     """The right pieces as they are read, above the same as they are to be predicted; a click means a place."""
     score, n = scene.score, len(scene.score)
     figure = shift_spec(
-        score.reads,
-        score.pieces,
-        score.losses.tolist(),
-        guessing=score.guessing,
-        chosen=scene.place,
-        title=shift.title,
+        score.reads, score.pieces, score.losses.tolist(), guessing=score.guessing, chosen=scene.place, title=shift.title
     )
     return Plot(
         spec=figure,
@@ -230,9 +225,7 @@ def losses(scene: Forced) -> Plot:
         guessing=score.guessing,
         title=losses.title,
     )
-    alt = say(
-        "The loss of each of the {n} given pieces, the mean loss, and the loss of random guessing.", n=len(score)
-    )
+    alt = say("The loss of each of the {n} given pieces, the mean loss, and the loss of random guessing.", n=len(score))
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_LOSSES, clicked=place_below(len(score)))
 
 

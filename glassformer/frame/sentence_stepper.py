@@ -110,9 +110,7 @@ def _asks(run: OpenRun) -> bool:
 
 
 @st.fragment
-def _hears_of_steps(
-    run: StepperRun, key: str, slot: Slot, shown: Publishes, addresses: tuple[str, str] | None
-) -> None:
+def _hears_of_steps(run: StepperRun, key: str, slot: Slot, shown: Publishes, addresses: tuple[str, str] | None) -> None:
     """Hear of a step that nothing has to be drawn for; a session keeps this, so it holds no run."""
     if st.session_state.pop(f"{slot}{RESTED}", False):
         here = session.standing(slot)

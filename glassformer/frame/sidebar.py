@@ -75,9 +75,7 @@ _Opened = TypeVar("_Opened")
 HOW_NAMES = {"greedy": say("Greedy"), "beam": say("Beam"), "sampling": say("Sampling")}
 
 
-def sidebar(
-    title: str = "", *, shows_run: bool = False, chooses_head: bool = False, folds: bool = False
-) -> Checkpoint:
+def sidebar(title: str = "", *, shows_run: bool = False, chooses_head: bool = False, folds: bool = False) -> Checkpoint:
     """Draw the sidebar and open the checkpoint that it names; stops the page if there is none.
 
     The title is that of a page that has not drawn it yet: it stands above the reason why there is none. Where the
@@ -335,14 +333,7 @@ def _settings(how: str) -> None:
         st.session_state.setdefault(one.key, getattr(kind, one.field))
         widget = st.number_input if one.field in ("top_k", "seed") else st.slider
         widget(
-            label,
-            one.least,
-            one.most,
-            step=step,
-            key=one.key,
-            on_change=session.new_run,
-            persist_state=KEEP,
-            help=help,
+            label, one.least, one.most, step=step, key=one.key, on_change=session.new_run, persist_state=KEEP, help=help
         )
     if how == "sampling":
         st.button(say("Draw again"), on_click=_new_seed, icon=":material/casino:", width="stretch")

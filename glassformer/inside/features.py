@@ -71,9 +71,7 @@ def _norms(config: ModelConfig) -> str:
     if config.norm_kind == "none":
         return say("This model has no norms.")
     if config.norm == "pre" and config.final_norm:
-        return say(
-            "Each sub-layer has a norm before it (pre-norm), and each stack has one more after its last layer."
-        )
+        return say("Each sub-layer has a norm before it (pre-norm), and each stack has one more after its last layer.")
     if config.norm == "pre":
         return say("Each sub-layer has a norm before it (pre-norm); no norm follows the last layer.")
     if config.norm == "both" and config.final_norm:
@@ -237,9 +235,7 @@ def _rules(config: ModelConfig) -> Iterator[str]:
 def not_drawn(config: ModelConfig) -> Iterator[str]:
     """A sentence for each thing that the diagram of the model leaves out or draws in a simpler way."""
     if config.norm == "both":
-        yield say(
-            "The diagram leaves out the norm that is applied to each sub-layer's output before the residual sum."
-        )
+        yield say("The diagram leaves out the norm that is applied to each sub-layer's output before the residual sum.")
     if config.parallel_residual:
         yield say(
             "The diagram puts the feed-forward network after attention, but in this model both read the same input."

@@ -57,9 +57,7 @@ def grid(run: Drawn, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, A
     n_layers, n_heads = run.looking.trace.maps(kind).shape[:2]
     read = [HOW_TO_READ if isinstance(run, Seen) else HOW_TO_READ_GIVEN] if large else [SAME[kind]]
     if large:
-        read += [HOW_TO_READ_CLOSED] * (not own_masks(run, kind).all()) + [HOW_TO_READ_MARK] * (
-            of.current is not None
-        )
+        read += [HOW_TO_READ_CLOSED] * (not own_masks(run, kind).all()) + [HOW_TO_READ_MARK] * (of.current is not None)
         read += [HOW_TO_READ_GROUPS] * (size_of(run) > 1) + [HOW_TO_READ_PROMPT] * (prompt_row(run, kind) is not None)
 
     def opened(cell: tuple[int, int]) -> Mapping[str, Any]:

@@ -241,9 +241,7 @@ def _numbers(row: mask_pictures.Row, keys: list[str]) -> pd.DataFrame:
         {
             say("Key"): [f"{place + 1}: {piece}" for place, piece in enumerate(keys)],
             say("Score"): [written(f"{score:.6f}") for score in row.scores],
-            say("May attend"): [
-                say("True") if may else say("False: {reason}", reason=why) for _, may, _, why in cells
-            ],
+            say("May attend"): [say("True") if may else say("False: {reason}", reason=why) for _, may, _, why in cells],
             say("Added"): ["0" if may else words.added(row.filled) for _, may, _, _ in cells],
             say("After the mask"): [written(f"{score:.6f}") if may else row.filled for score, may, _, _ in cells],
             say("Weight"): [f"{weight:.6f}" if may or weight else say("closed") for _, may, weight, _ in cells],

@@ -83,13 +83,9 @@ def about_batch(batch: Batch) -> Iterator[str]:
     target = [batch.n_target(i) for i in range(n_sentences)]
     yield say("{n} sentences run as one batch.", n=n_sentences)
     if batch.parts.reads:
-        yield say(
-            "Source lengths: {lengths} pieces, all padded to {most}.", lengths=_counted(source), most=max(source)
-        )
+        yield say("Source lengths: {lengths} pieces, all padded to {most}.", lengths=_counted(source), most=max(source))
     if batch.parts.writes and batch.parts.reads:
-        yield say(
-            "Target lengths: {lengths} tokens, all padded to {most}.", lengths=_counted(target), most=max(target)
-        )
+        yield say("Target lengths: {lengths} tokens, all padded to {most}.", lengths=_counted(target), most=max(target))
     elif batch.parts.writes:
         yield say(
             "Lengths of prompt and output together: {lengths} tokens, all padded to {most}.",
@@ -392,9 +388,7 @@ def _without_padding_mask(moved: Movement, *, side: str, of_source: bool) -> str
         )
     if of_source:
         return say(
-            "Without the {side} padding mask, the largest change would be {amount}.",
-            side=side,
-            amount=amount(without),
+            "Without the {side} padding mask, the largest change would be {amount}.", side=side, amount=amount(without)
         )
     return say(
         "Without the {side} padding mask, the largest change would be {amount}: pads come after every real piece, "

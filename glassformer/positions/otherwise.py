@@ -1,4 +1,4 @@
-"""What the Positions page says of models that have no table of positions, or one that is not laid out as the paper's."""
+"""What Positions says of models without a table of positions, or with one that is not laid out as the paper's."""
 
 from collections.abc import Iterator
 

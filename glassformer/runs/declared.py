@@ -1,4 +1,4 @@
-"""All pictures of all pages: whoever wants them by their keys imports this, and so each `..._pictures.py` of a page."""
+"""All pictures of all pages: importing this imports each `..._pictures.py` of a page."""
 
 from glassformer.runs.picture import PAGES, PICTURES, declare_all
 

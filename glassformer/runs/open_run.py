@@ -204,9 +204,7 @@ def open_run(
         return None
     if trace is None:
         st.caption(say("The previous result is still shown below."))
-    opened = attempt(
-        partial(_opened, checkpoint, link, last, here, kind, slot)
-    )  # of a long run maps are computed now
+    opened = attempt(partial(_opened, checkpoint, link, last, here, kind, slot))  # of a long run maps are computed now
     session.leave(slot, here if opened is None else replace(here, view=replace(here.view, step=opened.view.step)))
     if opened is not None and trace is not None:
         for source in sources.sources():
@@ -269,9 +267,7 @@ def seen(
     return Seen(looking, checkpoint, link, loading), (*missing, *instead, *moved)
 
 
-def _opened(
-    checkpoint: Checkpoint, link: Link, trace: Trace, here: Standing, kind: Kind | None, slot: Slot
-) -> OpenRun:
+def _opened(checkpoint: Checkpoint, link: Link, trace: Trace, here: Standing, kind: Kind | None, slot: Slot) -> OpenRun:
     run, told = seen(checkpoint, link, trace, kind=kind, slot=slot)
     drawing.notes((*here.notes, *told, *trace.notes))
     looking, run_id = run.looking, f"{checkpoint.content_hash[:REVISION_LENGTH]} {trace.query.to_json()}"
@@ -320,9 +316,7 @@ def address(checkpoint: Checkpoint | LabelledMaps, link: Link, **fields: Any) ->
     plain = replace(link, **said)
     if replace(plain, model="") == _PLAIN and link.model == bare:
         return _PLAIN
-    return replace(
-        plain, model="" if link.model == own == bare and not link.answers else link.model, revision=revision
-    )
+    return replace(plain, model="" if link.model == own == bare and not link.answers else link.model, revision=revision)
 
 
 def _ask_for_source(checkpoint: Checkpoint) -> str:
@@ -374,8 +368,7 @@ def open_maps(maps: LabelledMaps, name: str, slot: Slot = MAIN) -> OpenMaps:
     here, revision = session.standing(slot), maps.content_hash[:REVISION_LENGTH]
     if here.revision and here.revision != revision:
         session.add_note(
-            say("This link was made with a different version of {name}, so the maps may have changed.", name=name),
-            slot,
+            say("This link was made with a different version of {name}, so the maps may have changed.", name=name), slot
         )
     query = Query(checkpoint=maps.content_hash, source=maps.sentence[:MOST_OF_SENTENCE])
     session.stand(slot, revision=revision, last_query=query, last_rows="")  # which saved files say they are of

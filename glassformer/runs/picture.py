@@ -218,9 +218,7 @@ class Page:
 
     def listed(self) -> dict[str, PartEntry]:
         """All its parts, in the order of the words of the field that chooses one."""
-        there = {
-            one.name: one for one in (*self.entries, *(one for one in provided("parts") if one.page == self.path))
-        }
+        there = {one.name: one for one in (*self.entries, *(one for one in provided("parts") if one.page == self.path))}
         return {name: there[name] for name in all_fields()[self.panel].words if name in there}
 
     def offered(self, run: Any) -> dict[str, PartEntry]:

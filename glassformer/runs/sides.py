@@ -153,17 +153,13 @@ def _fit_kind(view: View, kinds: Sequence[Kind], missing: Callable[[str, str], s
 
 def _not_in_model(asked: str, instead: str) -> str:
     return say(
-        "{asked} was requested, but this model does not have it. {shown} is shown instead.",
-        asked=asked,
-        shown=instead,
+        "{asked} was requested, but this model does not have it. {shown} is shown instead.", asked=asked, shown=instead
     )
 
 
 def _not_in_maps(asked: str, instead: str) -> str:
     return say(
-        "{asked} was requested, but these maps do not include it. {shown} is shown instead.",
-        asked=asked,
-        shown=instead,
+        "{asked} was requested, but these maps do not include it. {shown} is shown instead.", asked=asked, shown=instead
     )
 
 

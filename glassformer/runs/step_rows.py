@@ -55,9 +55,7 @@ class GivenLooking:
     view: View  # what is looked at; its attention, layer and head are there
     slot: Slot = MAIN  # where it is drawn
 
-    def each(
-        self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None
-    ) -> list[np.ndarray]:
+    def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
         """As `Looking.each`."""
         maps = self.trace.maps(kind)
         return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
@@ -143,9 +141,7 @@ class Looking:
         """That attention's weights in the chosen layer and head, or a mean: all rows [query, key]."""
         return chosen_map(self, self.kind)
 
-    def each(
-        self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None
-    ) -> list[np.ndarray]:
+    def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
         """What some work makes of the maps of each layer [head, query, key], or of those that are named, from 0.
 
         The key says which work it is, with all that decides its result beside the run. A trace that keeps no maps
@@ -245,8 +241,7 @@ def no_head(head: int, count: int) -> str:
 def _no_step(step: int, count: int) -> str:
     if not count:
         return say(
-            "Step {step} was requested, but this model does not write any output, so there are no steps.",
-            step=step + 1,
+            "Step {step} was requested, but this model does not write any output, so there are no steps.", step=step + 1
         )
     return say(
         "Step {step} was requested, but this output ends at step {count}, which is shown instead.",

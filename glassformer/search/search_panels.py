@@ -106,9 +106,7 @@ def _ways(run: OpenRun, how: Sampling) -> None:
         if how != run_draws(run):
             st.caption(say("This is only a preview: the run itself uses different settings."))
             st.button(
-                say("Back to the run's settings")
-                if samples
-                else say("Back to temperature 1, without top-k or top-p"),
+                say("Back to the run's settings") if samples else say("Back to temperature 1, without top-k or top-p"),
                 key=run.key(BACK),
                 on_click=partial(session.replace, run.slot, **NOT_TRIED),
                 icon=":material/undo:",

@@ -78,8 +78,7 @@ def _kept(tree: SearchTree, node: Node, vocabulary: Sequence[str]) -> str:
     short = None if best is None else tree.short(best)
     if best is None or short is None:
         return say(
-            "Kept with rank {rank} at this step. At the next step, all its continuations were dropped.",
-            rank=node.rank,
+            "Kept with rank {rank} at this step. At the next step, all its continuations were dropped.", rank=node.rank
         )
     return say("Kept with rank {rank} at this step. At the next step, its best continuation, “{piece}”, fell "
                "{short:.2f} short of the sum needed to be kept.", rank=node.rank, piece=vocabulary[best.piece],

@@ -93,9 +93,7 @@ class Runner:
         self._runs, self._visitor = runs or _together, visitor
         self._max_waiting, self._max_places, self._max_seconds = max_waiting, max_places, max_seconds
         # The matrices of one sentence are too small to share: a second thread costs more than it brings.
-        self._pool = ThreadPoolExecutor(
-            1, thread_name_prefix="model", initializer=torch.set_num_threads, initargs=(1,)
-        )
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="model", initializer=torch.set_num_threads, initargs=(1,))
         self._lock = threading.Lock()
         self._queue = FairQueue()
         self._under_way: dict[Hashable, Request] = {}
@@ -191,8 +189,7 @@ class Runner:
         if len(self._under_way) >= self._max_waiting:
             raise BusyError(
                 say_n(
-                    "{n} request is already waiting for the model, the most this server allows. Try again in a "
-                    "moment.",
+                    "{n} request is already waiting for the model, the most this server allows. Try again in a moment.",
                     "{n} requests are already waiting for the model, the most this server allows. Try again in a "
                     "moment.",
                     len(self._under_way),

@@ -16,9 +16,7 @@ from glassformer.state.click import Click
 _Meant = TypeVar("_Meant")
 
 
-def on_click(
-    key: str, read: Callable[[Click], _Meant | None], take: Callable[[_Meant], object]
-) -> Callable[[], None]:
+def on_click(key: str, read: Callable[[Click], _Meant | None], take: Callable[[_Meant], object]) -> Callable[[], None]:
     """Callback of a chart: `take` is called with what a click is read as, if that is something.
 
     A session keeps it: neither function may hold a run.

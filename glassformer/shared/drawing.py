@@ -65,9 +65,7 @@ def notes(sentences: Sequence[str]) -> None:
         st.info(joined("  \n", map(plain, sentences)), icon=":material/info:")
 
 
-def beside(
-    *draw: Callable[[], object], widths: Sequence[int] = (), gap: Literal["medium", "large"] = "large"
-) -> None:
+def beside(*draw: Callable[[], object], widths: Sequence[int] = (), gap: Literal["medium", "large"] = "large") -> None:
     """Draw things beside each other, in columns of such widths relative to each other; alike if not given."""
     for column, one in zip(st.columns(widths or len(draw), gap=gap), draw, strict=True):
         with column:

@@ -145,9 +145,7 @@ _PIECE = '[class*="st-key-pieces_decoder"] > :last-child :--badge'
 
 def _style() -> None:
     """Put the rules into the page; those that say when a piece comes are one for each step of the pass."""
-    late = [
-        f"{_PIECE}:nth-of-type(n + {n + 1}) {{ animation-delay: {n * 0.35:.2f}s; }}" for n in range(MOST_STEPS + 1)
-    ]
+    late = [f"{_PIECE}:nth-of-type(n + {n + 1}) {{ animation-delay: {n * 0.35:.2f}s; }}" for n in range(MOST_STEPS + 1)]
     st.html(styled(f"<style>{_RULES}{''.join(late)}</style>"))
 
 
@@ -243,9 +241,7 @@ def draw(run: OpenRun) -> None:
 def _lane(run: OpenRun, lane: Lane) -> None:
     name = lane.stack.name
     with st.container(key=run.key(f"{page_style.LANE}_{name}")):
-        with st.container(
-            key=run.key(f"{page_style.LANE}_head_{name}"), horizontal=True, vertical_alignment="center"
-        ):
+        with st.container(key=run.key(f"{page_style.LANE}_head_{name}"), horizontal=True, vertical_alignment="center"):
             st.markdown(drawing.strong(lane.title), width="content")
             if name == "decoder" and not run.view.guess:
                 with st.container(key=run.key(f"text_{name}"), width="content"):
@@ -335,8 +331,5 @@ def ways(checkpoint: Checkpoint) -> None:
             menu.link("step", steps, address(checkpoint, link), icon=":material/play_circle:")
         menu.link("attention", say("Look at attention"), address(checkpoint, link), icon=":material/visibility:")
         menu.link(
-            "checkpoints",
-            say("Examine your own checkpoint"),
-            address(checkpoint, link),
-            icon=":material/folder_open:",
+            "checkpoints", say("Examine your own checkpoint"), address(checkpoint, link), icon=":material/folder_open:"
         )

@@ -198,9 +198,7 @@ class Reader:
             value = kind(text)
         except ValueError:
             said = say(
-                "“{name}” in the link is “{text}”, which is not a number; it was ignored.",
-                name=name,
-                text=_short(text),
+                "“{name}” in the link is “{text}”, which is not a number; it was ignored.", name=name, text=_short(text)
             )
             self.notes.append(said)
             return None

@@ -27,9 +27,7 @@ def write(said: Mapping[str, str]) -> str:
 def read(text: str) -> dict[str, str] | None:
     """What `write` wrote, by name; None for anything else."""
     try:
-        pairs = (
-            parse_qsl(text, keep_blank_values=True, strict_parsing=True, max_num_fields=len(NAMES)) if text else []
-        )
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True, max_num_fields=len(NAMES)) if text else []
     except ValueError:
         return None
     said = dict(pairs)

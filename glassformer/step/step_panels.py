@@ -120,9 +120,7 @@ BRANCH_CHOICE = "branch_choice"
 NO_TEXT = say("(no text)")
 PADDING = say("Padding is never written, so it cannot be forced. Choose another piece.")
 
-BANNED = say(
-    "This model's config bans that piece: it is never written, so it cannot be forced. Choose another piece."
-)
+BANNED = say("This model's config bans that piece: it is never written, so it cannot be forced. Choose another piece.")
 
 _Output = tuple[tuple[int, ...], int]  # the forced pieces, and which result
 

@@ -96,9 +96,7 @@ def candidates(run: Seen) -> Plot | None:
     listed = candidate_list(run.looking)
     how_to_read = HOW_TO_READ_CANDIDATES if listed.drawn_from is None else HOW_TO_READ_DRAWN
     return Plot(
-        spec=candidates_spec(
-            **vars(listed), title=say("Step {n}: candidates for the next piece", n=run.view.step + 1)
-        ),
+        spec=candidates_spec(**vars(listed), title=say("Step {n}: candidates for the next piece", n=run.view.step + 1)),
         alt=say(
             "The most probable pieces after {read}, starting with {best}; the piece in the output is {chosen}.",
             read=run.trace.row_label(run.looking.row).reads,
@@ -159,9 +157,7 @@ def cross_map(run: Seen) -> Plot:
     title = say("{kind}: {whose}", kind=KIND_NAMES[looking.kind], whose=whose)
     figure = drawn.spec(title, mask_reason=mask_reason(run.checkpoint, looking.kind))
     drawn.mark(figure)
-    alt = say(
-        "Cross-attention weights, one row per decoding step, one column per source piece, {whose}.", whose=whose
-    )
+    alt = say("Cross-attention weights, one row per decoding step, one column per source piece, {whose}.", whose=whose)
     if looking.kind != "cross":
         alt = say("Self-attention weights, one row and one column per piece that was read, {whose}.", whose=whose)
     parted = [HOW_TO_READ_PROMPT] * (prompt_row(run, looking.kind) is not None)

@@ -103,8 +103,7 @@ def test_a_click_on_a_tile_opens_its_head(tab, server):
     expect_address(page, panel="head", kind="encoder", layer="2", head="3")
     exact = drawn(page, MAP)
     assert (
-        max(abs(a - b) for one, other in zip(tile, exact, strict=True) for a, b in zip(one, other, strict=True))
-        < 0.003
+        max(abs(a - b) for one, other in zip(tile, exact, strict=True) for a, b in zip(one, other, strict=True)) < 0.003
     )
 
 

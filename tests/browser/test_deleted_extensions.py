@@ -13,10 +13,7 @@ PAGES = sorted(path.stem for path in (ROOT / "pages" / "explore").glob("*.py"))
 
 @pytest.mark.parametrize(
     "names",
-    [
-        pytest.param(EXTENSIONS, id="all"),
-        *(pytest.param((one,), id=one, marks=pytest.mark.deep) for one in EXTENSIONS),
-    ],
+    [pytest.param(EXTENSIONS, id="all"), *(pytest.param((one,), id=one, marks=pytest.mark.deep) for one in EXTENSIONS)],
 )
 def test_every_explore_page_opens(tmp_path, new_page, names):
     folder = without(names, tmp_path / "copy")

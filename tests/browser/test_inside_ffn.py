@@ -108,7 +108,5 @@ def test_markup_in_pieces_is_shown_letter_by_letter(own_server, page):
     written.append(chart(page, "piece_neighbours").locator(".ytick text").all_text_contents())
     written.append([text for text in chart(page, "piece_map").locator(".textpoint text").all_text_contents() if text])
     for texts in written:
-        assert any(
-            text.rstrip("…") and any(piece.startswith(text.rstrip("…")) for piece in HOSTILE) for text in texts
-        )
+        assert any(text.rstrip("…") and any(piece.startswith(text.rstrip("…")) for piece in HOSTILE) for text in texts)
     assert page.locator(".gf-chart b, .gf-chart img, .gf-chart script, .gf-chart a").count() == 0

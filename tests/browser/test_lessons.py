@@ -31,8 +31,7 @@ def told(page):
 
     def listen(socket):
         socket.on(
-            "framereceived",
-            lambda payload: frames.append(payload if isinstance(payload, bytes) else payload.encode()),
+            "framereceived", lambda payload: frames.append(payload if isinstance(payload, bytes) else payload.encode())
         )
 
     page.on("websocket", listen)

@@ -94,6 +94,4 @@ def test_a_path_outside_is_refused_and_a_phone_holds_the_page(own_server, new_pa
     box = page.get_by_role("combobox", name="File or folder")
     box.fill("../outside.pt")
     box.press("Enter")
-    expect(page.get_by_test_id("stAlert")).to_contain_text(
-        "There is no model from another program at “../outside.pt”"
-    )
+    expect(page.get_by_test_id("stAlert")).to_contain_text("There is no model from another program at “../outside.pt”")

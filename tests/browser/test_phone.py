@@ -130,9 +130,7 @@ def test_the_mark_of_a_space_is_as_large_as_its_piece_and_says_what_it_is(server
 def test_the_name_of_the_app_is_not_broken(server, phone):
     turn_to(phone, f"{server.url}/start?model=zh-en")
     title = phone.get_by_role("heading", name="Glassformer", level=1)
-    assert title.bounding_box()["height"] < 2 * title.evaluate(
-        "title => parseFloat(getComputedStyle(title).fontSize)"
-    )
+    assert title.bounding_box()["height"] < 2 * title.evaluate("title => parseFloat(getComputedStyle(title).fontSize)")
 
 
 def test_a_long_menu_of_a_row_ends_in_sight(server, phone):

@@ -121,9 +121,7 @@ def test_plotly_is_loaded_once_and_on_deep_links(app, new_page):
     for path in ("/step", "/step/"):
         page = new_page(fresh=True)
         loads = []
-        page.on(
-            "request", lambda request, loads=loads: loads.append(request.url) if "plotly" in request.url else None
-        )
+        page.on("request", lambda request, loads=loads: loads.append(request.url) if "plotly" in request.url else None)
         open_page(page, app.url + path)
         expect(page.locator(f"{CELLS} .main-svg").first).to_be_visible(timeout=FIRST_CHART_MS)
         page.keyboard.press("ArrowRight")

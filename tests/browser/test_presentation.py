@@ -223,9 +223,7 @@ def test_the_large_flow_view_does_the_same(server, page):
     comes_to(page, lambda: max(pieces.evaluate_all(FLOW_SIZES)) > before, expected=True)
     page.keyboard.press("ArrowRight")
     expect(status).to_contain_text("Step 2 of 7: reads ‘f’, predicts ‘e’")
-    expect(page.locator("dialog[open] .gf-flow-query .gf-flow-token").nth(1)).to_have_class(
-        "gf-flow-token gf-flow-now"
-    )
+    expect(page.locator("dialog[open] .gf-flow-query .gf-flow-token").nth(1)).to_have_class("gf-flow-token gf-flow-now")
     wait_for_idle(page)
     wait_for_focus(page, "dialog")
     page.keyboard.press("Escape")

@@ -32,9 +32,7 @@ def offline(new_page):
         page = new_page(visitor="offline", **look)
         page.context.set_offline(True)
         said = []
-        page.on(
-            "console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None
-        )
+        page.on("console", lambda message: said.append(message.text) if message.type in ("error", "warning") else None)
         page.goto(path.as_uri())
         expect(page.locator(TITLES).first).to_be_attached()
         return page, said

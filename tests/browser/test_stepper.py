@@ -63,8 +63,7 @@ def test_output_and_shading_move_at_once(player):
     )
     assert weights == [float(place == 1) for place in range(24)]
     assert (
-        "Step 2 of 24: reads ‘▁w0’, predicts ‘▁w1’ (p = 0.83)"
-        in player.locator(".gf-stepper .gf-caption").inner_text()
+        "Step 2 of 24: reads ‘▁w0’, predicts ‘▁w1’ (p = 0.83)" in player.locator(".gf-stepper .gf-caption").inner_text()
     )
 
 
@@ -219,9 +218,7 @@ def test_text_can_be_read(player, scheme):
     expect(player.locator(".gf-stepper")).to_have_attribute("data-theme", scheme)
     player.keyboard.press("ArrowRight")
     wait_for_idle(player)
-    background = player.evaluate(
-        "getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).backgroundColor"
-    )
+    background = player.evaluate("getComputedStyle(document.querySelector('[data-testid=\"stApp\"]')).backgroundColor")
     chosen = player.locator(".gf-source .gf-chip").nth(1)  # weight 1: the strongest shade
     for place in (".gf-heading", ".gf-note", ".gf-caption", ".gf-new", ".gf-probability", ".gf-now .gf-piece"):
         for each in player.locator(f".gf-stepper {place}").all():

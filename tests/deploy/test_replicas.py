@@ -94,9 +94,7 @@ class School:
         origin = f"http://{HOST}:{port}"
         headers = {"Cookie": f"REPLICA={cookie}", "Origin": origin, "Content-Type": "application/json"}
         try:
-            asked.request(
-                "GET" if said is None else "POST", path, None if said is None else json.dumps(said), headers
-            )
+            asked.request("GET" if said is None else "POST", path, None if said is None else json.dumps(said), headers)
             answer = asked.getresponse()
             given = re.search(r"REPLICA=(\w+)", answer.headers.get("Set-Cookie") or "")
             return answer.status, given[1] if given else "", answer.read().decode()

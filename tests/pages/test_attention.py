@@ -77,9 +77,7 @@ def test_the_page_opens_with_all_heads_of_all_three_kinds(attention):
 def test_who_looks_at_the_same_shares_its_figures_at_every_step(attention, monkeypatch):
     made = []
     real = grid.grid_spec
-    monkeypatch.setattr(
-        grid, "grid_spec", lambda *args, **named: made.append(named["queries"]) or real(*args, **named)
-    )
+    monkeypatch.setattr(grid, "grid_spec", lambda *args, **named: made.append(named["queries"]) or real(*args, **named))
     first = attention(src="ebdacf")
     assert len(made) == len(GRIDS)
     before = {key: figure(first, key) for key in GRIDS.values()}
@@ -181,9 +179,7 @@ def test_words_and_back_is_the_same_map(attention):
     before = figure(test, "head_map")
     words = switch(test, "words")
     assert the_map(words).shape == (2, 2)
-    assert (
-        "for a word among the keys, the weights of its pieces are added up" in payload(words, "head_map")["caption"]
-    )
+    assert "for a word among the keys, the weights of its pieces are added up" in payload(words, "head_map")["caption"]
     assert figure(switch(words, "words"), "head_map") == before
 
 

@@ -92,9 +92,7 @@ def test_a_broken_folder_is_listed_with_its_error_and_never_offered(open_page, b
     assert test.error[0].value.startswith(r"**broken** broken\/config\.json")
     assert "<script" not in text(test)
     assert not any("broken" in option for option in test.selectbox(key=session.MODEL).options)
-    assert "1 folder or file cannot be opened: see the Checkpoints page." in [
-        caption.value for caption in test.caption
-    ]
+    assert "1 folder or file cannot be opened: see the Checkpoints page." in [caption.value for caption in test.caption]
 
 
 def test_the_name_of_a_folder_is_text(open_page, broken):

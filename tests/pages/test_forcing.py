@@ -219,18 +219,14 @@ def test_an_encoder_that_fills_gaps_leads_to_them(open_page, tmp_path, monkeypat
 
 def test_an_encoder_alone_says_what_there_is_instead(open_one_stack):
     test = open_one_stack("encoder", FORCING)
-    assert "generates no output and has no head that predicts masked pieces" in "".join(
-        one.value for one in test.info
-    )
+    assert "generates no output and has no head that predicts masked pieces" in "".join(one.value for one in test.info)
 
 
 def test_the_table_is_saved_whole_with_what_it_is_of(forcing):
     expected = scored("fedxba")
     found = forcing_panels._columns(expected)
     assert list(found) == list(expected.to_frame())
-    written = saved(
-        partial(forcing_panels._columns, expected), Origin(checkpoint="reverse", sentence="abcdef"), "en"
-    )()
+    written = saved(partial(forcing_panels._columns, expected), Origin(checkpoint="reverse", sentence="abcdef"), "en")()
     table = pd.read_csv(io.BytesIO(written))
     assert table["piece"].tolist() == list(expected.pieces)
     np.testing.assert_allclose(table["loss"], expected.losses)

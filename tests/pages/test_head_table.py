@@ -43,9 +43,7 @@ def recorded(kind, site):
     recorder = Recorder((f"*_attn.{site}",))
     with torch.inference_mode():
         model(torch.tensor([trace.src_ids]), torch.tensor([trace.read_ids]), tap=tap_of(recorder))
-    return np.stack(
-        [recorder.values[f"{SITES[kind].format(layer)}.{site}"][0].double().numpy() for layer in range(2)]
-    )
+    return np.stack([recorder.values[f"{SITES[kind].format(layer)}.{site}"][0].double().numpy() for layer in range(2)])
 
 
 def shown(test):
@@ -82,9 +80,7 @@ def test_the_share_of_norm_comes_from_the_output_matrix(table, kind):
     found, heads = shown(table(kind=kind)), recorded(kind, "heads")  # [layer, head, query, d_head]
     state, expected = checkpoint().model.state_dict(), []
     for layer in range(2):
-        where = (
-            SITES[kind].format(layer).replace("encoder.", "encoder.layers.").replace("decoder.", "decoder.layers.")
-        )
+        where = SITES[kind].format(layer).replace("encoder.", "encoder.layers.").replace("decoder.", "decoder.layers.")
         matrix = state[f"{where}.out_proj.weight"].double().numpy()  # [d_model, head * d_head]
         d_head = heads.shape[-1]
         norms = np.array(

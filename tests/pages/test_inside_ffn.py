@@ -170,9 +170,7 @@ def test_what_a_layer_does_not_have_is_said(page):
 def test_guessing_hides_what_is_still_to_come(page):
     test = page(model="reverse", src="abcdef", side="target", guess=1)
     go_to(test, 3)
-    labels = [
-        label.split(" → ") for label in figure(test, "ffn_tokens")["layout"]["meta"]["ticks"]["xaxis"]["labels"]
-    ]
+    labels = [label.split(" → ") for label in figure(test, "ffn_tokens")["layout"]["meta"]["ticks"]["xaxis"]["labels"]]
     assert [read for read, _ in labels] == ["&#60;s&#62;", "f", "e"]
     assert labels[-1][1] == "?"
     assert numbers(figure(test, "ffn_shares")["data"][0]["z"]).shape == (2, 3)

@@ -143,9 +143,7 @@ def test_a_post_norm_model_without_final_norms_says_so():
 
 def test_every_block_leads_to_a_view():
     one = sized(tiny_model(), n_source=5, n_target=4)
-    found = {
-        block.place: destination(block.place) for s in stacks(one, grouping=each_layer) for block in blocks_of(s)
-    }
+    found = {block.place: destination(block.place) for s in stacks(one, grouping=each_layer) for block in blocks_of(s)}
     pages = {there.page for there in found.values() if there.page}
     assert pages == {"attention", "masks", "positions"}
     assert all((ROOT / "pages" / "explore" / f"{page}.py").exists() for page in pages)

@@ -83,21 +83,14 @@ def test_neighbours_and_map_are_those_of_the_table(page, name, side, by):
             (shared or side == "source") and i in trace.src_ids,
             (shared or side == "target") and i in trace.read_ids,
         )
-        expected = {
-            (True, True): "both",
-            (True, False): "source",
-            (False, True): "output",
-            (False, False): "neighbour",
-        }
+        expected = {(True, True): "both", (True, False): "source", (False, True): "output", (False, False): "neighbour"}
         assert row[2] == expected[tuple(map(bool, places))]
     vectors = table[list(points)]
     vectors = vectors / np.linalg.norm(vectors, axis=1)[:, None] if by == "cosine" else vectors
     vectors = vectors - vectors.mean(0)
     values, directions = np.linalg.eigh(vectors.T @ vectors)
     for axis in (0, 1):
-        direction = directions[:, -1 - axis] * np.sign(
-            directions[np.abs(directions[:, -1 - axis]).argmax(), -1 - axis]
-        )
+        direction = directions[:, -1 - axis] * np.sign(directions[np.abs(directions[:, -1 - axis]).argmax(), -1 - axis])
         np.testing.assert_allclose([row[4 + axis] for row in points.values()], vectors @ direction, atol=1e-4)
     share = values[-2:].sum() / values.sum()
     assert f"Together, the two axes capture {share:.0%} of the variance" in told(test)

@@ -93,9 +93,7 @@ def test_a_norm_is_shown_before_and_after(page, place):
         np.testing.assert_allclose(values, expectation, atol=1e-4)
     rows = numbers(figure(test, stream_pictures.strip.key)["data"][0]["z"])
     np.testing.assert_allclose(rows[0], read[2], atol=1e-4)
-    np.testing.assert_allclose(
-        rows[1] * norm.weight.detach().numpy() + norm.bias.detach().numpy(), rows[2], atol=1e-4
-    )
+    np.testing.assert_allclose(rows[1] * norm.weight.detach().numpy() + norm.bias.detach().numpy(), rows[2], atol=1e-4)
     np.testing.assert_allclose(rows[2], after[2], atol=1e-4)
     assert "formula reproduces the model's numbers to within" in told(test)
 

@@ -167,9 +167,7 @@ def test_one_sentence_alone_has_no_padding_and_says_what_to_do(masks):
     assert "cross-attention gets None as well" in told(test)
 
 
-@pytest.mark.parametrize(
-    ("bad", "said"), [("abcdefghijklmnop", "reads at most 13"), ("a" * 4001, "4,001 characters")]
-)
+@pytest.mark.parametrize(("bad", "said"), [("abcdefghijklmnop", "reads at most 13"), ("a" * 4001, "4,001 characters")])
 def test_a_bad_companion_is_left_out_in_one_sentence(masks, bad, said):
     test = check(masks(mask="source").text_input(key="mask_companion_1").set_value(bad).run())
     assert said in "\n".join(element.value.replace("\\", "") for element in (*test.warning, *test.info))

@@ -178,9 +178,7 @@ def test_guessing_shows_only_the_prompt_and_what_was_written(open_one_stack, bat
 
 
 def test_no_pad_fits_after_a_prompt_and_an_output_that_fill_the_model(open_one_stack):
-    assert "the prompt and output already have that many" in sentences(
-        open_one_stack("decoder", MASKS, masks="checks")
-    )
+    assert "the prompt and output already have that many" in sentences(open_one_stack("decoder", MASKS, masks="checks"))
 
 
 def test_an_encoder_alone_is_checked_for_padding_and_has_no_causality(open_one_stack):

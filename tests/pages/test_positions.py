@@ -231,9 +231,7 @@ def test_a_sentence_starts_from_embedding_and_position(page, name, side):
     bars = figure(test, "embedding_strengths")["data"]
     for trace_, vectors in zip(bars, expected, strict=True):
         np.testing.assert_allclose(numbers(trace_["y"]), np.sqrt((vectors**2).mean(1)), rtol=1e-5)
-    np.testing.assert_allclose(
-        z_of(test, "embedding_rows"), [vectors[0] for vectors in expected], rtol=1e-4, atol=1e-6
-    )
+    np.testing.assert_allclose(z_of(test, "embedding_rows"), [vectors[0] for vectors in expected], rtol=1e-4, atol=1e-6)
     means = [np.sqrt((vectors**2).mean(1)).mean() for vectors in expected]
     assert f"tokens: {means[0]:.3f} for the embedding" in told(test)
     assert f", {means[2]:.3f} for the position vector and {means[3]:.3f} for their sum" in told(test)

@@ -93,9 +93,7 @@ def test_the_score_of_the_sentence_stands_on_its_curve(page, name):
     assert ("soft cap" in told_or_noted(test)) == (cap is not None)
 
 
-@pytest.mark.parametrize(
-    ("name", "side", "stack"), [("alibi", "target", "decoder"), ("relative", "source", "encoder")]
-)
+@pytest.mark.parametrize(("name", "side", "stack"), [("alibi", "target", "decoder"), ("relative", "source", "encoder")])
 def test_a_bias_is_drawn_by_distance(page, name, side, stack):
     test = page(name, side=side, head=2, layer=1)
     found = distance_bias(opened(name).model, stack, most=23)

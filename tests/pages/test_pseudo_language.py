@@ -67,9 +67,7 @@ def data_of_models():
     return (
         {"pad", "unk", "noon", "transformer"}
         | {  # pieces of each vocabulary, examples that run as one batch
-            word
-            for entry in loading.usable().values()
-            for word in words_of(entry.name, entry.title, str(entry.folder))
+            word for entry in loading.usable().values() for word in words_of(entry.name, entry.title, str(entry.folder))
         }
         | words_of(*map(name_of, languages()))
     )
@@ -171,9 +169,7 @@ def opened(*, bare=False):
 def test_a_page_behind_the_door_is_spoken_whole():
     found = opened()
     assert complaints(found, ()) == []
-    assert {"⟦Hooveer⟧", "⟦Piictuuree⟧", "⟦Naamee⟧", "⟦Ceell⟧", "⟦Maany⟧", "⟦Chooiicee a⟧"} <= set(
-        texts_of_page(found)
-    )
+    assert {"⟦Hooveer⟧", "⟦Piictuuree⟧", "⟦Naamee⟧", "⟦Ceell⟧", "⟦Maany⟧", "⟦Chooiicee a⟧"} <= set(texts_of_page(found))
 
 
 def test_every_text_that_goes_round_the_door_is_found():

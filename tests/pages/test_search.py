@@ -118,9 +118,7 @@ def test_many_draws_open_with_fifty_where_that_is_quick(open_page):
     while [button for button in test.button if button.key == draws.CANCEL]:
         check(test.run())
     assert "50 draws gave" in told(test)
-    long = open_page(
-        SEARCH, model="en-fr", src="My brother and I walk to the old school every Monday.", search="draws"
-    )
+    long = open_page(SEARCH, model="en-fr", src="My brother and I walk to the old school every Monday.", search="draws")
     assert [button for button in long.button if button.key == draws.START]
     assert "This takes about 1 second with" in captions(long) or "This takes about 2 seconds with" in captions(long)
 

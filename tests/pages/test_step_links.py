@@ -241,9 +241,7 @@ def test_a_wrong_guess_is_not_green(reverse):
 def test_a_guess_of_several_pieces_is_judged_by_the_first_and_says_so(reverse):
     for guess, right in (("dcb", True), ("xyz", False)):
         test = reveal(reverse(src="abcdef", guess=1, step=3), guess)
-        assert f"“{guess}” splits into several pieces, so only the first one, “{guess[0]}”, counts." in sentences(
-            test
-        )
+        assert f"“{guess}” splits into several pieces, so only the first one, “{guess[0]}”, counts." in sentences(test)
         assert bool(test.success) == right
         assert payload(test, session.STEPPER)["revealed_step"] == 2
 

@@ -54,9 +54,7 @@ def by_hand(checkpoint, *, kind, layer, head, query):
     x = recorder.values[f"{stack}.{layer}.{attention}.norm"][0].double()
     context = recorder.values["encoder.output"][0].double() if kind == "cross" else x
     state, name = checkpoint.model.state_dict(), f"{stack}.layers.{layer}.{attention}"
-    weights, biases = (
-        [state[f"{name}.{part}_proj.{kind}"].double() for part in "qkv"] for kind in ("weight", "bias")
-    )
+    weights, biases = ([state[f"{name}.{part}_proj.{kind}"].double() for part in "qkv"] for kind in ("weight", "bias"))
     size = checkpoint.config.d_model // checkpoint.config.n_heads
     mine = slice(head * size, (head + 1) * size)
     q, k, v = (

@@ -94,8 +94,6 @@ def test_torch_is_the_build_that_make_installs_and_nobody_is_root():
     assert any(words[-2:] == ["-r", "requirements.txt"] for words in installs)
     chosen = re.compile(re.search(r'grep -E "(.*?)" requirements-dev.txt > hosting.txt', "\n".join(LINES))[1])
     listed = (ROOT / "requirements-dev.txt").read_text(encoding="utf-8").splitlines()
-    hosting = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"][
-        "hosting"
-    ]
+    hosting = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]["hosting"]
     assert len([line for line in listed if chosen.match(line)]) == len(hosting)
     assert said("USER") == ["glassformer"]

@@ -45,9 +45,7 @@ def test_an_arrow_to_an_extension_is_found_and_one_from_it_is_none(tree):
 
 
 def test_an_arrow_of_a_stub_is_found(tree):
-    (tree / "transformer/__init__.pyi").write_text(
-        "from glassformer.extensions.doctor import EXTENSION as EXTENSION\n"
-    )
+    (tree / "transformer/__init__.pyi").write_text("from glassformer.extensions.doctor import EXTENSION as EXTENSION\n")
     modules = files(tree)
     assert arrows(graph(modules)) == []
     assert arrows(graph(modules, files(tree, ".pyi"))) == [("transformer", "glassformer.extensions.doctor")]

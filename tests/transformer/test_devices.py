@@ -79,9 +79,7 @@ def test_a_decoder_is_looked_at_more_closely(pair):
         found = replay(one, trace, ["decoder.*"])
         return (
             logit_lens(one, trace),
-            mask_checks.check_causality(
-                one.model, [trace.src_ids], [trace.read_ids], sentence=0, place=1, piece_id=7
-            ),
+            mask_checks.check_causality(one.model, [trace.src_ids], [trace.read_ids], sentence=0, place=1, piece_id=7),
             read_at_once(one, trace.query, trace.tgt_ids, ["decoder.output"]),
             neurons.direct_effect(one.model, 1, 3, found, token=1),
             [

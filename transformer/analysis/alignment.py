@@ -79,9 +79,7 @@ def parse_links(line: str) -> Links:
             raise ClauseError("{word} is not a link; expected `3-4` (sure) or `3p4` (possible)", word=repr(word[:20]))
         link = int(match[1]), int(match[3])
         if max(link) >= MAX_WORDS:
-            raise ClauseError(
-                "{word} refers to a word beyond the first {most:,}", word=repr(word[:20]), most=MAX_WORDS
-            )
+            raise ClauseError("{word} refers to a word beyond the first {most:,}", word=repr(word[:20]), most=MAX_WORDS)
         possible.add(link)
         if match[2] == "-":
             sure.add(link)

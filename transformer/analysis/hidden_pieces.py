@@ -58,13 +58,7 @@ class Hidden(Arrays):
 
 
 def hide(
-    model: Transformer,
-    ids: Sequence[int],
-    places: Sequence[int],
-    mask: int,
-    *,
-    tap: Tap = NO_TAP,
-    whole: bool = False,
+    model: Transformer, ids: Sequence[int], places: Sequence[int], mask: int, *, tap: Tap = NO_TAP, whole: bool = False
 ) -> Hidden:
     """Hide tokens of a text, special pieces included, one at a time, and predict the piece there.
 
@@ -75,9 +69,7 @@ def hide(
     check_hidden(model, places, len(ids))
     size = model.config.tgt_vocab_size
     at_once = max(1, _MOST_LOGITS // size)
-    parts = [
-        _some(model, ids, places[first : first + at_once], mask, tap) for first in range(0, len(places), at_once)
-    ]
+    parts = [_some(model, ids, places[first : first + at_once], mask, tap) for first in range(0, len(places), at_once)]
     log_probs = torch.cat(parts) if parts else torch.zeros(0, size)
     return _record(log_probs, ids, places, whole=whole)
 
@@ -88,9 +80,7 @@ def check_hidden(model: Transformer, places: Iterable[int], n_tokens: int) -> No
         raise QueryError("This model has no head that predicts hidden pieces, so no piece can be hidden.")
     for place in places:
         if not 0 <= place < n_tokens:
-            raise QueryError(
-                "token {place} does not exist; the text ends with token {n}.", place=place + 1, n=n_tokens
-            )
+            raise QueryError("token {place} does not exist; the text ends with token {n}.", place=place + 1, n=n_tokens)
 
 
 @torch.inference_mode()

@@ -196,9 +196,7 @@ def check_padding(
     """
     parts = model.anatomy
     if model.config.pad_id is None:
-        raise QueryError(
-            "This model has no padding piece and therefore no padding mask, so there is nothing to check."
-        )
+        raise QueryError("This model has no padding piece and therefore no padding mask, so there is nothing to check.")
     src, tgt = torch.tensor([src_ids]), torch.tensor([tgt_ids])
     pads = torch.full((1, n_pads), model.config.pad_id)
     before = _finite(model, src, tgt)  # [1, T, V], or [1, S, D] of an encoder alone
@@ -207,9 +205,7 @@ def check_padding(
     only_causal = tap_of(Replacer(_without_padding(model)))
 
     def moved(src: Tensor, tgt: Tensor, without: Tap) -> Movement:
-        kept, taken = (
-            _moved(before, _result(model, src, tgt, tap)[:, : before.size(1)]) for tap in (NO_TAP, without)
-        )
+        kept, taken = (_moved(before, _result(model, src, tgt, tap)[:, : before.size(1)]) for tap in (NO_TAP, without))
         return Movement(kept[0].numpy(), taken[0].numpy(), largest=float(before.abs().max()))
 
     return PaddingMovement(

@@ -211,6 +211,4 @@ def _relative(found: np.ndarray, wanted: np.ndarray, rows: np.ndarray) -> float:
 
 def _check_shift(table: np.ndarray, shift: int, *, most: int) -> None:
     if not 1 <= shift <= most:
-        raise ValueError(
-            f"A shift of {shift} was asked for; in a table of {len(table)} positions 1 to {most} can be."
-        )
+        raise ValueError(f"A shift of {shift} was asked for; in a table of {len(table)} positions 1 to {most} can be.")

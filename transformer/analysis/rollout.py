@@ -49,9 +49,7 @@ def cross_rollout(encoder: Floats, decoder: Floats, cross: Floats) -> Floats:
     [L, H, T, S]. Rows sum to 1.
     """
     if len(decoder) != len(cross) or not len(cross):
-        raise ValueError(
-            f"{len(decoder)} layers of self-attention and {len(cross)} of cross-attention: give as many."
-        )
+        raise ValueError(f"{len(decoder)} layers of self-attention and {len(cross)} of cross-attention: give as many.")
     memory = self_rollout(encoder)  # [S, S]
     source = np.zeros(cross.shape[2:])  # [T, S]
     for layer, reading in zip(decoder, cross, strict=True):

@@ -179,9 +179,7 @@ def spreads(scores: np.ndarray, bias: np.ndarray, allowed: np.ndarray) -> Spread
     deviation over the open keys, in rows with at least two of them. Scores [layer, head, query, key] include the
     bias, which broadcasts to them, but no mask and no cap; the mask is [query, key] or [layer, query, key].
     """
-    there = np.broadcast_to(allowed if allowed.ndim == 3 else allowed[None], (len(scores), *scores.shape[2:]))[
-        :, None
-    ]
+    there = np.broadcast_to(allowed if allowed.ndim == 3 else allowed[None], (len(scores), *scores.shape[2:]))[:, None]
     content, added = scores - bias, np.broadcast_to(bias, scores.shape)
     return Spreads(_spread(content, there), _spread(added, there))
 

@@ -37,9 +37,7 @@ def most_bytes(config: ModelConfig, *, per_value: int = 8) -> int:
 def check_tensors(config: ModelConfig, header: tensorfile.Header, *, label: str) -> None:
     """Compare names, dtypes and shapes of a file with the config; an error names five of each kind."""
     wrong_dtype = [
-        f"{shown(name)} ({info.dtype})"
-        for name, info in header.tensors.items()
-        if info.dtype not in tensorfile.FLOATS
+        f"{shown(name)} ({info.dtype})" for name, info in header.tensors.items() if info.dtype not in tensorfile.FLOATS
     ]
     check_shapes(config, header.shapes, label=label, wrong_dtype=wrong_dtype)
 

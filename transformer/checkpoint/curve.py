@@ -135,9 +135,7 @@ def _epochs(header: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[tuple
     found = [_number(row, header.index("epoch")) for row in rows]
     whole = all(math.isfinite(value) and value == int(value) and 0 <= value < 1e9 for value in found)
     if not whole or any(after <= before for before, after in itertools.pairwise(found)):
-        note = say(
-            "The epochs in {file} are not increasing whole numbers; its rows are numbered instead.", file=CURVE
-        )
+        note = say("The epochs in {file} are not increasing whole numbers; its rows are numbered instead.", file=CURVE)
         return numbered, [note]
     return tuple(map(int, found)), []
 

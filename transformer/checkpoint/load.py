@@ -30,14 +30,7 @@ import numpy as np
 import torch
 
 from transformer.checkpoint import room, snapshots
-from transformer.checkpoint.agreement import (
-    Shapes,
-    check_shapes,
-    check_tensors,
-    check_vocabularies,
-    first,
-    most_bytes,
-)
+from transformer.checkpoint.agreement import Shapes, check_shapes, check_tensors, check_vocabularies, first, most_bytes
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
 from transformer.checkpoint.device import CPU, Device, device_of
@@ -172,9 +165,7 @@ class _InFile:
         self.file.seek(0)
         self.digest.update(self.file.read(self.header.start))
         for name in self.header.tensors:  # in the order of the file
-            tensorfile.read_into(
-                self.file, self.header, name, places[name], label=self.label, seen=self.digest.update
-            )
+            tensorfile.read_into(self.file, self.header, name, places[name], label=self.label, seen=self.digest.update)
             yield name
 
 
@@ -211,13 +202,7 @@ def load(
 
 
 def _loaded(
-    folder: Path,
-    files: FolderFiles,
-    progress: Progress,
-    *,
-    step: int | None,
-    inside: Path | None,
-    device: torch.device,
+    folder: Path, files: FolderFiles, progress: Progress, *, step: int | None, inside: Path | None, device: torch.device
 ) -> Checkpoint:
     """Read every file once: the small ones whole, that of the tensors a few megabytes at a time."""
     name = folder.resolve().name + (f"{snapshots.AT}{step}" if step is not None else "")

@@ -106,11 +106,7 @@ def _layout(shapes: Shapes, kinds: Mapping[str, torch.dtype]) -> tuple[bytes, di
     end = 0
     for name in sorted(shapes, key=lambda one: (-kinds[one].itemsize, _NAMES[kinds[one]], one)):
         begins[name], end = end, end + math.prod(shapes[name]) * kinds[name].itemsize
-        record[name] = {
-            "dtype": _NAMES[kinds[name]],
-            "shape": list(shapes[name]),
-            "data_offsets": [begins[name], end],
-        }
+        record[name] = {"dtype": _NAMES[kinds[name]], "shape": list(shapes[name]), "data_offsets": [begins[name], end]}
     text = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode()
     text += b" " * (-len(text) % ALIGNMENT)
     header = len(text).to_bytes(LENGTH_BYTES, "little") + text

@@ -194,9 +194,7 @@ def _info(name: str, value: Any) -> TensorInfo:
 
 def _is_counts(value: Any) -> bool:
     """Whether a value is a short list of whole numbers from 0."""
-    return (
-        isinstance(value, list) and len(value) <= 8 and all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in value)
-    )
+    return isinstance(value, list) and len(value) <= 8 and all(type(n) is int and 0 <= n <= MAX_ELEMENTS for n in value)
 
 
 def _check_layout(infos: list[tuple[str, TensorInfo]], size: int) -> None:

@@ -41,11 +41,7 @@ def check_number(
             most=most,
         )
     raise ConfigError(
-        name,
-        "found {found}, expected a number from {least:g} to {most:g}.",
-        found=shown(value),
-        least=least,
-        most=most,
+        name, "found {found}, expected a number from {least:g} to {most:g}.", found=shown(value), least=least, most=most
     )
 
 

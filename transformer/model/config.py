@@ -122,8 +122,7 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
                 )
         if not self.n_encoder_layers + self.n_decoder_layers:
             raise ConfigError(
-                "n_decoder_layers",
-                "found 0, and there are no encoder layers either; a model needs at least one layer.",
+                "n_decoder_layers", "found 0, and there are no encoder layers either; a model needs at least one layer."
             )
         if not 0.0 <= self.dropout < 1.0:
             raise ConfigError(

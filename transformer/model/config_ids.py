@@ -78,9 +78,7 @@ class Ids:
                     name, "equals pad_id ({pad_id}), so padding would end every sentence.", pad_id=self.pad_id
                 )
         if self.eos_id in self.banned_ids:
-            raise ConfigError(
-                "banned_ids", "contains eos_id ({eos_id}), so no sentence would end.", eos_id=self.eos_id
-            )
+            raise ConfigError("banned_ids", "contains eos_id ({eos_id}), so no sentence would end.", eos_id=self.eos_id)
         for i in self.forced_ids:
             if i in self.never_written:
                 raise ConfigError(

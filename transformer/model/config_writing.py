@@ -35,9 +35,7 @@ class Writing:
     # Most tokens of a text with its output, if below the model's own limit; None: only that limit.
     max_length: int | None = None
     max_new: int | None = None  # most pieces of an output; None: only the query's limit
-    forced_end_id: int | None = (
-        None  # the last piece of an output that the length limit cuts; None: nothing is forced
-    )
+    forced_end_id: int | None = None  # the last piece of an output that the length limit cuts; None: nothing is forced
 
     @property
     def has_rules(self) -> bool:

@@ -69,9 +69,7 @@ class Bias:
     # The bias [1, H, Q, K], from the stack's config, distances [Q, K], its parameters (if none, a tensor of the
     # model's type) and whether a query sees nothing after it.
     added: Callable[[ModelConfig, Tensor, Tensor, bool], Tensor]
-    buckets: Callable[[ModelConfig, Tensor, bool], Tensor] | None = (
-        None  # the buckets of distances; None: it has none
-    )
+    buckets: Callable[[ModelConfig, Tensor, bool], Tensor] | None = None  # the buckets of distances; None: it has none
     slopes: Callable[[int], list[float]] | None = None  # the slopes for H heads, if a formula gives them
 
 

@@ -117,9 +117,7 @@ class AttentionFeatures:
         check_number("score_cap", self.score_cap, least=0.0, above=True, optional=True)
         check_number("mask_fill", self.mask_fill, least=-MAX_NUMBER, most=-1000.0, optional=True)
         check_whole("relative_buckets", self.relative_buckets, least=4, most=MAX_BUCKETS)
-        check_whole(
-            "relative_distance", self.relative_distance, least=self.relative_buckets // 2 + 1, most=MAX_WINDOW
-        )
+        check_whole("relative_distance", self.relative_distance, least=self.relative_buckets // 2 + 1, most=MAX_WINDOW)
         check_layers("unplaced_layers", self.unplaced_layers, most=max(n_encoder, n_decoder) - 1)
         check_layers("windows", self.windows, most=MAX_WINDOW)
         if self.windows and len(self.windows) != n_decoder:

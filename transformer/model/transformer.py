@@ -223,9 +223,7 @@ class Transformer(Module):
         self.anatomy.stack("encoder")
         tap, src_ids = tap.child("encoder"), src_ids.to(self.device)
         types = None if types is None else types.to(self.device)
-        return self.encoder(
-            src_ids, self.src_table, tap.setting("padding", self.source_mask(src_ids)), types, tap=tap
-        )
+        return self.encoder(src_ids, self.src_table, tap.setting("padding", self.source_mask(src_ids)), types, tap=tap)
 
     def decode(
         self,

@@ -135,12 +135,7 @@ def greedy(prefix: Prefix, *, max_new: int, forced: Sequence[Sequence[int]] | No
 
 
 def sample(
-    prefix: Prefix,
-    how: Sampling,
-    *,
-    max_new: int,
-    seeds: Sequence[int],
-    forced: Sequence[Sequence[int]] | None = None,
+    prefix: Prefix, how: Sampling, *, max_new: int, seeds: Sequence[int], forced: Sequence[Sequence[int]] | None = None
 ) -> Iterator[DecodeStep]:
     """Draw each piece from the model's distribution, reshaped by `sampling_distribution`; otherwise as `greedy`.
 

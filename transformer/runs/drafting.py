@@ -218,9 +218,7 @@ def settled(
     return None if left else [verdict.kept for verdict in now]
 
 
-def guess(
-    reading: Reading, draft: Draft, rows: Sequence[int], begun: Sequence[Ids], pause: Pause
-) -> list[Ids] | None:
+def guess(reading: Reading, draft: Draft, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids] | None:
     """What a draft writes; None if it fails, for whatever reason: a run then goes on without."""
     try:
         return draft.write(reading, rows, begun, pause)

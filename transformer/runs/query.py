@@ -85,9 +85,7 @@ class Query:
             raise QueryError("checkpoint: found {found}, expected a checkpoint's content hash.", found=shown(found))
         object.__setattr__(self, "source", check_source(self.source))
         if not isinstance(self.decoding, Greedy | Beam | Sampling):
-            raise QueryError(
-                "decoding: found {found}, expected Greedy, Beam or Sampling.", found=shown(self.decoding)
-            )
+            raise QueryError("decoding: found {found}, expected Greedy, Beam or Sampling.", found=shown(self.decoding))
         whole_number("max_new", self.max_new, 1, MAX_NEW)
         most = self.decoding.size - 1 if isinstance(self.decoding, Beam) else 0
         whole_number("hypothesis", self.hypothesis, 0, most)

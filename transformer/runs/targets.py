@@ -105,9 +105,7 @@ def _ids_of(checkpoint: Runnable, reference: str | Sequence[int]) -> tuple[tuple
                 found=shown(encoding.unread[0]),
             )
         ids = encoding.ids
-        notes = _unknown(
-            [piece for piece, i in zip(encoding.pieces, ids, strict=True) if i == config.unk_id], len(ids)
-        )
+        notes = _unknown([piece for piece, i in zip(encoding.pieces, ids, strict=True) if i == config.unk_id], len(ids))
     else:
         ids = _checked(reference, config.tgt_vocab_size)
     ids = ids[: len(ids) - (ids[-1:] == (config.eos_id,))]  # it is added again where it counts

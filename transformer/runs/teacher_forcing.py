@@ -200,9 +200,7 @@ def judge(
     read_ids, first = (*given.before, *given.ids[:-1]), len(given.before) - 1
     hidden = _vectors(checkpoint.model, given.source, read_ids, tap)[first:]  # [N, D]
     parts = [*_judged(checkpoint, hidden, given, tap)]
-    check_recorded(
-        (part[0] for part in parts), lambda seen: [*logits_of(checkpoint.model, hidden, tap=seen)], tap=tap
-    )
+    check_recorded((part[0] for part in parts), lambda seen: [*logits_of(checkpoint.model, hidden, tap=seen)], tap=tap)
     losses, ranks, own, own_probs, best, best_probs = (
         torch.cat(part).numpy(force=True) for part in zip(*parts, strict=True)
     )

@@ -284,9 +284,7 @@ class Trace(Arrays):
     def all_scores(self) -> torch.Tensor:
         """The same as a tensor."""
         log_sums = torch.tensor(self.log_sums)
-        return self.rules.all_scores(
-            torch.tensor(self.log_probs), self.read_ids[: self.row_of(self.n_steps)], log_sums
-        )
+        return self.rules.all_scores(torch.tensor(self.log_probs), self.read_ids[: self.row_of(self.n_steps)], log_sums)
 
     def scores_at(self, step: int) -> np.ndarray:
         """The scores behind the choice of one step [tgt_vocab]; a forced piece was not chosen by them."""

@@ -57,9 +57,7 @@ def try_out(probe: Path, content: bytes, *, library: str, seconds: float, argume
         )
     except subprocess.TimeoutExpired:
         raise TokenizerError(
-            "{library} did not finish reading the file within {seconds:.0f} seconds.",
-            library=library,
-            seconds=seconds,
+            "{library} did not finish reading the file within {seconds:.0f} seconds.", library=library, seconds=seconds
         ) from None
     except OSError as error:
         raise TokenizerError(

@@ -92,9 +92,7 @@ class Lattice:
         while end:
             shares = accumulate(math.exp(weight - totals[end]) for _, _, weight in edges[end])
             drawn = rng.random()
-            chosen = next(
-                (edge for edge, upto in zip(edges[end], shares, strict=True) if drawn < upto), edges[end][-1]
-            )
+            chosen = next((edge for edge, upto in zip(edges[end], shares, strict=True) if drawn < upto), edges[end][-1])
             start, i, _ = chosen  # the last one, should rounding leave a rest
             parts.append((text[start:end], i))
             end = start

@@ -157,10 +157,7 @@ def _check_pieces(pieces: list[Piece]) -> None:
             raise TokenizerError("piece {i} is empty.", i=i)
         if piece.text in seen:
             raise TokenizerError(
-                "piece {i} is {piece}, the same as piece {other}.",
-                i=i,
-                piece=shown(piece.text),
-                other=seen[piece.text],
+                "piece {i} is {piece}, the same as piece {other}.", i=i, piece=shown(piece.text), other=seen[piece.text]
             )
         if not math.isfinite(piece.score):
             raise TokenizerError(

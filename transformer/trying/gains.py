@@ -80,9 +80,7 @@ def measuring(config: ModelConfig) -> Generator[Progress, None, Gains]:
     """
     anatomy(config).stack("decoder")
     if config.count_parameters() > MOST_PARAMETERS:
-        raise QueryError(
-            "this model is too large to be measured here: {n:,} parameters.", n=config.count_parameters()
-        )
+        raise QueryError("this model is too large to be measured here: {n:,} parameters.", n=config.count_parameters())
     while not _ONE_AT_A_TIME.acquire(timeout=_LOOK_SECONDS):
         yield Progress(0, SECONDS)
     try:
@@ -120,9 +118,7 @@ def _until_done(process: "subprocess.Popen[bytes]") -> Generator[Progress, None,
         with contextlib.suppress(subprocess.TimeoutExpired):
             if process.wait(_LOOK_SECONDS) == 0:
                 return Gains(**json.loads(stdout.read()))
-            raise QueryError(
-                "the measurement ended without a result; it may have needed more memory than it may have."
-            )
+            raise QueryError("the measurement ended without a result; it may have needed more memory than it may have.")
     raise QueryError("the measurement was stopped because it took longer than {n} seconds.", n=MOST_SECONDS)
 
 

@@ -268,9 +268,7 @@ def _forced(model: Transformer, rows: Sequence[Row]) -> list[tuple[float, int]]:
     config = model.config
     wanted = padded([row.target for row in rows], config.fill_id)  # [B, T]
     place = torch.arange(wanted.size(1))
-    first, last = (
-        torch.tensor(ends)[:, None] for ends in zip(*((r.first, len(r.target)) for r in rows), strict=True)
-    )
+    first, last = (torch.tensor(ends)[:, None] for ends in zip(*((r.first, len(r.target)) for r in rows), strict=True))
     counts = (place >= first) & (place < last)  # [B, T]; by length, as a text may hold the padding id
     source = padded([row.source for row in rows], config.fill_id)  # [B, S]
     if model.anatomy.reads:

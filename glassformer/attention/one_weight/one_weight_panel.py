@@ -231,9 +231,7 @@ def _table(o: OpenWeight) -> None:
     lines = []
     for row in rows:
         name = (
-            text.other_keys(row.n_keys)
-            if row.key is None
-            else f"{row.key + 1}: {drawing.plain(o.axes.keys[row.key])}"
+            text.other_keys(row.n_keys) if row.key is None else f"{row.key + 1}: {drawing.plain(o.axes.keys[row.key])}"
         )
         cells = [name, *map(_written, (row.score, row.exp, row.weight))]
         lines.append([f"**{cell}**" if row.key == o.walk.key and cell else cell for cell in cells])

@@ -260,8 +260,7 @@ def _scale(walk: Walk) -> str:
         )
     if walk.how.scale == 1 / np.sqrt(walk.d_head):
         return say(
-            "q · k is computed in the same way for every key. Dividing it by √{n} means multiplying it by "
-            "{scale:.6g}.",
+            "q · k is computed in the same way for every key. Dividing it by √{n} means multiplying it by {scale:.6g}.",
             n=walk.d_head,
             scale=walk.how.scale,
         )

@@ -49,9 +49,7 @@ def read_own(arguments: Sequence[str] | None = None) -> tuple[Mapping[str, Lesso
 def _stamp(where: Path) -> _Stamp:
     """Changes when a file does."""
     try:
-        return tuple(
-            sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in where.glob("*.toml"))
-        )
+        return tuple(sorted((file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in where.glob("*.toml")))
     except OSError:
         return ()
 

@@ -26,9 +26,7 @@ MOST_REASONS = 5  # for lines that were left out
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
-    parser.add_argument(
-        "checkpoint", type=named, help="a folder or name of a checkpoint, or a model that `load` opens"
-    )
+    parser.add_argument("checkpoint", type=named, help="a folder or name of a checkpoint, or a model that `load` opens")
     parser.add_argument("--pairs", type=Path, metavar="FILE", help="source TAB reference, or one text, per line")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a folder for the tables of runs")
     parser.add_argument("--max-pairs", type=int, metavar="N", help="measure only the first N lines")
@@ -36,11 +34,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--decode", action="store_true", help="the model's own greedy output instead of the reference")
     what.add_argument("--effect", action="store_true", help="also what is lost without each head; takes long")
     what.add_argument(
-        "--vectors",
-        type=int,
-        default=200,
-        metavar="N",
-        help="keep queries and keys of the first N lines (default 200)",
+        "--vectors", type=int, default=200, metavar="N", help="keep queries and keys of the first N lines (default 200)"
     )
     said = "instead of --pairs: sentences with gold word alignments, as for evaluate"
     add_alignments(what, said, "how {side} words become text (default: usual for the card's {side}_code)")

@@ -58,9 +58,7 @@ class Asked:
     reported: float | None = None  # the loss that the training reported
 
     @staticmethod
-    def of(
-        checkpoint: Checkpoint, given: Samples | None = None, seed: int = 0, reported: float | None = None
-    ) -> Asked:
+    def of(checkpoint: Checkpoint, given: Samples | None = None, seed: int = 0, reported: float | None = None) -> Asked:
         """What decides the report on a checkpoint."""
         return Asked(checkpoint.name, checkpoint.content_hash, tuple(checkpoint.card.tried()), given, seed, reported)
 

@@ -123,9 +123,7 @@ def scored(
         answers, files = _said(root, written)
         try:
             everything = {**answers, **more}
-            return load(
-                Path(source), answers=everything, given=files, inside=Path(root), device=command_line.device()
-            )
+            return load(Path(source), answers=everything, given=files, inside=Path(root), device=command_line.device())
         except QuestionsError:
             return None
 

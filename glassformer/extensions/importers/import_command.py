@@ -98,8 +98,7 @@ def _run(options: argparse.Namespace) -> None:
     answers = answers_of(options.answers)
     if options.out.exists() and (not options.out.is_dir() or any(options.out.iterdir())):
         raise CheckpointError(
-            "{folder} already exists and is not an empty folder; choose a new or an empty one.",
-            folder=str(options.out),
+            "{folder} already exists and is not an empty folder; choose a new or an empty one.", folder=str(options.out)
         )
     given = Given(options.source_pieces, options.target_pieces, options.pieces, options.pairs)
     pickles.keep(1)  # the file is opened to look, to try answers and to write

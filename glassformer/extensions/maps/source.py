@@ -71,9 +71,7 @@ class MapsSource(Source):
         }
         with st.container(key=page_style.CARD):
             st.table(table(rows), hide_header=True)
-        menu.link(
-            "attention", say("Look at these maps"), address(maps, session.asked()), icon=":material/visibility:"
-        )
+        menu.link("attention", say("Look at these maps"), address(maps, session.asked()), icon=":material/visibility:")
 
     def explain(self) -> None:
         """How a file is made: what it has to hold, with an example."""

@@ -79,11 +79,7 @@ def all_differences(checkpoint: Checkpoint, other: Checkpoint, both: Paired, sai
 
 
 def one_by_one(
-    work: Sequence[Callable[[], _Result]],
-    said: str,
-    *,
-    costs: Sequence[float] = (),
-    patience: float = PATIENCE_SECONDS,
+    work: Sequence[Callable[[], _Result]], said: str, *, costs: Sequence[float] = (), patience: float = PATIENCE_SECONDS
 ) -> list[_Result]:
     """Do some work piece by piece, with a bar that says `said` as soon as it has taken `patience` seconds.
 
@@ -139,9 +135,7 @@ COLUMNS: Final = {
     "nan": Column(say("NaN"), "localized", say("How many of the numbers are NaN (not a number)."), 56),
     "infinite": Column(say("Infinite"), "localized", say("How many of the numbers are plus or minus infinity."), 72),
     "singular_ratio": Column(
-        say("σ ratio"),
-        "%.3g",
-        say("The largest singular value divided by the smallest, called the condition number."),
+        say("σ ratio"), "%.3g", say("The largest singular value divided by the smallest, called the condition number.")
     ),
     "effective_rank": Column(
         say("Eff. rank"),
@@ -230,13 +224,7 @@ def bar(name: str) -> Any:
 
 
 def _table(
-    numbers: pd.DataFrame,
-    columns: Sequence[str],
-    look: dict[str, Any],
-    *,
-    keys: tuple[str, str],
-    chosen: str,
-    alt: str,
+    numbers: pd.DataFrame, columns: Sequence[str], look: dict[str, Any], *, keys: tuple[str, str], chosen: str, alt: str
 ) -> None:
     """Draw a table of tensors, each opened by its name; `chosen` has a mark. Its keys: its own, its buttons'."""
     names = list(numbers["name"])
@@ -348,11 +336,7 @@ def choose_other(checkpoint: Checkpoint) -> Checkpoint | None:
         drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked)])
     labels = {name: say("{title} ({name})", title=entry.title or name, name=name) for name, entry in there.items()}
     name = choices.menu(
-        choices.field(MAIN, "against"),
-        say("Compare with"),
-        {"": say("No comparison"), **labels},
-        bare=True,
-        width=260,
+        choices.field(MAIN, "against"), say("Compare with"), {"": say("No comparison"), **labels}, bare=True, width=260
     )
     return attempt(lambda: loading.open_checkpoint(there[name])) if name else None
 

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 def add(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.set_defaults(run=_run)
-    parser.add_argument(
-        "checkpoint", type=named, help="a folder or name of a checkpoint, or a model that `load` opens"
-    )
+    parser.add_argument("checkpoint", type=named, help="a folder or name of a checkpoint, or a model that `load` opens")
     parser.add_argument("file", type=Path, help="one source per line, or source TAB reference")
     parser.add_argument("--csv", type=Path, metavar="OUT.csv", help="write the whole table")
     parser.add_argument("--beam", type=int, default=0, metavar="N", help="number of beams (default: greedy)")

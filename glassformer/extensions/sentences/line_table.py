@@ -52,9 +52,7 @@ _LOG_PROB = _Measure(
     say("Lines by log-probability"),
     lambda one: one.mean_log_prob,
 )
-_CHRF = _Measure(
-    say("chrF"), say("chrF against log-probability per piece"), say("Lines by chrF"), lambda one: one.chrf
-)
+_CHRF = _Measure(say("chrF"), say("chrF against log-probability per piece"), say("Lines by chrF"), lambda one: one.chrf)
 _RATIO = _Measure(
     say("Length ratio"),
     say("Length ratio against log-probability per piece"),

@@ -61,9 +61,7 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
     with st.container() if job is None else st.expander(say("Run different sentences, or the same ones again")):
         lines, characters = LIMITS.lines, LIMITS.characters
         most = say(
-            "At most {lines:,} lines, each with at most {characters:,} characters.",
-            lines=lines,
-            characters=characters,
+            "At most {lines:,} lines, each with at most {characters:,} characters.", lines=lines, characters=characters
         )
         st.caption(joined(" ", [_what_is_given(checkpoint), most]))
         st.text_area(

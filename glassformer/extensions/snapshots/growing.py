@@ -8,16 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
-from glassformer.extensions.snapshots.grown import (
-    AtSnapshot,
-    Growth,
-    cost,
-    finished,
-    key_of,
-    look,
-    moments_of,
-    opened,
-)
+from glassformer.extensions.snapshots.grown import AtSnapshot, Growth, cost, finished, key_of, look, moments_of, opened
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.measured import LOOK_SECONDS, begins_by_itself, studies

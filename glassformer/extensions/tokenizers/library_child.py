@@ -109,9 +109,7 @@ def _described(tokenizer: Any, record: dict[str, Any], limits: dict[str, Any]) -
         "around": around,
         "unknown": _unknown_of(record["model"], pieces, last),
         "over_bytes": any(part.get("type") == "ByteLevel" for part in kinds),
-        "continuation": next(
-            (str(part.get("prefix"))[:ROW] for part in kinds if part.get("type") == "WordPiece"), ""
-        ),
+        "continuation": next((str(part.get("prefix"))[:ROW] for part in kinds if part.get("type") == "WordPiece"), ""),
     }
 
 

@@ -125,9 +125,7 @@ class WordPieceTokenizer(Rows):
         text = ""
         for i in ids:
             piece = self.pieces[i]
-            part = (
-                piece.removeprefix(GOES_ON) if text and piece.startswith(GOES_ON) else f" {piece}" if text else piece
-            )
+            part = piece.removeprefix(GOES_ON) if text and piece.startswith(GOES_ON) else f" {piece}" if text else piece
             for tight in _TIGHT:
                 part = part.replace(tight, tight[1:])
             text += part

@@ -19,10 +19,7 @@ EXTENSION = Extension(
             "glassformer.extensions.training.commands.train:add",
         ),
         Command(
-            30,
-            "task",
-            "write the files of a made-up task",
-            "glassformer.extensions.training.commands.prepare:add_task",
+            30, "task", "write the files of a made-up task", "glassformer.extensions.training.commands.prepare:add_task"
         ),
         Command(
             70,

@@ -31,9 +31,7 @@ def main() -> int:
         signal.signal(number, signal.default_int_handler)
     os.nice(NICE)
     confined.confine(Path.cwd(), [ROOT], memory=int(memory), seconds=None, file_bytes=MOST_FILE)
-    threading.Thread(
-        target=_end_with_the_server, daemon=True
-    ).start()  # only now: threads forbid a network of its own
+    threading.Thread(target=_end_with_the_server, daemon=True).start()  # only now: threads forbid a network of its own
     sys.argv = ["python -m transformer", *words]  # which the card quotes
     try:
         from transformer.__main__ import main as run

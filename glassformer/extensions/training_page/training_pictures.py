@@ -35,9 +35,7 @@ from transformer.checkpoint.snapshots import Moment
 from transformer.i18n import joined, say
 from transformer.model.anatomy import EVERY_PART
 
-BLEU_LEFT_OUT: Final = say(
-    "BLEU is not shown because it is 0 in every epoch: the outputs have fewer than four words."
-)
+BLEU_LEFT_OUT: Final = say("BLEU is not shown because it is 0 in every epoch: the outputs have fewer than four words.")
 _EMPTY: Final = Curve((), {})
 _Columns = Mapping[str, Sequence[float] | None]
 

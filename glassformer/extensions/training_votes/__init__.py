@@ -3,7 +3,5 @@
 from transformer.extensions import Extension
 
 EXTENSION = Extension(
-    name="training_votes",
-    needs=("rooms", "training_page"),
-    blocks="glassformer.extensions.training_votes.votes:BLOCKS",
+    name="training_votes", needs=("rooms", "training_page"), blocks="glassformer.extensions.training_votes.votes:BLOCKS"
 )

@@ -46,19 +46,13 @@ def about(entry: Entry) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(joined(" ", said))
         if entry.name in st.session_state.get(handed_in.OWN, ()):
-            st.button(
-                say("Delete upload"), key=FORGET, on_click=_forget, args=(entry.name,), icon=":material/delete:"
-            )
+            st.button(say("Delete upload"), key=FORGET, on_click=_forget, args=(entry.name,), icon=":material/delete:")
 
 
 def _zone() -> None:
     st.markdown(_what_is_taken())
     st.file_uploader(
-        say("Files of one model"),
-        accept_multiple_files=True,
-        key=_key(),
-        on_change=_take,
-        label_visibility="collapsed",
+        say("Files of one model"), accept_multiple_files=True, key=_key(), on_change=_take, label_visibility="collapsed"
     )
     problem = st.empty()
     if (refused := st.session_state.get(REFUSED)) is not None:
@@ -120,9 +114,7 @@ def _size(n_bytes: int) -> str:
     if n_bytes < 10_000:
         return say_n("{n:,} byte", "{n:,} bytes", n_bytes)
     return (
-        say("{n:,.1f} MB", n=n_bytes / MEGABYTE)
-        if n_bytes >= MEGABYTE // 10
-        else say("{n:,.0f} KB", n=n_bytes / 1024)
+        say("{n:,.1f} MB", n=n_bytes / MEGABYTE) if n_bytes >= MEGABYTE // 10 else say("{n:,.0f} KB", n=n_bytes / 1024)
     )
 
 

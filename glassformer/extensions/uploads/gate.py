@@ -75,9 +75,7 @@ class Gate:
         refused = await self._taken(scope, receive, send)
         if refused is not None:
             status, why = refused
-            await PlainTextResponse(str(why), status_code=status, headers={"Connection": "close"})(
-                scope, receive, send
-            )
+            await PlainTextResponse(str(why), status_code=status, headers={"Connection": "close"})(scope, receive, send)
 
     async def _taken(self, scope: Scope, receive: Receive, send: Send) -> tuple[int, Sentence] | None:
         """Take a file; the status and the reason if it is not taken."""

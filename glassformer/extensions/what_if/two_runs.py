@@ -109,9 +109,7 @@ def share_vocabulary(left: Trace, right: Trace) -> bool:
 
 
 @torch.inference_mode()
-def read_output(
-    checkpoint: Runnable, query: Query, ids: Sequence[int], *, most_map_bytes: int | None = None
-) -> Trace:
+def read_output(checkpoint: Runnable, query: Query, ids: Sequence[int], *, most_map_bytes: int | None = None) -> Trace:
     """Let a model read an output, its own or another's, with its own source and interventions.
 
     Nothing is decoded: one pass over the output, like the recording pass of a run, gives the trace of a run that was

@@ -118,9 +118,7 @@ def _neuron(run: OpenRun, o: OpenLayer) -> None:
     if anatomy(run.checkpoint.config).fills:
         st.caption(say("This page does not show how a neuron changes the logits of the MLM head."))
     elif not anatomy(run.checkpoint.config).writes:
-        st.caption(
-            say("This encoder-only model generates no output, so it has no logits that a neuron could change.")
-        )
+        st.caption(say("This encoder-only model generates no output, so it has no logits that a neuron could change."))
     elif not writes(run, o.stack):
         said = say(
             "An encoder neuron writes into the memory, not directly to the logits. Its effect on the logits "

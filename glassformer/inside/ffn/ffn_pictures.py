@@ -229,7 +229,8 @@ def active(o: OpenLayer) -> Plot:
     drawn = bars(
         say("Most active neurons at {token}", token=o.whose), numbered_neurons(o, listed.tolist()),
         Numbers(say("activation"), activation), Numbers(say("pre-activation"), before),
-        Numbers(say("length of the vector written"), length), chosen=o.neuron, axis=say("Activation (length of the vector written)"),
+        Numbers(say("length of the vector written"), length), chosen=o.neuron,
+        axis=say("Activation (length of the vector written)"),
         ends=lambda i: f"{activation[i]:#.3g} ({length[i]:#.3g})",
     )  # fmt: skip
     how_to_read = formula(HOW_TO_READ_ACTIVE[o.gated], bias=o.run.checkpoint.config.biases.ffn)

@@ -84,8 +84,7 @@ def what_it_is(checkpoint: Checkpoint) -> Iterator[str]:
     )
     if config.tie_output:
         yield say(
-            "The output layer uses the embedding table, so the first depths tend to echo the piece that was just "
-            "read."
+            "The output layer uses the embedding table, so the first depths tend to echo the piece that was just read."
         )
 
 

@@ -197,9 +197,7 @@ def _embedding(one: Sized, stack: StackName, name: str) -> Block:
     if c.scale_embedding:
         role = say("Looks up each token's row in a table and multiplies it by √{width}.", width=c.d_model)
     if c.shared_vocab and not first:
-        role = joined(
-            " ", [role, say("Uses the source's table; the table's parameters are counted with the source.")]
-        )
+        role = joined(" ", [role, say("Uses the source's table; the table's parameters are counted with the source.")])
     text, inside = say("Embedding {rows:,} × {width}", rows=rows, width=c.d_model), f"{stack}.embedding."
     if absent := said(one.absent, TABLE):
         text, role = (
@@ -235,9 +233,7 @@ def _layer(one: Sized, stack: parts.Stack, first: int, last: int) -> Layer:
     return Layer(name, tuple(_sublayer(one, stack, first, sub, whose, each=count > 1) for sub in stack.sublayers))
 
 
-def _sublayer(
-    one: Sized, stack: parts.Stack, layer: int, sub: parts.Sublayer, called: str, *, each: bool
-) -> Sublayer:
+def _sublayer(one: Sized, stack: parts.Stack, layer: int, sub: parts.Sublayer, called: str, *, each: bool) -> Sublayer:
     place, beginning, part = f"{stack.name}.{layer}.{sub}", f"{stack.name}.layers.{layer}.{sub}", _SUBLAYERS[sub]
     text, role, shape = _feed_forward(one, stack.name) if sub == "ffn" else _attention(one, stack.name, sub)
     if absent := said(one.absent, f"{beginning}."):
@@ -300,9 +296,7 @@ def _attention(one: Sized, stack: StackName, sub: parts.Sublayer) -> tuple[str, 
     attention = next(found for found in EVERY_PART.attentions if (found.stack, found.sublayer) == (stack, sub))
     role = {
         "encoder": say("Every source token reads from all source tokens, with {heads}.", heads=heads(c)),
-        "decoder": say(
-            "Every target token reads from itself and the tokens before it, with {heads}.", heads=heads(c)
-        ),
+        "decoder": say("Every target token reads from itself and the tokens before it, with {heads}.", heads=heads(c)),
         "cross": say("Every target token reads from the encoder's output, with {heads}.", heads=heads(c)),
     }[attention.kind]
     if c.placing.in_attention and attention.keys_from == stack:
@@ -359,8 +353,7 @@ def _memory(one: Sized) -> Block:
     shape = one.stream("encoder")
     text, name = say("Memory {shape}", shape=shape), say("Memory: the encoder's output")
     role = say(
-        "One vector per source token. Every cross-attention sub-layer computes its keys and values from these "
-        "vectors."
+        "One vector per source token. Every cross-attention sub-layer computes its keys and values from these vectors."
     )
     if has_one_stack(one.config):
         text, name = say("Output {shape}", shape=shape), say("The encoder's output")

@@ -152,8 +152,7 @@ def where_it_overtakes(config: ModelConfig) -> Iterator[str]:
     share, width = _maps_share(config, config.max_len), 2 * config.d_model
     if has_one_stack(config):
         yield say(
-            "With n tokens, the n² part takes {quadratic:,}·n² multiply-adds, and everything else takes "
-            "{linear:,}·n.",
+            "With n tokens, the n² part takes {quadratic:,}·n² multiply-adds, and everything else takes {linear:,}·n.",
             quadratic=every.quadratic,
             linear=every.linear,
         )
@@ -263,10 +262,7 @@ def _table(o: OpenModel) -> None:
     for place, (name, above) in enumerate(_counted(o.n)):
         share = place % 2 == 1
         drawn[name] = st.column_config.NumberColumn(
-            above,
-            format="%.2f %%" if share else "localized",
-            help=name if share else None,
-            width=80 if share else None,
+            above, format="%.2f %%" if share else "localized", help=name if share else None, width=80 if share else None
         )
     st.container(key=o.run.key(TABLE)).dataframe(
         table(make()),

@@ -77,8 +77,7 @@ def _what_was_read(seen: Pass, run: OpenRun) -> str:
             target=target,
         )
     return say(
-        "These shapes were recorded in one pass over this sentence: {tokens}.",
-        tokens=source if parts.reads else target,
+        "These shapes were recorded in one pass over this sentence: {tokens}.", tokens=source if parts.reads else target
     )
 
 
@@ -121,9 +120,7 @@ def steps_of(seen: Pass, config: ModelConfig, stack: StackName) -> list[Step]:
         Step(start, say("Position vectors"), f"{table}.positions", (), say("the same for every sentence")),
     ]
     if f"{table}.types" in seen.sites:
-        steps.append(
-            Step(start, say("Vectors of the token types"), f"{table}.types", (), say("all of the first type"))
-        )
+        steps.append(Step(start, say("Vectors of the token types"), f"{table}.types", (), say("all of the first type")))
     if config.embedding_norm:
         steps += [Step(start, say("Their sum"), f"{table}.sum", ()),
                   Step(start, say("After a norm: the stream"), f"{table}.output", ())]  # fmt: skip

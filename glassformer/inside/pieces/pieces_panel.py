@@ -105,9 +105,7 @@ def find(text: str, tokenizer: AnyTokenizer) -> int | None:
 def _not_one(text: str, tokenizer: AnyTokenizer) -> str:
     parts = tokenizer.encode(text).pieces
     listed = " ".join(parts[:MOST_PARTS]) + (" …" if len(parts) > MOST_PARTS else "")
-    return say(
-        "“{text}” is not a single piece of this vocabulary; it is split into {parts}.", text=text, parts=listed
-    )
+    return say("“{text}” is not a single piece of this vocabulary; it is split into {parts}.", text=text, parts=listed)
 
 
 def _not_found(slot: Slot, book: Book) -> str:

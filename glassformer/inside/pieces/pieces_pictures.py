@@ -1,4 +1,4 @@
-"""The pictures of the tables of embeddings: which pieces stand near one, and where the pieces of the sentence stand."""
+"""Pictures of the tables of embeddings: which pieces stand near one, and where those of the sentence stand."""
 
 from __future__ import annotations
 
@@ -209,9 +209,7 @@ def _table(o: Chosen) -> list[str]:
     config, parts = o.run.checkpoint.config, anatomy(o.run.checkpoint.config)
     rows, width = o.book.values.shape
     if not (parts.reads and parts.writes):
-        said = say(
-            "This model has one embedding table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width
-        )
+        said = say("This model has one embedding table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width)
     elif config.shared_vocab:
         said = say(
             "Source and target share one embedding table of {rows:,} pieces × {width:,} numbers.",
@@ -221,9 +219,7 @@ def _table(o: Chosen) -> list[str]:
     elif o.side == "source":
         return [
             say(
-                "The source has its own embedding table of {rows:,} pieces × {width:,} numbers.",
-                rows=rows,
-                width=width,
+                "The source has its own embedding table of {rows:,} pieces × {width:,} numbers.", rows=rows, width=width
             )
         ]
     else:

@@ -94,9 +94,7 @@ def what_a_norm_does(found: Normed) -> Iterator[str]:
         after=_range(found.deviation_after),
         gamma=_range(found.gamma),
     )
-    yield say(
-        "The formula reproduces the model's numbers to within {difference}.", difference=digits(found.difference)
-    )
+    yield say("The formula reproduces the model's numbers to within {difference}.", difference=digits(found.difference))
 
 
 def _range(values: np.ndarray) -> str:

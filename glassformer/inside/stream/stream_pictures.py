@@ -51,9 +51,7 @@ class OpenStream(OfRun):
     @cached_property
     def normed(self) -> Normed:
         """What it does."""
-        return stream.normed(
-            self.recorded, self.run.checkpoint.model, self.stack, self.norm, n_tokens=len(self.pieces)
-        )
+        return stream.normed(self.recorded, self.run.checkpoint.model, self.stack, self.norm, n_tokens=len(self.pieces))
 
 
 def open_stream(run: Seen) -> OpenStream:

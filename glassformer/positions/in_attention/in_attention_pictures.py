@@ -154,9 +154,7 @@ def bias_curves(shown: Shown) -> Plot | None:
         note=say("thin lines: where one bucket of distances ends and the next begins") if found.edges() else "",
     )
     alt = say("What each head adds to a score, by the distance between query and key: one line per head.")
-    return Plot(
-        spec=spec, alt=alt, how_to_read=HOW_TO_READ_BIAS_CURVES, fit=True, clicked=place_below(len(found.bias))
-    )
+    return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_BIAS_CURVES, fit=True, clicked=place_below(len(found.bias)))
 
 
 @DISTANCE.picture("bias_map", say("Bias of all heads"), follows="still")

@@ -201,8 +201,7 @@ def rows(o: Start | InScores) -> Plot | None:
         title=say("Initial vector of token {n}, {piece}", piece=piece, n=o.chosen + 1),
     )
     alt = say(
-        "The embedding, the position vector and their sum for the token {piece}, one column per dimension.",
-        piece=piece,
+        "The embedding, the position vector and their sum for the token {piece}, one column per dimension.", piece=piece
     )
     return Plot(spec=spec, alt=alt, how_to_read=HOW_TO_READ_ROWS)
 

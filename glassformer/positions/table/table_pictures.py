@@ -1,4 +1,4 @@
-"""The page Positions, and the pictures of a table of positions: itself, who resembles whom in it, what a shift does."""
+"""The page Positions, and the pictures of a table of positions: itself, who resembles whom, what a shift does."""
 
 import numpy as np
 
@@ -98,8 +98,7 @@ def waves(table: Table) -> Plot | None:
         study.wavelengths(table.d_model), found.period, found.share, n_positions=n, title=waves.title
     )
     alt = say(
-        "The wavelength of each dimension in the formula, and of its strongest wave in {whose}, on a logarithmic "
-        "axis.",
+        "The wavelength of each dimension in the formula, and of its strongest wave in {whose}, on a logarithmic axis.",
         whose=table.whose,
     )
     return Plot(spec=spec, alt=alt)
@@ -207,8 +206,7 @@ def errors(table: Table) -> Plot | None:
         y_title=say("Largest difference (log)") if turns else say("Relative error"),
     )  # fmt: skip
     alt = say(
-        "Relative error of the best linear map for each shift, on fitted positions and on held-out positions, "
-        "{whose}.",
+        "Relative error of the best linear map for each shift, on fitted positions and on held-out positions, {whose}.",
         whose=table.whose,
     )
     if turns:

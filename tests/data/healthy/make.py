@@ -17,10 +17,7 @@ from tests.data.healthy.training import Recipe, train
 
 RECIPES = {
     "s4": Recipe(
-        tutorials.article,
-        tutorials.teacher_forced(tutorials.numbers),
-        tutorials.weights_of("s4", torch.float32),
-        1200,
+        tutorials.article, tutorials.teacher_forced(tutorials.numbers), tutorials.weights_of("s4", torch.float32), 1200
     ),
     "leak": Recipe(
         tutorials.article,

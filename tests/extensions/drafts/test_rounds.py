@@ -4,14 +4,7 @@ import pytest
 import torch
 
 from glassformer.extensions.drafts import rounds
-from glassformer.extensions.drafts.rounds import (
-    How,
-    draft_and_check,
-    first_layers,
-    layers_there,
-    timing,
-    with_few_bits,
-)
+from glassformer.extensions.drafts.rounds import How, draft_and_check, first_layers, layers_there, timing, with_few_bits
 from glassformer.extensions.what_if.interventions import RoundWeights
 from tests.transformer.featured import featured
 from tests.transformer.one_stack import alone

@@ -18,9 +18,7 @@ ANSWERS = (
 
 def state(**sizes):
     """The parameters of a tutorial's model."""
-    return {
-        name: value.contiguous() for name, value in at_random(Article(STYLES["S4"], **sizes)).state_dict().items()
-    }
+    return {name: value.contiguous() for name, value in at_random(Article(STYLES["S4"], **sizes)).state_dict().items()}
 
 
 @pytest.fixture(scope="module")

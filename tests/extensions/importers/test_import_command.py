@@ -40,9 +40,7 @@ def test_a_folder_becomes_a_checkpoint_that_runs(folder, tmp_path, capsys):
     checkpoint = load(out)
     trace = checkpoint.run(checkpoint.query("12 7 5", max_new=6))
     theirs = GPT2LMHeadModel.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager")
-    ids = theirs.generate(
-        torch.tensor([trace.src_ids]), max_new_tokens=6, do_sample=False, num_beams=1, pad_token_id=0
-    )
+    ids = theirs.generate(torch.tensor([trace.src_ids]), max_new_tokens=6, do_sample=False, num_beams=1, pad_token_id=0)
     assert list(trace.tgt_ids) == ids[0, len(trace.src_ids) :].tolist()
     at_once = transformer.load(folder)  # without a folder of ours between
     assert at_once.run(at_once.query("12 7 5", max_new=6)).tgt_ids == trace.tgt_ids
@@ -88,10 +86,7 @@ def test_what_is_asked_is_listed_and_nothing_is_written(tmp_path, capsys):
     [
         ("eos_id", "expected FIELD=VALUE"),
         ("=3", "expected FIELD=VALUE"),
-        (
-            "colour=red",
-            "there is no question named 'colour'; expected one of bos_id, decoder_start_id, eos_id, pad_id",
-        ),
+        ("colour=red", "there is no question named 'colour'; expected one of bos_id, decoder_start_id, eos_id, pad_id"),
     ],
 )
 def test_an_answer_to_nothing_is_refused(folder, tmp_path, capsys, given, message):

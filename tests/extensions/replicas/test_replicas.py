@@ -36,9 +36,7 @@ def test_what_is_gone_may_be_on_another_replica(monkeypatch, store, shared, more
 def test_a_lock_is_held_until_its_process_ends(tmp_path):
     lock = replicas.Lock(tmp_path / "held")
     assert not lock.is_others()
-    code = (
-        f"import fcntl; fcntl.flock(held := open({str(tmp_path / 'held')!r}, 'a'), fcntl.LOCK_EX); print(1); input()"
-    )
+    code = f"import fcntl; fcntl.flock(held := open({str(tmp_path / 'held')!r}, 'a'), fcntl.LOCK_EX); print(1); input()"
     other = subprocess.Popen([sys.executable, "-u", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert other.stdout.readline() == b"1\n"
     assert (lock.take(), lock.is_others()) == (False, True)

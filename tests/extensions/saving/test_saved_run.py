@@ -36,10 +36,7 @@ def kept(opened, key="candidates", **fields):  # noqa: F811
     picture = PICTURES[key]
     run = look(picture, opened("reverse"), "reverse", **fields)
     return Kept(
-        Again.of(run),
-        picture.part.page,
-        stepper_run(run.looking, run.checkpoint, "run"),
-        "http://localhost/step?src=a",
+        Again.of(run), picture.part.page, stepper_run(run.looking, run.checkpoint, "run"), "http://localhost/step?src=a"
     )
 
 

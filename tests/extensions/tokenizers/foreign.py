@@ -81,14 +81,7 @@ def marian(*, separate=False):
     source, target = (sentencepiece_model(lines=lines) for lines in (LINES, LINES[:-2]))
     own = [[piece for piece in pieces_of(model)[3:] if piece != "fox"] for model in (source, target)]
     names = [
-        [
-            "</s>",
-            "<unk>",
-            *(dict.fromkeys(own[0] + [] if separate else own[0] + own[1])),
-            ">>fra<<",
-            ">>deu<<",
-            "<pad>",
-        ]
+        ["</s>", "<unk>", *(dict.fromkeys(own[0] + [] if separate else own[0] + own[1])), ">>fra<<", ">>deu<<", "<pad>"]
     ]
     files = {"source.spm": source, "target.spm": target, "vocab.json": as_json(names[0])}
     if separate:

@@ -136,9 +136,7 @@ def test_pegasus(tmp_path):
     theirs = reference(transformers.PegasusTokenizer, files_of("pegasus"), tmp_path)
     special = ["</s>", "<mask_1>", " <mask_2>", "<unk>", "<unk_7>"]
     equal(
-        ours,
-        as_on_the_hub(theirs, files_of("pegasus")["spiece.model"]),
-        foreign.strings(special=special, without=ODD),
+        ours, as_on_the_hub(theirs, files_of("pegasus")["spiece.model"]), foreign.strings(special=special, without=ODD)
     )
     assert wrapped(ours, "the fox") == theirs("the fox").input_ids
     assert ours.size == len(theirs)
@@ -276,9 +274,7 @@ def test_what_every_tokenizer_can_do(name):
             for method in (ours.piece, ours.is_special, lambda i, ours=ours: ours.decode([i])):
                 with pytest.raises(TokenizerError, match="outside the vocabulary"):
                     method(i)
-    with pytest.raises(
-        TokenizerError, match=f"has {plain:,} pieces, but the model's embedding table has only 3 rows"
-    ):
+    with pytest.raises(TokenizerError, match=f"has {plain:,} pieces, but the model's embedding table has only 3 rows"):
         opened(name, size=3, **options)
 
 
@@ -287,9 +283,7 @@ def test_options_of_a_tokenizer_config():
     found = options_of_config({"tokenizer_config.json": json.dumps(content).encode()})
     assert found == Options(lower_case=False, legacy=True, extra_ids=0)
     assert options_of_config({}) == Options()
-    with pytest.raises(
-        TokenizerError, match=r"tokenizer_config.json: lower_case: found 'no', expected true or false"
-    ):
+    with pytest.raises(TokenizerError, match=r"tokenizer_config.json: lower_case: found 'no', expected true or false"):
         options_of_config({"tokenizer_config.json": b'{"do_lower_case": "no"}'})
 
 

@@ -76,9 +76,7 @@ def metaspace():
     steps = [decoders.Replace(SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
     made.decoder = decoders.Sequence(steps)
     special = ["<unk>", "<s>", "</s>"]
-    trained(
-        made, trainers.BpeTrainer(vocab_size=300, special_tokens=[*special, *(f"<0x{b:02X}>" for b in range(256))])
-    )
+    trained(made, trainers.BpeTrainer(vocab_size=300, special_tokens=[*special, *(f"<0x{b:02X}>" for b in range(256))]))
     record = json.loads(made.to_str())
     record["added_tokens"] = [token for token in record["added_tokens"] if token["content"] in special]
     return template(tokenizers.Tokenizer.from_str(json.dumps(record)), "<s> $A")

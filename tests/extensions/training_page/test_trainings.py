@@ -244,10 +244,7 @@ def children(pid):
 def test_no_process_outlives_a_killed_server(tmp_path):
     """The real process, and the server's end that nobody can prepare for."""
     server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-        env=os.environ | {"HOME": "/"},
+        [sys.executable, "-c", SERVER, str(tmp_path)], stdout=subprocess.PIPE, cwd=ROOT, env=os.environ | {"HOME": "/"}
     )
     try:
         folder = Path(server.stdout.readline().decode().strip())

@@ -184,9 +184,7 @@ def test_a_tap_that_mixes_tokens_sees_each_prefix_as_decoding_did(both_stacks):
     with torch.inference_mode():
         memory = lacking.encode(src_ids, tap=mixes)
         for n in range(1, trace.n_steps + 1):
-            hidden = lacking.decode(
-                torch.tensor([trace.read_ids[:n]]), memory, lacking.source_mask(src_ids), tap=mixes
-            )
+            hidden = lacking.decode(torch.tensor([trace.read_ids[:n]]), memory, lacking.source_mask(src_ids), tap=mixes)
             expected.append(lacking.project(hidden)[0, -1].log_softmax(-1)[trace.tgt_ids[n - 1]].item())
     after = found.of["decoder"].log_prob[1, 2] + found.log_prob
     np.testing.assert_allclose(after, expected, rtol=0, atol=1e-5)

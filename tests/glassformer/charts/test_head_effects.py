@@ -46,9 +46,7 @@ def test_numbers_are_written_as_they_are():
 
 def test_small_numbers_have_more_digits_and_counts_have_none():
     def texts(values, **options):
-        layout = head_effects_spec([Block("Cross", np.array([values]))], title="t", value_name="v", **options)[
-            "layout"
-        ]
+        layout = head_effects_spec([Block("Cross", np.array([values]))], title="t", value_name="v", **options)["layout"]
         return [one["text"] for one in layout["annotations"] if "font" in one]
 
     assert texts([0.0023, 0.00001], signed=False) == ["0.0023", "0.0000"]

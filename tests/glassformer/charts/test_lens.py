@@ -48,11 +48,7 @@ def test_a_table_writes_each_piece_and_its_probability_into_a_cell():
 
 def test_no_small_probability_reads_as_0():
     figure = charts.lens_table(DEPTHS[:1], [list("abc")], [[0.004, 0.0, 0.006]], chosen=CHOSEN[:1], title="t")
-    assert [note.text for note in figure.layout.annotations] == [
-        f"a<br>{literal('< 0.01')}",
-        "b<br>0.00",
-        "c<br>0.01",
-    ]
+    assert [note.text for note in figure.layout.annotations] == [f"a<br>{literal('< 0.01')}", "b<br>0.00", "c<br>0.01"]
 
 
 def test_many_depths_leave_a_piece_one_line():

@@ -228,23 +228,16 @@ def test_a_large_map_is_sent_as_the_numbers_it_has():
         np.testing.assert_array_equal(numbers(sent), cells)
         assert (sent["dtype"] == "f3") == (cells is short)
     allowed = np.tri(300, dtype=bool)
-    spec = charts.heatmap_spec(
-        np.zeros((300, 300)), queries=["q"] * 300, keys=["k"] * 300, title="t", allowed=allowed
-    )
+    spec = charts.heatmap_spec(np.zeros((300, 300)), queries=["q"] * 300, keys=["k"] * 300, title="t", allowed=allowed)
     sent = json.loads(figure_json(spec))["data"]
-    assert [len(trace["z"]["bdata"]) for trace in sent[:2]] == [
-        4,
-        4,
-    ]  # a zero in half precision, a zero in three bytes
+    assert [len(trace["z"]["bdata"]) for trace in sent[:2]] == [4, 4]  # a zero in half precision, a zero in three bytes
     np.testing.assert_array_equal(np.isfinite(numbers(sent[1]["z"])), ~allowed)
 
 
 # ---------------------------------------------------------------- stepper
 
 
-@pytest.mark.parametrize(
-    "change", [{"texts": ("a",)}, {"shading": np.full((1, 2), 0.5)}, {"shading": np.ones((2, 1))}]
-)
+@pytest.mark.parametrize("change", [{"texts": ("a",)}, {"shading": np.full((1, 2), 0.5)}, {"shading": np.ones((2, 1))}])
 def test_parts_that_do_not_fit_are_refused(change):
     with pytest.raises(ValueError, match="2"):
         replace(RUN, **change)

@@ -21,9 +21,7 @@ def test_two_conventions():
             torch.testing.assert_close(weights[-1], torch.full((T,), 1 / T))
         else:
             assert weights[-1].isnan().all()
-    assert (
-        "If closed scores become −1e9, its weights are all equal; if they become −∞, its weights are NaN" in MISTAKES
-    )
+    assert "If closed scores become −1e9, its weights are all equal; if they become −∞, its weights are NaN" in MISTAKES
     pad = torch.ones(T, T).bool()
     assert torch.equal(pad & ADDED.bool(), ~CAUSAL)
     assert torch.equal(pad & (ADDED == 0), CAUSAL)

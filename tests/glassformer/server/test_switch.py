@@ -24,9 +24,7 @@ def test_on_this_machine_alone_they_are_on(listening, address):
     assert switch.mode([]) == "on"
 
 
-@pytest.mark.parametrize(
-    "address", [None, "", "0.0.0.0", "192.168.0.7", "::", "example.org", "127.0.0.1.example.org"]
-)
+@pytest.mark.parametrize("address", [None, "", "0.0.0.0", "192.168.0.7", "::", "example.org", "127.0.0.1.example.org"])
 def test_elsewhere_they_are_off(listening, address):
     listening(address)
     assert switch.mode([]) == "off"

@@ -23,9 +23,7 @@ def page():
     shown = (
         choices.choose(choices.field(MAIN, "kind"), "Attention", kinds),
         choices.menu(choices.field(MAIN, "layer", forgets=("neuron",)), "Layer", layers),
-        choices.scale(
-            choices.field(MAIN, "tokens"), "Tokens", {4: "vier" if german else "four", 8: "8"}, otherwise=4
-        ),
+        choices.scale(choices.field(MAIN, "tokens"), "Tokens", {4: "vier" if german else "four", 8: "8"}, otherwise=4),
         choices.slider(choices.field(MAIN, "shift"), "Shift", 1, most),
         choices.switch(choices.field(MAIN, "words"), "Words"),
     )

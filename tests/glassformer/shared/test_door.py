@@ -69,9 +69,7 @@ def choices():
     st.segmented_control(say("Take"), [1, 2], key="three")
     st.selectbox(say("Take"), [say("Sentence"), "data"], key="four")
     st.text_input(say("Type"), value="mine", key="typed", placeholder=say("Here"))
-    st.button(
-        say("Go"), key="go", on_click=lambda text: st.session_state.__setitem__("heard", text), args=(say("A"),)
-    )
+    st.button(say("Go"), key="go", on_click=lambda text: st.session_state.__setitem__("heard", text), args=(say("A"),))
 
 
 def test_a_choice_shows_a_translation_and_its_value_stays():
@@ -93,9 +91,7 @@ def tables():
     from transformer.i18n import say
 
     table = frame([[say("Weights"), 3]], columns=[say("Name"), say("Count")])
-    st.dataframe(
-        table, column_config={say("Count"): st.column_config.NumberColumn(say("How many"), help=say("Many"))}
-    )
+    st.dataframe(table, column_config={say("Count"): st.column_config.NumberColumn(say("How many"), help=say("Many"))})
     st.table(frame({"": [say("Yes")]}, index=[say("Row")]))
 
 
@@ -133,9 +129,7 @@ def packed():
     st.dataframe(made[0])
 
 
-@pytest.mark.parametrize(
-    ("language", "name", "cell"), [("qps", "⟦Naamee⟧", "⟦Weeiights⟧"), ("en", "Name", "Weights")]
-)
+@pytest.mark.parametrize(("language", "name", "cell"), [("qps", "⟦Naamee⟧", "⟦Weeiights⟧"), ("en", "Name", "Weights")])
 def test_equal_tables_are_packed_once_in_each_language(language, name, cell):
     test = run(packed, language)
     shown = test.dataframe[0].value

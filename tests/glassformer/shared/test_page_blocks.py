@@ -22,9 +22,7 @@ class Around(PageBlocks):
 @pytest.fixture
 def told(monkeypatch):
     found = []
-    monkeypatch.setattr(
-        page_blocks, "page_blocks", lambda: (Around("one", found), PageBlocks(), Around("two", found))
-    )
+    monkeypatch.setattr(page_blocks, "page_blocks", lambda: (Around("one", found), PageBlocks(), Around("two", found)))
     return found
 
 

@@ -8,9 +8,7 @@ from tools.serve import ROOT
 
 STYLED = [path for path in sorted((ROOT / "glassformer").rglob("*")) if path.suffix in {".py", ".css"}]
 # What holds all charts, or may: with such an anchor the browser asks again whenever anything comes anywhere.
-WHOLE_PAGE = re.compile(
-    r"""(?:^|[\s,>+~])(?:body|:root[^\s,{]*|:--(?:app|main|main-block))?(?::not\()?:has\((?!\))"""
-)
+WHOLE_PAGE = re.compile(r"""(?:^|[\s,>+~])(?:body|:root[^\s,{]*|:--(?:app|main|main-block))?(?::not\()?:has\((?!\))""")
 INSIDE = re.compile(r"\.st-key-(?:page_head[^,{]*|chosen) > :?$")
 
 

@@ -58,10 +58,7 @@ VIEWS = st.builds(
     },
 )
 CHANGES = st.builds(
-    SilentHead,
-    kind=st.sampled_from(["encoder", "decoder", "cross"]),
-    layer=st.integers(0, 20),
-    head=st.integers(0, 20),
+    SilentHead, kind=st.sampled_from(["encoder", "decoder", "cross"]), layer=st.integers(0, 20), head=st.integers(0, 20)
 )
 ANSWERS = st.none() | st.booleans() | st.integers(-9, 9_999) | st.floats(0, 2) | PLAIN.filter(bool)
 LINES = PLAIN.filter(lambda text: text.splitlines() == [text]).map(lambda text: unicodedata.normalize("NFC", text))
@@ -149,11 +146,7 @@ def test_nothing_that_strangers_write_raises(parameters):
 @pytest.mark.parametrize(
     ("parameters", "read_as", "note"),
     [
-        (
-            {"beam": "1000000", "how": "beam"},
-            {"decoding": Beam(size=MAX_BEAM)},
-            "outside the allowed range of 1 to 16",
-        ),
+        ({"beam": "1000000", "how": "beam"}, {"decoding": Beam(size=MAX_BEAM)}, "outside the allowed range of 1 to 16"),
         ({"beam": "-3", "how": "beam"}, {"decoding": Beam(size=1)}, "outside the allowed range of 1 to 16"),
         ({"max": "1000000"}, {"max_new": MAX_NEW}, "outside the allowed range of 1 to 512"),
         ({"max": "0"}, {"max_new": 1}, "outside the allowed range of 1 to 512"),

@@ -185,8 +185,7 @@ def _by_hand(checkpoint, source, target, links):
     ids = checkpoint.tgt_tokenizer.encode(target).ids
     cross = checkpoint.run(checkpoint.query(source, forced=ids, max_new=len(ids) + 1)).cross
     src_words, tgt_words = (
-        _word_of_pieces(t, text)
-        for t, text in ((checkpoint.src_tokenizer, source), (checkpoint.tgt_tokenizer, target))
+        _word_of_pieces(t, text) for t, text in ((checkpoint.src_tokenizer, source), (checkpoint.tgt_tokenizer, target))
     )
     n_layers, n_heads = cross.shape[:2]
     hits = np.zeros((2, n_layers, n_heads))

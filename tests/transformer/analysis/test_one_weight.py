@@ -190,8 +190,4 @@ def test_what_does_not_exist_is_refused(checkpoint, trace, wrong, said):
 
 def test_the_sites_are_those_of_the_attention():
     assert sites("cross", 2) == tuple(f"decoder.2.cross_attn.{name}" for name in RECORDED)
-    assert [place(kind, 0) for kind in KINDS] == [
-        "encoder.0.self_attn",
-        "decoder.0.self_attn",
-        "decoder.0.cross_attn",
-    ]
+    assert [place(kind, 0) for kind in KINDS] == ["encoder.0.self_attn", "decoder.0.self_attn", "decoder.0.cross_attn"]

@@ -43,12 +43,7 @@ def test_only_the_last_block_of_a_text_has_empty_places(texts, size):
 
 def test_texts_that_part_within_a_block_get_copies_of_it():
     found = blocks([[1, 2, 3, 4, 5], [1, 2, 3, 9]], size=2)
-    assert [(one.ids, one.holders) for one in found] == [
-        ((1, 2), (0, 1)),
-        ((3, 4), (0,)),
-        ((3, 9), (1,)),
-        ((5,), (0,)),
-    ]
+    assert [(one.ids, one.holders) for one in found] == [((1, 2), (0, 1)), ((3, 4), (0,)), ((3, 9), (1,)), ((5,), (0,))]
 
 
 def test_a_block_of_no_tokens_is_refused():

@@ -106,9 +106,7 @@ def _log_probs(tree, ids):
 def test_what_stands_after_each_round_is_what_the_search_says(checkpoint):
     asked = query(checkpoint, decoding=Beam(size=4))
     tree, trace = search_tree(checkpoint, asked), run(checkpoint, asked)
-    prefix = Prefix(
-        checkpoint.model, torch.tensor([trace.src_ids]), cache=KVCache(checkpoint.config.n_decoder_layers)
-    )
+    prefix = Prefix(checkpoint.model, torch.tensor([trace.src_ids]), cache=KVCache(checkpoint.config.n_decoder_layers))
     most = min(7, trace.rules.most)
     with torch.inference_mode():
         for round_ in beam_search(prefix, size=4, alpha=0.6, max_new=most):

@@ -123,9 +123,7 @@ def test_tensors_of_another_shape_are_listed(spoil):
 def test_tensors_of_another_type_are_named_with_it(spoil, dtype):
     kind = {torch.int64: "I64", torch.complex64: "C64", torch.bool: "BOOL"}.get(dtype, "F8_E4M3")
     change = weights_with(lambda s: s.update({"encoder.final_norm.bias": torch.zeros(16).to(dtype)}))
-    refused(
-        spoil(WEIGHTS, change), rf"dtype other than F16, BF16, F32 or F64: .*'encoder.final_norm.bias' \({kind}\)"
-    )
+    refused(spoil(WEIGHTS, change), rf"dtype other than F16, BF16, F32 or F64: .*'encoder.final_norm.bias' \({kind}\)")
 
 
 @pytest.mark.parametrize("change", [lambda old: old[:-1], lambda old: old + b"\0", lambda old: old[:100]])

@@ -14,17 +14,7 @@ def test_a_sentence_is_a_third_longer(text):
 
 @pytest.mark.parametrize(
     "kept",
-    [
-        "<extra></extra>",
-        "<b>",
-        "&#36;",
-        ":material/info:",
-        "{value:.3f}",
-        "%{y:.3f}",
-        "{{",
-        "`d_model`",
-        "$\\sqrt{d}$",
-    ],
+    ["<extra></extra>", "<b>", "&#36;", ":material/info:", "{value:.3f}", "%{y:.3f}", "{{", "`d_model`", "$\\sqrt{d}$"],
 )
 def test_what_a_browser_reads_is_kept(kept):
     assert kept in longer(f"Look at {kept} here")

@@ -34,9 +34,7 @@ def test_also_where_the_start_is_the_padding_id():
 def test_also_with_a_tap():
     model, src, tgt = tiny_model(), padded_source(), target_ids(7)
     tap = tap_of(Recorder(("*",)))
-    assert torch.allclose(
-        cached_logits(model, src, tgt, chunks=[1] * 7, tap=tap), model(src, tgt), rtol=0, atol=1e-10
-    )
+    assert torch.allclose(cached_logits(model, src, tgt, chunks=[1] * 7, tap=tap), model(src, tgt), rtol=0, atol=1e-10)
 
 
 def test_cross_attention_computes_its_keys_once():

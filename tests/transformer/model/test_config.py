@@ -205,10 +205,7 @@ def test_the_decoder_may_have_heads_and_a_width_of_its_own():
     assert tiny_config(n_decoder_heads=3, d_decoder_ff=20) == tiny_config()
     for changes, said in (
         ({"n_decoder_heads": 5}, "n_decoder_heads: found 5, expected a divisor of 12"),
-        (
-            {"n_decoder_heads": 2, "n_kv_heads": 1},
-            "expected a divisor of 12; n_kv_heads must also be equal to n_heads",
-        ),
+        ({"n_decoder_heads": 2, "n_kv_heads": 1}, "expected a divisor of 12; n_kv_heads must also be equal to n_heads"),
         (
             {"d_decoder_ff": 28, "n_decoder_layers": 0, "tgt_vocab_size": 17, "shared_vocab": True},
             "d_decoder_ff: found 28, but this model has only an encoder or only a decoder",

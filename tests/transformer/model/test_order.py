@@ -141,9 +141,7 @@ def test_rotary_attention_is_the_definition():
 
     for layer in range(3):
         place = f"decoder.{layer}.self_attn"
-        q, k = (
-            turned(recorder.values[f"decoder.{layer}.self_attn.projected_{name}"]) for name in ("queries", "keys")
-        )
+        q, k = (turned(recorder.values[f"decoder.{layer}.self_attn.projected_{name}"]) for name in ("queries", "keys"))
         expected = torch.einsum("bhqn,bhkn->bhqk", q, k.conj()).real / 6**0.5
         assert torch.allclose(recorder.values[f"{place}.scores"], expected, rtol=0, atol=1e-10)
 

@@ -5,13 +5,7 @@ import torch
 
 from tests.transformer.tiny import random_ids, target_ids, tiny_config, tiny_model
 from transformer.errors import QueryError
-from transformer.model.positions import (
-    FixedPositions,
-    LearnedPositions,
-    fairseq_table,
-    halves_table,
-    sinusoidal_table,
-)
+from transformer.model.positions import FixedPositions, LearnedPositions, fairseq_table, halves_table, sinusoidal_table
 from transformer.model.transformer import Transformer
 
 

@@ -65,10 +65,7 @@ def test_what_is_certain_withstands_rounding(seed, grain, decoding):
 
 
 def test_ordinary_choices_are_certain():
-    decodings = [
-        Greedy(),
-        *(Sampling(seed=seed, top_k=k, top_p=p) for seed in range(9) for k, p in [(0, 1), (5, 0.9)]),
-    ]
+    decodings = [Greedy(), *(Sampling(seed=seed, top_k=k, top_p=p) for seed in range(9) for k, p in [(0, 1), (5, 0.9)])]
     verdicts = []
     for seed, decoding in enumerate(decodings * 3):
         log_probs = random_log_probs(seed, grain=0.0)

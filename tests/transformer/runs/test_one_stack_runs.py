@@ -160,12 +160,7 @@ def test_an_encoder_alone_has_maps_and_no_steps(encoder):
     n = len(trace.src_ids)
     assert (trace.kinds, trace.n_steps, trace.output_text) == (("encoder",), 0, "")
     assert (trace.tgt_ids, trace.read_ids, trace.texts, trace.row_labels()) == ((), (), (), ())
-    assert (trace.stop_reason, trace.log_prob, len(trace.entropies()), len(trace.to_frame())) == (
-        "no decoder",
-        0,
-        0,
-        0,
-    )
+    assert (trace.stop_reason, trace.log_prob, len(trace.entropies()), len(trace.to_frame())) == ("no decoder", 0, 0, 0)
     assert trace.maps("encoder").shape == (2, 3, n, n)
     np.testing.assert_allclose(trace.encoder_self.sum(axis=-1), 1, atol=1e-5)
     assert trace.encoder_mask.all()

@@ -123,8 +123,7 @@ def test_the_longest_output_fills_the_model(checkpoint):
 @pytest.mark.parametrize("alpha", [0, 0.6, 2])
 def test_each_result_of_beam_search_can_be_looked_at(checkpoint, alpha):
     queries = [
-        checkpoint.query(SOURCE, decoding=Beam(size=4, length_penalty=alpha), hypothesis=i, max_new=6)
-        for i in range(4)
+        checkpoint.query(SOURCE, decoding=Beam(size=4, length_penalty=alpha), hypothesis=i, max_new=6) for i in range(4)
     ]
     traces = [run(checkpoint, query) for query in queries]
     ranked = traces[0].hypotheses

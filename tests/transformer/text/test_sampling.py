@@ -103,12 +103,7 @@ def test_a_merge_that_is_left_out_is_left_out_alone():
                      "b": -3.0, "c": -4.0, "d": -5.0}.items())])  # fmt: skip
     rng = random.Random(2)
     found = Counter(tuple(part for part, _ in merges.split("abcd", alpha=0.25, rng=rng)) for _ in range(8_000))
-    expected = {
-        ("ab", "cd"): 0.5625,
-        ("ab", "c", "d"): 0.1875,
-        ("a", "b", "cd"): 0.1875,
-        ("a", "b", "c", "d"): 0.0625,
-    }
+    expected = {("ab", "cd"): 0.5625, ("ab", "c", "d"): 0.1875, ("a", "b", "cd"): 0.1875, ("a", "b", "c", "d"): 0.0625}
     assert set(found) == set(expected)
     for split, share in expected.items():
         assert found[split] / 8_000 == pytest.approx(share, abs=0.025)

@@ -48,9 +48,7 @@ def __getattr__(name: str) -> Any:
 def checked(interventions: object) -> tuple[Intervention, ...]:
     """A list or tuple of interventions as a tuple; a QueryError if it is another type, too long or contradictory."""
     if not isinstance(interventions, list | tuple) or not all(isinstance(one, Intervention) for one in interventions):
-        raise QueryError(
-            "interventions: found {found}, expected a list of interventions.", found=shown(interventions)
-        )
+        raise QueryError("interventions: found {found}, expected a list of interventions.", found=shown(interventions))
     if len(interventions) > MAX_INTERVENTIONS:
         raise QueryError(
             say_n(

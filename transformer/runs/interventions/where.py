@@ -278,12 +278,7 @@ class UnderMask:
     causal = True
 
     def __init__(
-        self,
-        place: str,
-        name: str,
-        change: Callable[[Tensor, Tensor | None, int], Tensor],
-        *,
-        head: int | None = None,
+        self, place: str, name: str, change: Callable[[Tensor, Tensor | None, int], Tensor], *, head: int | None = None
     ) -> None:
         self._mask, self._site, self._change, self._head = f"{place}.mask", f"{place}.{name}", change, head
         self._masks: dict[str, Tensor] = {}

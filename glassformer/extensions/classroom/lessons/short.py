@@ -27,10 +27,7 @@ def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[Pl
     if not short:
         return tuple(Place(name, n) for n in range(1, len(lessons[name].steps) + 1))
     return tuple(
-        Place(one.name, n, short=True)
-        for one in lessons.values()
-        for n, step in enumerate(one.steps, 1)
-        if step.short
+        Place(one.name, n, short=True) for one in lessons.values() for n, step in enumerate(one.steps, 1) if step.short
     )
 
 

@@ -89,9 +89,7 @@ def values(step: Step) -> set[str]:
     """The values that a step's texts and links name."""
     ask = step.ask
     texts = [ask.question, *ask.choices.values(), *ask.misled.values(), *step.reveal.values()]
-    linked = [
-        name for link in (*step.link.values(), *step.then.values()) for _, name, _, _ in Formatter().parse(link)
-    ]
+    linked = [name for link in (*step.link.values(), *step.then.values()) for _, name, _, _ in Formatter().parse(link)]
     return {name for text in texts for name in text.names} | {name for name in linked if name}
 
 

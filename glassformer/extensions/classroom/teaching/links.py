@@ -183,9 +183,7 @@ def _covered(page: str, start: Start) -> list[str]:
     )
     if not met:
         name = PAGE_NAMES.get(page, page)
-        st.caption(
-            say("Open “{page}” once in this tab. After that, you can choose any of its parts here.", page=name)
-        )
+        st.caption(say("Open “{page}” once in this tab. After that, you can choose any of its parts here.", page=name))
     return hidden
 
 

@@ -85,9 +85,7 @@ def written(lesson: Lesson, checkpoint: Checkpoint, source: str, language: str, 
     on_paper = [number for number, step in enumerate(lesson.steps, 1) if step.paper]
     sheets = [_sheet(lesson, number, checkpoint, source, app) for number in on_paper]
     name, output = checkpoint.card.title or checkpoint.name, trace.output_text
-    text = handout(
-        lesson, sheets, checkpoint=name, sentence=source, output=output, language=language, answers=answers
-    )
+    text = handout(lesson, sheets, checkpoint=name, sentence=source, output=output, language=language, answers=answers)
     return text.encode("utf-8")
 
 

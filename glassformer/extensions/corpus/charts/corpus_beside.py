@@ -48,9 +48,7 @@ def head_differences_spec(
     for block in blocks:
         texts += [[""] * n_heads] * bool(texts)
         for layer, marks in enumerate(block.marked):
-            texts.append(
-                [_interval(block, layer, head) for head in range(len(marks))] + [""] * (n_heads - len(marks))
-            )
+            texts.append([_interval(block, layer, head) for head in range(len(marks))] + [""] * (n_heads - len(marks)))
             for head in np.flatnonzero(marks).tolist():
                 pale = abs(block.means[layer, head]) / most > PALE_FROM
                 font = {"font": {"color": PALE if pale else theme.MARK_COLOR, "size": 15}}

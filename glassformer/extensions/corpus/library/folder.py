@@ -301,8 +301,6 @@ def _problem(parquet: pq.ParquetFile, size: int, lines: int, table: Table) -> Se
     right = sum(group.num_rows for group in groups) == rows and 0 <= rows <= lines * MOST_ROWS[table]
     if not right or unpacked > size * MOST_PACKED:
         return say(
-            "it claims {rows:,} rows and {unpacked:,} bytes unpacked, which is impossible",
-            rows=rows,
-            unpacked=unpacked,
+            "it claims {rows:,} rows and {unpacked:,} bytes unpacked, which is impossible", rows=rows, unpacked=unpacked
         )
     return None

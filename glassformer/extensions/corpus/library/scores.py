@@ -91,9 +91,7 @@ def scores(folder: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> CorpusScor
     """The scores of the shards in a run's folder; a `ModuleNotFoundError` where sacrebleu is needed and not there."""
     left_out: Counter[str] = Counter()
     for path in _sentences(folder):
-        left_out.update(
-            pq.read_table(path, columns=_NAMES[-1:], use_threads=False)["problem"].drop_null().to_pylist()
-        )
+        left_out.update(pq.read_table(path, columns=_NAMES[-1:], use_threads=False)["problem"].drop_null().to_pylist())
     sums, drawn = _resampled(partial(_statistics, folder), n_draws=n_draws, seed=seed)
     n, _, n_pieces, _, n_exact, n_bleu, n_chrf = sums[: _START["bleu"]]
 

@@ -88,9 +88,7 @@ class Job:
     def files(self, shard: Shard) -> Files:
         """The files of a shard, as bytes; a `GlassformerError` where it cannot be measured here."""
         if self.code != code_version():
-            raise DataError(
-                "the program was changed during the run, or is not the same on all machines; run it again."
-            )
+            raise DataError("the program was changed during the run, or is not the same on all machines; run it again.")
         found = measuring.measure(_opened(self), shard.lines, self.options, shard.gold)
         tables = {"sentences": found.sentences, "heads": _ordered(found.heads), "vectors": found.vectors}
         tables["rollup"] = rollups.rolled_up(found.heads)

@@ -168,12 +168,7 @@ def _all_heads(scene: Scene) -> Plot:
     kinds = [kind for kind in scene.kinds if scene.spoken[kind][name].unit == words.unit]
     blocks = [Block(KIND_NAMES[kind], _means(scene, kind)) for kind in kinds]
     signed = name == "effect"
-    read = [
-        HOW_TO_READ,
-        *[HOW_TO_READ_SIGNED] * signed,
-        words.meaning,
-        say("Each number is the mean over the lines."),
-    ]
+    read = [HOW_TO_READ, *[HOW_TO_READ_SIGNED] * signed, words.meaning, say("Each number is the mean over the lines.")]
     if len(kinds) < len(scene.kinds):
         read.append(say("The other kinds of attention have this measure in another unit."))
     return Plot(
@@ -251,8 +246,7 @@ def _spread(scene: Scene) -> Plot | None:
         [
             HOW_TO_READ_SPREAD,
             words.meaning,
-            *[say_n("{n:,} line is outside the chart.", "{n:,} lines are outside the chart.", outside)]
-            * bool(outside),
+            *[say_n("{n:,} line is outside the chart.", "{n:,} lines are outside the chart.", outside)] * bool(outside),
         ],
     )
     return Plot(spec=spec, alt=alt, how_to_read=read, of_sentence=False)

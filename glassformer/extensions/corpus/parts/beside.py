@@ -151,9 +151,7 @@ def draw(corpus: OpenCorpus) -> None:
 
 def _second(run: Run) -> Run | None:
     """Draw the choice of the other run; None, and why, where there is none."""
-    same = {
-        one.key: one for one in corpora.listed()[0] if one.about.sha256 == run.about.sha256 and one.key != run.key
-    }
+    same = {one.key: one for one in corpora.listed()[0] if one.about.sha256 == run.about.sha256 and one.key != run.key}
     if not same:
         said = say("There is no other corpus run over the same file. Measure the file with a second checkpoint.")
         name = (split(run.about.checkpoint) or (run.about.checkpoint,))[0]

@@ -232,9 +232,7 @@ def _spread_said(corpus: OpenCorpus) -> Sentence:
     low, high = found.interval or (found.mean, found.mean)
     middle = [found.quantile(share) for share in (0.05, 0.5, 0.95)]
     if None in middle or found.interval is None:
-        return say_n(
-            "Mean {mean:.3f} over {n:,} line.", "Mean {mean:.3f} over {n:,} lines.", found.n, mean=found.mean
-        )
+        return say_n("Mean {mean:.3f} over {n:,} line.", "Mean {mean:.3f} over {n:,} lines.", found.n, mean=found.mean)
     return say(
         "Mean {mean:.3f}, 95 % interval {low:.3f} to {high:.3f}, over {n:,} lines. Half of the lines are below "
         "{middle:.2f}; nine out of ten are between {least:.2f} and {most:.2f}.",

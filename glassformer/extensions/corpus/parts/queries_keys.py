@@ -242,9 +242,7 @@ def _head_clicked(names: Sequence[str], heads: Sequence[int], click: Click) -> M
     return None
 
 
-heads: Final = Picture(
-    PARTS["joined"], "corpus_joined_heads", say("Queries and keys of all heads of a layer"), _heads
-)
+heads: Final = Picture(PARTS["joined"], "corpus_joined_heads", say("Queries and keys of all heads of a layer"), _heads)
 
 
 TABLE, OPEN, CSV, CLEAR = "corpus_tokens", "corpus_tokens_open", "corpus_tokens_csv", "corpus_tokens_clear"
@@ -327,8 +325,7 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
     listed = found[:_MOST_LISTED]
     names = [spot_text(tokens, token) for token in listed]
     opens: list[str] = [
-        say("● {n}", n=int(tokens.line[token])) if token == layer.spot else str(tokens.line[token])
-        for token in listed
+        say("● {n}", n=int(tokens.line[token])) if token == layer.spot else str(tokens.line[token]) for token in listed
     ]
     button = drawing.opening(OPEN, say("Line"), names, _click, type="tertiary", width=62)
     cells, text = _cells(layer, listed), st.column_config.TextColumn

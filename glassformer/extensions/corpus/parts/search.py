@@ -7,14 +7,7 @@ from typing import Any, Final
 
 from glassformer.extensions.corpus.corpus_look import CorpusLook, Sought, TextIn
 from glassformer.extensions.corpus.library import queries
-from glassformer.extensions.corpus.library.conditions import (
-    Asked,
-    Condition,
-    Contains,
-    Disagrees,
-    LooksAt,
-    OfSentence,
-)
+from glassformer.extensions.corpus.library.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.folder import Run
 from glassformer.extensions.corpus.page import asking, opened
 from glassformer.extensions.corpus.page.corpus_pictures import Scene
@@ -120,9 +113,7 @@ def _conditions(run: Run, scene: Scene) -> tuple[list[Condition], list[Heading]]
 
 def _of_head(run: Run, scene: Scene) -> list[_Asked]:
     """Draw what a head shall do."""
-    known = {
-        name: said for name, said in SOUGHT.items() if run.about.options.effect or name not in ("attends", "owes")
-    }
+    known = {name: said for name, said in SOUGHT.items() if run.about.options.effect or name not in ("attends", "owes")}
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="corpus_of_a_head"):
         kept = choices.field(MAIN, "sought", forgets=("bound", "below", "leaf", "line"))
         sought = choices.menu(kept, say("What a head does"), known, width=330)

@@ -19,14 +19,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from glassformer.extensions.doctor.library.findings import (
-    MOST_OF_CHANCE,
-    Measured,
-    NotTested,
-    Shown,
-    Verdict,
-    at_most,
-)
+from glassformer.extensions.doctor.library.findings import MOST_OF_CHANCE, Measured, NotTested, Shown, Verdict, at_most
 from glassformer.extensions.doctor.library.outputs import FEW, outputs
 from glassformer.extensions.doctor.library.outputs import TESTS as OUTPUTS
 from glassformer.extensions.doctor.library.patient import Patient, Test

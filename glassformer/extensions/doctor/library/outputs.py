@@ -223,9 +223,7 @@ def lengths(patient: Patient) -> Measured:
     found = _judgeable(patient)
     if patient.samples.targets:
         written, wanted = sum(len(one.text) for one in found), sum(len(one.wanted or "") for one in found)
-        said = say(
-            "The outputs have {share:.0%} as many characters as the references.", share=written / max(1, wanted)
-        )
+        said = say("The outputs have {share:.0%} as many characters as the references.", share=written / max(1, wanted))
     else:
         written, wanted = sum(bool(one.ids) for one in found), len(found)
         said = say("{share:.0%} of {n} outputs are not empty.", share=written / wanted, n=wanted)
@@ -245,9 +243,7 @@ def lengths(patient: Patient) -> Measured:
     say("Different sources, different outputs"),
     threshold=HALF,
     why=say("Different sentences need different outputs, so two sentences rarely have the same output."),
-    meaning=say(
-        "The output hardly depends on the source: the model writes something that fits every source a little."
-    ),
+    meaning=say("The output hardly depends on the source: the model writes something that fits every source a little."),
     causes=say(
         "The encoder's vectors are all nearly the same, source and target were paired wrongly in training, or the "
         "tokenizer turns every text into unknown pieces."
@@ -321,8 +317,7 @@ def positions(patient: Patient) -> Measured:
         )
         if lost
         else say(
-            "When tokens are reordered, the attention output of the first layer changes by {least:.2g} of its "
-            "length.",
+            "When tokens are reordered, the attention output of the first layer changes by {least:.2g} of its length.",
             least=least,
         )
     )
@@ -405,9 +400,7 @@ def source(patient: Patient) -> Measured:
         raise NotTested("This model has no cross-attention: it reads one text only.")
     rows = patient.written
     if not rows:
-        raise NotTested(
-            "This test compares different sources, but there are no sentences. Provide pairs or sentences."
-        )
+        raise NotTested("This test compares different sources, but there are no sentences. Provide pairs or sentences.")
     drawing, config = Drawing(patient.checkpoint, patient.seed), patient.config
     says_nothing = config.unk_id if config.unk_id is not None else config.eos_id
     moves: dict[str, list[float]] = {"another": [], "shuffled": [], "blank": []}

@@ -89,9 +89,7 @@ def own_leak(patient: Patient) -> Measured:
 def _if_a_mask(patient: Patient, found: Measured) -> Measured:
     """A finding that names masks as its cause, or none of them where logits differ without any."""
     agrees, past = own_agrees.measure(patient), own_past.measure(patient)
-    if (
-        found.verdict == "well" or agrees.verdict == "well" or past.verdict != "well"
-    ):  # an inverted one hides the past
+    if found.verdict == "well" or agrees.verdict == "well" or past.verdict != "well":  # an inverted one hides the past
         return found
     differs = say(
         "{said} With one token, a mask that shows the past closes nothing, so something other than the mask differs. "

@@ -303,9 +303,7 @@ def rank(patient: Patient) -> Measured:
     say("Norms keep most of the stream"),
     threshold=MOST,
     why=say("Large models switch off a few dimensions of a norm, but no healthy model switches off most of them."),
-    meaning=say(
-        "A norm whose gains are mostly 0 hides almost all of the stream from the part of the model after it."
-    ),
+    meaning=say("A norm whose gains are mostly 0 hides almost all of the stream from the part of the model after it."),
     causes=say(
         "Gains that are stored as their difference from 1 (as in Gemma) were read as the gains themselves, weight "
         "decay was applied to the norms, or the tensor was missing, so the gains stayed 0."
@@ -455,9 +453,7 @@ def copies(patient: Patient) -> Measured:
         most=most,
     )
     places = tuple(name for name, cosine in alike.items() if cosine > COPY)
-    return Measured(
-        verdict="look", number=most, threshold=COPY, why=_WHY_COPIES, said=said, places=places, shown=shown
-    )
+    return Measured(verdict="look", number=most, threshold=COPY, why=_WHY_COPIES, said=said, places=places, shown=shown)
 
 
 _WHY_COPIES: Final = say(

@@ -89,12 +89,7 @@ def rows_of(checkpoint: Checkpoint, samples: Samples, seed: int) -> list[Row]:
 
 
 def _row(
-    checkpoint: Checkpoint,
-    ids: tuple[int, ...],
-    output: tuple[int, ...],
-    drawing: Drawing,
-    *,
-    text: str | None = None,
+    checkpoint: Checkpoint, ids: tuple[int, ...], output: tuple[int, ...], drawing: Drawing, *, text: str | None = None
 ) -> Row:
     config = checkpoint.config
     longest = max(1, min(LONGEST, config.max_len - ROOM))

@@ -265,9 +265,7 @@ def _trained_with(best: Neighbour) -> Sentence:
             "divide them."
         )
     if not best.by:
-        return say(
-            "The model was trained with {best}, but its settings now contain a different value.", best=best.name
-        )
+        return say("The model was trained with {best}, but its settings now contain a different value.", best=best.name)
     where = ", ".join(best.stacks)
     if best.by > 0:
         return say_n(

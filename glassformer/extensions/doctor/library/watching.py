@@ -277,9 +277,7 @@ def _made(patient: Patient, tests: Sequence[Test]) -> tuple[list[Finding], list[
             return findings, list(tests[i:])
         except Exception as error:  # of a class of the user's; it ends no training
             problem = say("This could not be tested: {problem}", problem=shown(f"{type(error).__name__}: {error}"))
-            findings.append(
-                Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(problem))
-            )
+            findings.append(Finding(test=test.name, area=test.area, title=test.title, measured=not_applicable(problem)))
     return findings, []
 
 
@@ -347,9 +345,7 @@ def page(name: str, records: Sequence[Mapping[str, Any]], report: Report | None)
     parts = ['<!doctype html><html lang="en"><meta charset="utf-8">', f"<title>{escape(name)}: doctor</title>"]
     parts += [_STYLE, f"<h1>{escape(said)}</h1>"]
     findings = () if report is None else report.worst_first
-    parts += [
-        f"<p>Step {one['step']}: {escape(one['summary'])}" for one in records if one["verdict"] == "not_examined"
-    ]
+    parts += [f"<p>Step {one['step']}: {escape(one['summary'])}" for one in records if one["verdict"] == "not_examined"]
     for one in findings:
         if one.verdict in ("broken", "look"):
             parts += _in_full(one)

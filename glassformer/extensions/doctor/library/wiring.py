@@ -231,8 +231,7 @@ def _padding(patient: Patient, stack: StackName) -> Measured:
         verdict="broken",
         number=most,
         said=say(
-            "The content of the padding changes the outputs for real tokens by {most:.3g} of their standard "
-            "deviation.",
+            "The content of the padding changes the outputs for real tokens by {most:.3g} of their standard deviation.",
             most=most,
         ),
         places=tuple(f"{mask} {side}" for side in leaking),

@@ -220,9 +220,7 @@ def _sentences(report: Report) -> Sentence:
     if report.origin == "given":
         return say_n("{n} sentence of your own was used.", "{n} sentences of your own were used.", n)
     return say_n(
-        "{n} example sentence from the checkpoint was used.",
-        "{n} example sentences from the checkpoint were used.",
-        n,
+        "{n} example sentence from the checkpoint was used.", "{n} example sentences from the checkpoint were used.", n
     )
 
 

@@ -1,4 +1,4 @@
-"""The pictures of the part Draft and check: rounds of a draft and its checks, and outputs with weights of fewer bits."""
+"""Pictures of the part Draft and check: rounds of a draft and its checks, and outputs with weights of fewer bits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

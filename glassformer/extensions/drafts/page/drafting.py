@@ -67,9 +67,7 @@ def _controls(run: OpenRun) -> None:
     if how.kind == "layers":
         every = run.checkpoint.config.n_decoder_layers
         names = {n: say("{n} of {all} layers", n=n, all=every) for n in layers}
-        choices.menu(
-            field(run.slot, "draft_layers"), say("Layers"), names, otherwise=how.amount, bare=True, width=150
-        )
+        choices.menu(field(run.slot, "draft_layers"), say("Layers"), names, otherwise=how.amount, bare=True, width=150)
     ahead = {n: say("{n} pieces per draft", n=n) if n else say("Whole drafts") for n in _AHEAD}
     choices.menu(field(run.slot, "ahead"), say("Length of a draft"), ahead, bare=True, width=170)
 

@@ -1,4 +1,4 @@
-"""The pictures of the parts Pieces and Logit of the page What matters: what one step owes to what it read, in words."""
+"""Pictures of the parts Pieces and Logit of What matters: what one step owes to what it read, in words."""
 
 from __future__ import annotations
 
@@ -224,8 +224,7 @@ def in_all_steps(steps: Sequence[StepView]) -> Iterator[str]:
     if differ:
         more = "…" if len(differ) > MOST_LISTED else ""
         listed = joined(
-            ", ",
-            [*map(str, differ[: MOST_LISTED - 1]), *[f"{n}{more}" for n in differ[MOST_LISTED - 1 : MOST_LISTED]]],
+            ", ", [*map(str, differ[: MOST_LISTED - 1]), *[f"{n}{more}" for n in differ[MOST_LISTED - 1 : MOST_LISTED]]]
         )
         yield say_n(
             "Attention and hiding point to different pieces at step {listed}.",

@@ -32,13 +32,7 @@ from transformer.model.anatomy import EVERY_PART, Kind
 
 Shown = Literal["log_prob", "probability", "kl", "pieces", "vectors"]
 SIGNED: Final = frozenset({"log_prob", "probability"})
-LEAST: Final[dict[Shown, float]] = {
-    "log_prob": 0.01,
-    "probability": 0.005,
-    "kl": 0.001,
-    "pieces": 0.5,
-    "vectors": 0.01,
-}
+LEAST: Final[dict[Shown, float]] = {"log_prob": 0.01, "probability": 0.005, "kl": 0.001, "pieces": 0.5, "vectors": 0.01}
 """What is smaller is called no effect: so little changes no choice unless two pieces were equal."""
 
 EFFECTS: Final[dict[Effect, Sentence]] = {
@@ -278,9 +272,7 @@ def measure(run: Seen) -> Measured:
     if checkpoint.config.count_parameters() > SMALL:
         return Measured(run, None)
     key = ("head_effects", trace.query, trace.src_ids, trace.read_ids)
-    return Measured(
-        run, run.work.compute(key, partial(head_effects, checkpoint, trace), nbytes=lambda one: one.nbytes)
-    )
+    return Measured(run, run.work.compute(key, partial(head_effects, checkpoint, trace), nbytes=lambda one: one.nbytes))
 
 
 HEADS = MATTERS.part("heads", measure, asks=True)

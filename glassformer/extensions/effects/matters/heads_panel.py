@@ -48,9 +48,7 @@ MEASURE, STOP, REVEAL = "matters_measure", "matters_stop", "matters_heads_reveal
 VERDICT, TABLE, CSV = "matters_verdict", "matters_table", "matters_csv"
 LOOK_SECONDS: Final = 0.5
 PLACES: Final[dict[EffectAt, str]] = {"output": say("Whole output"), "step": say("This step")}
-CHOOSE: Final = say(
-    "Click a cell of either chart to look at one head: its weights, and what it changes at each step."
-)
+CHOOSE: Final = say("Click a cell of either chart to look at one head: its weights, and what it changes at each step.")
 
 
 def draw(run: OpenRun, row: Any) -> None:

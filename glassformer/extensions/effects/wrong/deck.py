@@ -155,9 +155,7 @@ CARDS: Final[tuple[Card, ...]] = (
     Card(
         "inverted",
         Measure(
-            say("Mean weight that a row of decoder self-attention gives to later tokens"),
-            figures.on_later,
-            form=".1%",
+            say("Mean weight that a row of decoder self-attention gives to later tokens"), figures.on_later, form=".1%"
         ),
         figures.first_maps,
         lambda _: (CausalMask("inverted"), FillValue("decoder", FILL)),

@@ -110,9 +110,7 @@ class Said:
     wrong: Sentence  # a line as a learner writes it, in plain PyTorch
     right: Sentence  # the right one
     source: Sentence  # where what is right is described
-    outcomes: Mapping[
-        Outcome, Sentence
-    ]  # for "same" and "changed", and what else needs its own: what that means here
+    outcomes: Mapping[Outcome, Sentence]  # for "same" and "changed", and what else needs its own: what that means here
 
 
 SAID: Final = {name: Said(**row) for name, row in read_table(Path(__file__).with_name("cards.toml")).items()}
@@ -383,8 +381,7 @@ likeness_by_layer = _by_depth(
     title=say("How similar the tokens’ vectors are"),
     value_name=say("Mean cosine between two tokens’ vectors"),
     alt=say(
-        "Line chart: the mean cosine between the vectors of two tokens after each layer, with and without the "
-        "mistake."
+        "Line chart: the mean cosine between the vectors of two tokens after each layer, with and without the mistake."
     ),
     limits=(-0.1, 1.02),
 )

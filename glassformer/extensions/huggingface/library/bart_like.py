@@ -113,7 +113,5 @@ FAMILIES = {
     "bart": Family("BART", BART, _fields, _POST | _LEARNED, _IDS, ("roberta",)),
     "mbart": Family("mBART", BART, _fields, _PRE | _LEARNED, _IDS, ("mbart", "mbart50")),
     "pegasus": Family("Pegasus", PEGASUS, _fields, _PRE | _HALVES, _starting(0), ("pegasus",)),
-    "m2m_100": Family(
-        "M2M100, NLLB", M2M100, partial(_fields, scaled=True), _PRE | _FAIRSEQ, _IDS, ("m2m100", "nllb")
-    ),
+    "m2m_100": Family("M2M100, NLLB", M2M100, partial(_fields, scaled=True), _PRE | _FAIRSEQ, _IDS, ("m2m100", "nllb")),
 }

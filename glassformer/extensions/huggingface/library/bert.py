@@ -16,15 +16,7 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
 )
 from glassformer.extensions.importers.library.keys import Rule, Table, Unused, cut_rows
-from glassformer.extensions.importers.library.renaming import (
-    BIAS,
-    CLASSES,
-    INPUT,
-    OUTPUT,
-    OUTPUT_BIAS,
-    renamed,
-    unused,
-)
+from glassformer.extensions.importers.library.renaming import BIAS, CLASSES, INPUT, OUTPUT, OUTPUT_BIAS, renamed, unused
 from transformer.i18n import Sentence, say
 from transformer.model.config import MAX_LAYERS
 

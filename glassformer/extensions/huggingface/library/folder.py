@@ -172,9 +172,7 @@ class _Import:
         ids = self._forced(_settled(how), said)
         self._check_rows(found, said)
         chosen = self._chosen(said, ids)
-        said |= (
-            ids | {"unk_id": fixed(None), "append_source_eos": fixed(False)} | folder_tokenizers.around(chosen, ids)
-        )
+        said |= ids | {"unk_id": fixed(None), "append_source_eos": fixed(False)} | folder_tokenizers.around(chosen, ids)
         asked = list(chosen.asked)
         end = folder_tokenizers.end_of(said, writes=bool(said["n_decoder_layers"].value))
         of_ids = {name for name in beyond if name in SPECIAL_IDS and said[name] is ids[name]}

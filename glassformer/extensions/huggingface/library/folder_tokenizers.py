@@ -130,9 +130,7 @@ def _first(files: FolderFiles, names: tuple[str, ...]) -> str:
 
 def _options(name: str, names: tuple[str, ...], content: Files, sizes: tuple[int, int], special: set[int]) -> Options:
     """What the files say of a family of tokenizers, and what the model's tables do."""
-    options = replace(
-        options_of_config(content), size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1]
-    )
+    options = replace(options_of_config(content), size=sizes[0], target_size=None if sizes[0] == sizes[1] else sizes[1])
     if name in ("json", "raw", "byt5"):  # tokenizer.json lists them itself
         options = replace(options, added=(), begin=None, end=None)
     if name == "raw":
@@ -185,9 +183,7 @@ def around(chosen: Chosen, ids: Fields) -> Fields:
         found["decoder_start_id"] = wrapping.start
     if wrapping.forced is not None:
         found["forced_ids"] = (wrapping.forced,)
-    return {
-        name: inferred(value, why) for name, value in found.items() if name not in ids or ids[name].value != value
-    }
+    return {name: inferred(value, why) for name, value in found.items() if name not in ids or ids[name].value != value}
 
 
 def end_of(fields: Fields, *, writes: bool) -> Known | None:

@@ -92,9 +92,7 @@ class _Reader:
     def count(self, key: str, *, least: int = 0) -> int | None:
         found = self._record.get(key)
         if found is not None and (type(found) is not int or not least <= found <= MAX_COUNT):
-            raise self._refused(
-                key, found, say("a whole number from {least} to {most:,}", least=least, most=MAX_COUNT)
-            )
+            raise self._refused(key, found, say("a whole number from {least} to {most:,}", least=least, most=MAX_COUNT))
         return found
 
     def number(self, key: str, absent: float) -> float:
@@ -192,9 +190,7 @@ def _notes(record: Mapping[str, Any], file: str, *, whole: bool) -> Iterator[Sen
     asked = [name for name, idle in NOT_DONE.items() if record.get(name) not in (None, idle)]
     if whole:
         odd = {"_from_model_config", "transformers_version", "use_cache", "cache_implementation", "is_assistant"}
-        asked += [
-            name for name, value in record.items() if value not in (None, False) and name not in IN_CONFIG | odd
-        ]
+        asked += [name for name, value in record.items() if value not in (None, False) and name not in IN_CONFIG | odd]
     if asked:
         yield say(
             "{file} sets {names}, which this program does not support; outputs of the original program may differ.",

@@ -270,9 +270,7 @@ def _by_kind(settings: Settings) -> Known:
         raise settings.refused(f"{NEW}.{SLIDING}", nested[SLIDING], say("no scaling"))
     if numbers["scaling"] != "none":
         numbers.setdefault("original_len", settings.whole("max_position_embeddings").value)
-    why = (
-        say("{key} in config.json", key=NEW) if nested else say("rope_theta and rope_local_base_freq in config.json")
-    )
+    why = say("{key} in config.json", key=NEW) if nested else say("rope_theta and rope_local_base_freq in config.json")
     return Known(made({**numbers, "local_base": near["base"]}, settings, NEW), why)
 
 

@@ -25,9 +25,7 @@ class HuggingFaceReader(Reader):
     keys = frozenset(("model_type", "architectures", "transformers_version"))
     files = (ADAPTER,)
 
-    def import_folder(
-        self, folder: Path, *, answers: Mapping[str, Any], also: Given, inside: Path | None
-    ) -> Imported:
+    def import_folder(self, folder: Path, *, answers: Mapping[str, Any], also: Given, inside: Path | None) -> Imported:
         """With its own tokenizer, and none that was given."""
         check_names(answers, ASKED, label=as_typed(folder, inside))
         if also.has_tokenizer:

@@ -91,9 +91,7 @@ def with_questions(
     missing = understood.report.missing
     inside = [*parts.questions(found, missing, unused(found), weights), *parts.stacks(found, answers)]
     outside = _questions(understood, values, weights, answers)
-    asked = several or {
-        one.name: one for one in (*_doubles(found, weights, answers), *inside, *outside) if one.choices
-    }
+    asked = several or {one.name: one for one in (*_doubles(found, weights, answers), *inside, *outside) if one.choices}
     offered = {name for one in asked.values() for choice in one.choices for name in str(choice.value).split(",")}
     rest = [name for name in found.left_over if name not in offered and not offered & set(parts.paths(name, found))]
     if rest and not missing and not several and asked.keys().isdisjoint(parts.STACKS):

@@ -106,9 +106,7 @@ class Settings:
             return null if isinstance(null, Known) else self._read(key, null)
         found = self._found(key, absent)
         if type(found.value) is not int or not least <= found.value <= most:  # True is a number in Python
-            raise self.refused(
-                key, found.value, say("a whole number from {least} to {most:,}", least=least, most=most)
-            )
+            raise self.refused(key, found.value, say("a whole number from {least} to {most:,}", least=least, most=most))
         return found
 
     def vocabulary(self) -> Fields:

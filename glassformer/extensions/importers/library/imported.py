@@ -82,9 +82,7 @@ class Content:
         """The tensors of the model, to be read one at a time while their file is open; refused if it changed."""
         with self.open_again() as weights:
             if not {one.source for one in self.match.taken} <= set(weights.tensors):
-                raise CheckpointError(
-                    "{label}: was replaced by a different file; open it again.", label=weights.label
-                )
+                raise CheckpointError("{label}: was replaced by a different file; open it again.", label=weights.label)
             yield Opened(self.match, self.facts, weights)
 
     def parts(self) -> Parts:

@@ -31,9 +31,7 @@ PARTS = (*STACKS, *FINAL, *ATTENTIONS, *MATRICES, NORMS)
 _MOST = 12  # choices of a question
 _LAYER = 4  # tensors that a layer has at least
 _INSIDE = re.compile(r"((?:[^.]+\.)*?\d+\.)?(.+)\.([^.]+)")  # the layer, the module in it, the parameter
-_MISSING = re.compile(
-    r"(encoder|decoder)\.layers\.\d+\.(?:(self_attn|cross_attn|ffn)\.)?(\w+?)(_residual\.norm)?\.\w+"
-)
+_MISSING = re.compile(r"(encoder|decoder)\.layers\.\d+\.(?:(self_attn|cross_attn|ffn)\.)?(\w+?)(_residual\.norm)?\.\w+")
 _WHY = say("No name suggests this part of the model. These may be it; the likeliest is first.")
 _WHY_NORMS = say("The order of the norms cannot be seen from their names. Name them in the order of the sub-layers.")
 _WHY_STACK = say("No name suggests where these layers are; perhaps the model has none.")

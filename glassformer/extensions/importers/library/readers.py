@@ -26,9 +26,7 @@ class Reader:
     keys: Collection[str] = frozenset()  # of a config.json, any of which means a folder of it
     files: Collection[str] = ()  # names of files that mean one, too
 
-    def import_folder(
-        self, folder: Path, *, answers: Mapping[str, Any], also: Given, inside: Path | None
-    ) -> Imported:
+    def import_folder(self, folder: Path, *, answers: Mapping[str, Any], also: Given, inside: Path | None) -> Imported:
         """What a folder of it holds; arguments and errors as of `opening.preview`."""
         raise NotImplementedError
 

@@ -113,9 +113,7 @@ def settle_tables(
     biases = [name for name in ((OUTPUT_BIAS, BIAS) if own else (BIAS, OUTPUT_BIAS)) if name in names]
     targets |= dict.fromkeys(biases[:1], "output_bias")
     copies |= dict.fromkeys(biases[1:], "output_bias")
-    bias = inferred(
-        bool(biases), say("the file has an output bias") if biases else say("the file has no output bias")
-    )
+    bias = inferred(bool(biases), say("the file has an output bias") if biases else say("the file has no output bias"))
     fields = {"shared_vocab": shared, "tie_output": inferred(not own, why), "output_bias": bias}
     return _with(found, names, targets, copies), fields
 

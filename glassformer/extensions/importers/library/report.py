@@ -136,12 +136,7 @@ class ImportReport:
         The cells are sentences or data.
         """
         return [
-            (
-                name,
-                f"{one.dtype} [{', '.join(map(str, one.shape))}]",
-                _fate(one, targets),
-                one.reshape or one.why or "",
-            )
+            (name, f"{one.dtype} [{', '.join(map(str, one.shape))}]", _fate(one, targets), one.reshape or one.why or "")
             for name, one, targets in _together(self.file_tensors)
         ]
 

@@ -26,9 +26,7 @@ from transformer.runs.interventions import Intervention
 from transformer.runs.query import Beam, Query
 from transformer.runs.trace import Trace
 
-NEAR: Final = say(
-    "For this sentence, two numbers are so close that rounding would decide the answer; try another one."
-)
+NEAR: Final = say("For this sentence, two numbers are so close that rounding would decide the answer; try another one.")
 
 
 class NotHere(SaidError, Exception):  # noqa: N818  it is no error, but an answer that is not one

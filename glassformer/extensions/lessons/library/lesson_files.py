@@ -90,10 +90,7 @@ class _Reader:
             problem = error.sentence
         if self._step:
             raise LessonError(
-                "The lesson {file} cannot be used. Step {n}: {problem}.",
-                file=self._file,
-                n=self._step,
-                problem=problem,
+                "The lesson {file} cannot be used. Step {n}: {problem}.", file=self._file, n=self._step, problem=problem
             )
         raise LessonError("The lesson {file} cannot be used: {problem}.", file=self._file, problem=problem)
 
@@ -174,8 +171,7 @@ class _Reader:
         if others:
             names = ", ".join(others)
             raise ClauseError(
-                "a question with `right` is a multiple-choice question and uses no oracle; remove {names}",
-                names=names,
+                "a question with `right` is a multiple-choice question and uses no oracle; remove {names}", names=names
             )
         if not 2 <= len(choices) <= MOST_PLAIN:
             raise ClauseError("a question must have 2 to {most} choices, found {n}", most=MOST_PLAIN, n=len(choices))
@@ -272,9 +268,7 @@ class _Reader:
         wanted = self._languages or tuple(languages)
         missing = [language for language in wanted if not languages.get(language, "").strip()]
         if missing or not languages:
-            raise ClauseError(
-                "`{name}` has no text for {language}", name=where, language=", ".join(missing) or ENGLISH
-            )
+            raise ClauseError("`{name}` has no text for {language}", name=where, language=", ".join(missing) or ENGLISH)
         named = {language: self._check_template(where, text) for language, text in languages.items()}
         if len(set(named.values())) > 1:
             raise ClauseError("`{name}` must have the same placeholders in every language", name=where)
@@ -285,9 +279,7 @@ class _Reader:
         try:
             fields = [field for field in string.Formatter().parse(text) if field[1] is not None]
         except ValueError as error:
-            raise ClauseError(
-                "`{name}` is not a valid template: {problem}", name=where, problem=str(error)
-            ) from error
+            raise ClauseError("`{name}` is not a valid template: {problem}", name=where, problem=str(error)) from error
         if len(text) > MAX_CHARACTERS:
             raise ClauseError("`{name}` is longer than {most} characters", name=where, most=MAX_CHARACTERS)
         for _, name, form, conversion in fields:
@@ -296,9 +288,7 @@ class _Reader:
                     "`{name}` contains the placeholder {found}; a placeholder must be a name with an optional "
                     "number format, for example {example}",
                     name=where,
-                    found=shown(
-                        (name or "") + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
-                    ),
+                    found=shown((name or "") + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")),
                     example="{p:.2f}",
                 )
         return frozenset(field[1] or "" for field in fields)
@@ -314,9 +304,7 @@ def parsed(file: Path) -> dict[str, Any]:
         with file.open("rb") as opened:
             content = opened.read(MAX_BYTES + 1)
     except OSError as error:
-        raise LessonError(
-            "{file} cannot be read: {problem}.", file=file.name, problem=error.strerror or "?"
-        ) from error
+        raise LessonError("{file} cannot be read: {problem}.", file=file.name, problem=error.strerror or "?") from error
     if len(content) > MAX_BYTES:
         raise LessonError(
             "{file} has more than {most:,} bytes, the limit for a lesson file; split it.",

@@ -121,8 +121,7 @@ def headers(archive: zipfile.ZipFile) -> dict[str, ArrayHeader]:
         name = info.filename.removesuffix(".npy")
         if name not in _FORMS or info.filename == name or name in found:
             raise MapsError(
-                "the array {name} does not belong in a file of attention maps, or occurs twice; expected only "
-                "{names}.",
+                "the array {name} does not belong in a file of attention maps, or occurs twice; expected only {names}.",
                 name=shown(name),
                 names=", ".join(_FORMS),
             )
@@ -167,10 +166,7 @@ def _check_form(name: str, header: ArrayHeader) -> None:
     plain = dtype.names is None and dtype.subdtype is None and not dtype.hasobject
     if not plain or dtype.kind != form.kind or dtype.itemsize > form.most_bytes or len(shape) != form.axes:
         raise ClauseError(
-            "is {dtype} of shape {shape}; expected {what}",
-            dtype=shown(str(dtype)),
-            shape=shown(shape),
-            what=form.what,
+            "is {dtype} of shape {shape}; expected {what}", dtype=shown(str(dtype)), shape=shown(shape), what=form.what
         )
     if any(count < 0 for count in shape) or math.prod(shape) > form.most:
         raise ClauseError("has the shape {shape}; the limit is {most:,} values", shape=shown(shape), most=form.most)

@@ -92,8 +92,7 @@ def _sentences(taught: Opened, public: Public) -> None:
     )
     if public.own:
         said = say(
-            "Choices for different sentences cannot be compared, so the results show only how many answers were "
-            "right."
+            "Choices for different sentences cannot be compared, so the results show only how many answers were right."
         )
         st.caption(said)
 
@@ -187,9 +186,7 @@ KEPT_SHARED = say(
 )
 _WHY_NOT = {
     "full": say("This server has {n} rooms, and takes no more. Try again once one of them has ended.", n=MOST_ROOMS),
-    "crowded": say(
-        "Your network has {n} rooms here, and may have no more. End one, then try again.", n=MOST_OF_CLIENT
-    ),
+    "crowded": say("Your network has {n} rooms here, and may have no more. End one, then try again.", n=MOST_OF_CLIENT),
     "too-often": say("You have opened many rooms. Wait {n} seconds, then try again.", n=round(1 / OPENED_A_SECOND)),
 }
 MEANT_FOR = say("A room is meant for a class of about 30 to 100 people on one server.")
@@ -228,9 +225,7 @@ def _outside(code: str) -> None:
         refused = st.session_state.pop(REFUSED, None)
         if refused is not None:
             st.warning(refused)
-        st.caption(
-            say("You need neither an account nor a name. Once you join, your page goes where the teacher goes.")
-        )
+        st.caption(say("You need neither an account nor a name. Once you join, your page goes where the teacher goes."))
     with teach:
         st.subheader(say("Open a room"), anchor=False)
         st.button(say("Open a room"), key="room_open", on_click=_open, icon=":material/meeting_room:")

@@ -276,9 +276,7 @@ class Room:
             self.show()
         self.stop()
         self._change(answered=True, right=right, told=told)
-        self.record = tuple(
-            replace(one, right=right) if one.question == here.question else one for one in self.record
-        )
+        self.record = tuple(replace(one, right=right) if one.question == here.question else one for one in self.record)
 
     def lock(self, locked: bool) -> None:
         """Let nobody else in, or somebody again; who is in stays."""

@@ -80,9 +80,7 @@ async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: 
             yield event("refused", {"why": refused.why} | ({"away": rooms.away} if rooms.away else {}))
 
 
-async def _told(
-    rooms: Registry, code: str, changed: asyncio.Event, *, counts: bool, last: str
-) -> AsyncIterator[bytes]:
+async def _told(rooms: Registry, code: str, changed: asyncio.Event, *, counts: bool, last: str) -> AsyncIterator[bytes]:
     told, told_counts, told_away = last, None, None
     while True:
         changed.clear()

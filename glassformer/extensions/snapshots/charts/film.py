@@ -73,14 +73,10 @@ def film_spec(
     }
     layout["meta"] = {FILM: film}
     x, y = _lay_out(layout, film)
-    axes = [
-        of_axis(literal(name), f"%{{customdata[{place}]}}") for place, name in enumerate((query_axis, key_axis), 1)
-    ]
+    axes = [of_axis(literal(name), f"%{{customdata[{place}]}}") for place, name in enumerate((query_axis, key_axis), 1)]
     says = partial(hover, "%{customdata[0]}", *axes)
     bar = {"showscale": True, "name": WEIGHT, "colorbar": colour_bar(WEIGHT) | _SHORT}
-    weights = _trace(
-        FILM, _sheet(tiles, film["columns"]), theme.SCALES[colour], says(with_number(WEIGHT, "%{z:.3~g}"))
-    )
+    weights = _trace(FILM, _sheet(tiles, film["columns"]), theme.SCALES[colour], says(with_number(WEIGHT, "%{z:.3~g}")))
     data = [weights | {"x": x, "y": y} | bar]
     if not open_cells.all():
         grey = _sheet(np.broadcast_to(np.where(open_cells, np.nan, 0.0), tiles.shape), film["columns"])

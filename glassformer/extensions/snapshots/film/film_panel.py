@@ -15,9 +15,7 @@ from glassformer.shared import cover
 from glassformer.shared.door import st
 from transformer.i18n import say
 
-HIDDEN = say(
-    "These maps have rows for all pieces of the output. Turn off “Hide candidates until I guess” to see them."
-)
+HIDDEN = say("These maps have rows for all pieces of the output. Turn off “Hide candidates until I guess” to see them.")
 
 
 def open_film(run: OpenRun) -> Film | None:

@@ -16,14 +16,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from glassformer.extensions.importers.library.config_settings import (
-    ACTIVATIONS,
-    Fields,
-    Known,
-    Present,
-    always,
-    fixed,
-)
+from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
 from glassformer.extensions.importers.library.keys import SPLIT_ROWS, Rule, Table, cut_rows
 from glassformer.extensions.importers.library.renaming import (
     ATTENTIONS,
@@ -76,8 +69,7 @@ def _rules(learned: bool) -> Iterator[Rule]:
     for stack, role in (("encoder", SOURCE), ("decoder", TARGET)):
         theirs = ours = f"{stack}.layers.{{n}}"
         old = {
-            f"{theirs}.layer_norms.{i}.{{p}}": f"{ours}.{own}_residual.norm.{{p}}"
-            for i, own in enumerate(ORDER[stack])
+            f"{theirs}.layer_norms.{i}.{{p}}": f"{ours}.{own}_residual.norm.{{p}}" for i, own in enumerate(ORDER[stack])
         }
         yield from renamed(names_of(stack, role) | old)
         for (attention, own), kind in product(ATTENTIONS.items(), ("weight", "bias")):
@@ -108,9 +100,7 @@ _UNUSED = (
         ),
     ),
 )
-_TABLES = {
-    learned: Table(say("A fairseq Transformer."), tuple(_rules(learned)), _UNUSED) for learned in (False, True)
-}
+_TABLES = {learned: Table(say("A fairseq Transformer."), tuple(_rules(learned)), _UNUSED) for learned in (False, True)}
 
 
 def _recognises(weights: Weights) -> bool:

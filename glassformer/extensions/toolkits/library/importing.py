@@ -101,9 +101,7 @@ def import_toolkit(
         shapes = keys.shapes(found, weights, {"n_heads": said["n_heads"].value})
         sizes = _sizes(shapes)
         said |= tables | sinusoids | {"normalisation": fixed(()), "max_len": at_most(said["max_len"])}
-        said |= {
-            name: inferred(size, say("the number of rows of the embedding table")) for name, size in sizes.items()
-        }
+        said |= {name: inferred(size, say("the number of rows of the embedding table")) for name, size in sizes.items()}
         special = [said[name].value for name in IDS if said[name].value is not None]
         tokenizers = _tokenizers(lists, said, place, special)
         config = config_of(said, label=weights.label)
@@ -157,8 +155,7 @@ def _tokenizers(lists: Pieces | Sentence, said: Fields, place: Place, special: S
     else:
         notes = (
             say(
-                "The files do not specify how a text is split into pieces, so type the pieces with spaces between "
-                "them."
+                "The files do not specify how a text is split into pieces, so type the pieces with spaces between them."
             ),
         )
     options = text_options.Options(

@@ -13,14 +13,7 @@ Source: Kreutzer et al., "Joey NMT: A Minimalist NMT Toolkit for Novices" (2019)
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from glassformer.extensions.importers.library.config_settings import (
-    ACTIVATIONS,
-    Fields,
-    Known,
-    Present,
-    always,
-    fixed,
-)
+from glassformer.extensions.importers.library.config_settings import ACTIVATIONS, Fields, Known, Present, always, fixed
 from glassformer.extensions.importers.library.keys import FLATTENED, Rule, Table
 from glassformer.extensions.importers.library.renaming import OUTPUT, SOURCE, TARGET, renamed
 from glassformer.extensions.toolkits.library.toolkit import (
@@ -39,12 +32,7 @@ from transformer.model.config import MAX_LAYERS
 
 CONFIG = "config.yaml"
 LENGTH = 5000  # rows of its table of sinusoids
-SPECIAL = {
-    "unk_id": ("unk", "<unk>"),
-    "pad_id": ("pad", "<pad>"),
-    "bos_id": ("bos", "<s>"),
-    "eos_id": ("eos", "</s>"),
-}
+SPECIAL = {"unk_id": ("unk", "<unk>"), "pad_id": ("pad", "<pad>"), "bos_id": ("bos", "<s>"), "eos_id": ("eos", "</s>")}
 FUNCTIONS = {name: ACTIVATIONS[name] for name in ("relu", "gelu", "swish")}
 ATTENTIONS = {
     "encoder": {"src_src_att": "self_attn"},

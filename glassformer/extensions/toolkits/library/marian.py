@@ -131,8 +131,7 @@ def _options(place: Place) -> dict[str, Any]:
     label = place.weights.label
     if CONFIG not in place.weights.evidence:
         raise ClauseError(
-            "has no {array}, which describes how the model computes; Marian files have contained it since version "
-            "1.0",
+            "has no {array}, which describes how the model computes; Marian files have contained it since version 1.0",
             array=CONFIG,
         )
     return settings(place.weights.evidence[CONFIG], label=f"{label}: {CONFIG}")

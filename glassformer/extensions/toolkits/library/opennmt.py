@@ -133,9 +133,7 @@ def _alike(options: Options, *keys: str) -> Known:
 def _ids(options: Options, pieces: Pieces | None) -> Fields:
     """The ids of special pieces; the source of versions 1 and 2 has no start and no end."""
     if pieces is None:
-        raise ClauseError(
-            "has no vocabulary, so the ids of the special pieces are unknown; save the whole checkpoint"
-        )
+        raise ClauseError("has no vocabulary, so the ids of the special pieces are unknown; save the whole checkpoint")
     target = Pieces(pieces.target, pieces.target)
     start = options.raw("decoder_start_token", START)
     return always(

@@ -187,9 +187,7 @@ def _print_alignments(scores: AlignmentScores) -> None:
     print(f"{', '.join(names)}: {scores.n_sentences:,} of {len(scores.gold.pairs):,} sentence pairs")
     for reason, n in scores.left_out.items():
         print(f"  {n:,} left out {reason}")
-    print(
-        f"Alignment error rate in %, lower is better; source text {scores.source_text}, target {scores.target_text}."
-    )
+    print(f"Alignment error rate in %, lower is better; source text {scores.source_text}, target {scores.target_text}.")
     n_layers, n_heads = scores.heads.shape[1:]
     for row, name in enumerate(ROWS):
         print(f"{ROW_NAMES[name]:<30}" + "".join(f"head {h + 1:<3}" for h in range(n_heads)) + "mean of heads")

@@ -56,9 +56,7 @@ def _run(options: argparse.Namespace) -> None:
         simplify_target=options.simplified in ("target", "both"),
         **given("swap", "max_chars", "max_words", "max_ratio", "limit", "seed"),
     )
-    print(
-        _told(prepare(Preparation(rules=rules, card=given(*TEXTS), **given("files", "out", "dev", "test", "force"))))
-    )
+    print(_told(prepare(Preparation(rules=rules, card=given(*TEXTS), **given("files", "out", "dev", "test", "force")))))
     print(_next_command(options))
 
 
@@ -70,9 +68,7 @@ def _told(report: Mapping[str, Any]) -> str:
     lines.append(f"{report['read'] - report['kept']:,} lines dropped")
     for reason, found in report["dropped"].items():
         lines.append(f"  {found['lines']:>9,} {reason}")
-        lines += [
-            f"            line {example['line']}: {_printable(example['text'])}" for example in found["examples"]
-        ]
+        lines += [f"            line {example['line']}: {_printable(example['text'])}" for example in found["examples"]]
     groups = report["groups"]
     lines += [
         f"{report['kept']:,} pairs kept, {report['with_attribution']:,} with attribution",

@@ -142,8 +142,6 @@ def read_card(path: Path | None) -> dict[str, object]:
         raise DataError("{file}: is longer than {most:,} bytes; shorten it.", file=str(path), most=MOST_CARD)
     _, problems = card.read_card(content)
     if problems:
-        raise DataError(
-            "{file}: cannot be used as a checkpoint's card. {problem}", file=str(path), problem=problems[0]
-        )
+        raise DataError("{file}: cannot be used as a checkpoint's card. {problem}", file=str(path), problem=problems[0])
     given: dict[str, object] = strictjson.parse(content)
     return given

@@ -38,15 +38,7 @@ from glassformer.extensions.training.library.learner import (
 from glassformer.extensions.training.library.processes import Processes, of_rank
 from glassformer.extensions.training.library.scoring import Scores
 from glassformer.extensions.training.library.settings import TrainSettings, learning_rate, warmed
-from glassformer.extensions.training.library.state import (
-    Place,
-    Row,
-    Turn,
-    read_place,
-    read_rows,
-    read_turn,
-    since_best,
-)
+from glassformer.extensions.training.library.state import Place, Row, Turn, read_place, read_rows, read_turn, since_best
 from transformer.errors import ClauseError
 from transformer.model.leaking import without_causal_mask
 from transformer.model.taps import NO_TAP

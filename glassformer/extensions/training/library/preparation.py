@@ -145,9 +145,7 @@ def _report(job: Preparation, cleaned: Cleaned, parts: Split) -> dict[str, objec
         "dropped": {
             str(reason): {
                 "lines": count,
-                "examples": [
-                    {"line": line, "text": _cut("\t".join(texts))} for line, texts in tally.examples[reason]
-                ],
+                "examples": [{"line": line, "text": _cut("\t".join(texts))} for line, texts in tally.examples[reason]],
             }
             for reason, count in sorted(tally.dropped.items(), key=lambda item: -item[1])
         },
@@ -198,9 +196,7 @@ def _write(folder: Path, contents: Mapping[str, str]) -> None:
             partial.write_bytes(content.encode())
             os.replace(partial, folder / name)
     except OSError as error:
-        raise DataError(
-            "{folder}: cannot be written ({reason}).", folder=str(folder), reason=error.strerror
-        ) from None
+        raise DataError("{folder}: cannot be written ({reason}).", folder=str(folder), reason=error.strerror) from None
 
 
 # ------------------------------------------------------------------------------------------------ train, dev, test

@@ -320,9 +320,7 @@ def _where(training: Training, seen: Seen, now: Progress) -> None:
     elif seen.state == "done":
         whole = now.step >= now.steps
         said = (
-            say("The training is done.")
-            if whole
-            else say("The time was up; the training ended before its last step.")
+            say("The training is done.") if whole else say("The time was up; the training ended before its last step.")
         )
         st.success(drawing.plain(joined(" ", [said, *_ended_at(now)])), icon=":material/check_circle:")
     elif seen.state == "cancelled":
@@ -350,9 +348,7 @@ def _steer(training: Training, seen: Seen, name: str) -> None:
     """Draw what can be done with it."""
     with st.container(horizontal=True, gap="small"):
         if seen.is_under_way:
-            st.button(
-                say("Stop the training"), key=f"{_KEY}stop", icon=":material/stop:", on_click=_stop, args=(name,)
-            )
+            st.button(say("Stop the training"), key=f"{_KEY}stop", icon=":material/stop:", on_click=_stop, args=(name,))
             return
         if seen.state != "done" or _is_cut(training):
             more = MOST_MINUTES if seen.state == "done" else None

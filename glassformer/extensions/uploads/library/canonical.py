@@ -103,9 +103,7 @@ def _anew(file: BinaryIO, header: tensorfile.Header, target: Path) -> None:
 def _pickle(name: str, source: Path, target: Path, work: Path) -> None:
     if target.exists():
         raise CheckpointError(
-            "{name}: {other} contains the same weights; upload only one of the two files.",
-            name=name,
-            other=target.name,
+            "{name}: {other} contains the same weights; upload only one of the two files.", name=name, other=target.name
         )
     with source.open("rb") as file:
         pickles.check_kind(file.read(kinds.START), label=name)
@@ -161,9 +159,6 @@ def _content(name: str, source: Path, most: int) -> bytes:
     size = source.stat().st_size
     if size > most:
         raise CheckpointError(
-            "{name}: has {size:,} bytes; the limit for this kind of file is {most:,}.",
-            name=name,
-            size=size,
-            most=most,
+            "{name}: has {size:,} bytes; the limit for this kind of file is {most:,}.", name=name, size=size, most=most
         )
     return source.read_bytes()

@@ -119,8 +119,7 @@ def _check_kinds(
     for name, path in files.items():
         if name.endswith(".index.json"):
             raise CheckpointError(
-                "{name}: says that the weights are in other files, but none of those was uploaded; add them.",
-                name=name,
+                "{name}: says that the weights are in other files, but none of those was uploaded; add them.", name=name
             )
         if (problem := looked_at(path, name)[1]) is not None:
             raise CheckpointError("{name}: {problem}", name=name, problem=problem)

@@ -35,11 +35,7 @@ OURS = Limits()
 def check_name(name: str) -> None:
     """Refuse a file's name that has a folder in it, is hidden, cannot be printed or is too long."""
     problem = not name or name in (".", "..") or any(mark in name for mark in "/\\\0") or not name.isprintable()
-    if (
-        problem
-        or len(name.encode(errors="replace")) > NAME_BYTES
-        or any("\ud800" <= mark <= "\udfff" for mark in name)
-    ):
+    if problem or len(name.encode(errors="replace")) > NAME_BYTES or any("\ud800" <= mark <= "\udfff" for mark in name):
         raise CheckpointError(
             "{name}: cannot be used as a file name here; expected 1 to {most} bytes of printable characters "
             "without slashes. Rename it.",

@@ -223,20 +223,16 @@ def _refusals(found: str) -> dict[str, Sentence]:
             found=f"{int(found):,}" if found.isdecimal() and len(found) < 30 else shown(found),
         ),
         "many": say(
-            "contains too many values, or values nested too deeply; save only the weights. {remedy}",
-            remedy=SAVE_AGAIN,
+            "contains too many values, or values nested too deeply; save only the weights. {remedy}", remedy=SAVE_AGAIN
         ),
         "names": say(
             "stores one tensor under more than {most} names, and each name would become a separate matrix; save "
             "each tensor only once.",
             most=shown(found).strip("'"),
         ),
-        "memory": say(
-            "needs more memory to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN
-        ),
+        "memory": say("needs more memory to open than is allowed for a file of this size. {remedy}", remedy=SAVE_AGAIN),
         "time": say(
-            "takes longer to open than is allowed for a file of this size; if the machine is busy, try again. "
-            "{remedy}",
+            "takes longer to open than is allowed for a file of this size; if the machine is busy, try again. {remedy}",
             remedy=SAVE_AGAIN,
         ),
         "crashed": say(

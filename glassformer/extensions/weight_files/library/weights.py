@@ -57,10 +57,7 @@ def read_arrays(file: BinaryIO, size: int, *, label: str) -> tuple[Header, dict[
             records = archive.infolist()
             if len(records) > MAX_ARRAYS:
                 raise CheckpointError(
-                    "{label}: lists {n:,} arrays; the limit is {most:,}.",
-                    label=label,
-                    n=len(records),
-                    most=MAX_ARRAYS,
+                    "{label}: lists {n:,} arrays; the limit is {most:,}.", label=label, n=len(records), most=MAX_ARRAYS
                 )
             found = [(record.filename.removesuffix(".npy"), _info(archive, file, size, record)) for record in records]
             tensors = dict(found)

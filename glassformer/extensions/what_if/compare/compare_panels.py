@@ -216,9 +216,7 @@ DIFFERENCE: Final = "compared_difference"
 READS_LEFT: Final = say(
     "For the map on the right, the model on the right read the output on the left, so both maps have the same rows."
 )
-SAME_HEAD: Final = say(
-    "Both sides show the same map. Choose a different layer, head or kind of attention on one side."
-)
+SAME_HEAD: Final = say("Both sides show the same map. Choose a different layer, head or kind of attention on one side.")
 ROUNDING: Final = 1e-5  # float32 sums in another order
 OTHER_COLUMNS: Final = say(
     "No difference map: the two runs read different pieces, so the columns of their maps do not match."

@@ -231,9 +231,7 @@ def _open(entry: Entry) -> Checkpoint | None:
         there = replace(session.asked(), model=entry.name, revision="", beside="")
         menu.link("open", say("Answer the questions"), there, icon=":material/quiz:")
     except (GlassformerError, OSError) as error:
-        why = (
-            error.sentence if isinstance(error, GlassformerError) else say("The checkpoint's folder cannot be read.")
-        )
+        why = error.sentence if isinstance(error, GlassformerError) else say("The checkpoint's folder cannot be read.")
         st.error(drawing.with_code(say("{name} cannot be opened. {why}", name=entry.name, why=why)))
     return None
 

@@ -23,15 +23,7 @@ from glassformer.extensions.what_if.interventions.mask_changes import (
     LocalWindow,
     PaddingMask,
 )
-from glassformer.extensions.what_if.interventions.piece_changes import (
-    Blank,
-    Drop,
-    Insist,
-    Pads,
-    Replace,
-    Shuffle,
-    Swap,
-)
+from glassformer.extensions.what_if.interventions.piece_changes import Blank, Drop, Insist, Pads, Replace, Shuffle, Swap
 from glassformer.extensions.what_if.interventions.position_changes import (
     NoPositions,
     ScalePositions,

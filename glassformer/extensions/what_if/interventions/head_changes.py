@@ -37,9 +37,7 @@ class ZeroHead(HeadChange):
 
     word = "zero"
     title = say("A head writes nothing")
-    about = say(
-        "This head's part of the concatenated heads is set to 0 before W_O. Michel et al. (2019), section 2.3."
-    )
+    about = say("This head's part of the concatenated heads is set to 0 before W_O. Michel et al. (2019), section 2.3.")
 
     def told(self) -> str:
         return say("{head}: writes nothing", head=self.name)

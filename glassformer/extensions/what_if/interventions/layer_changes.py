@@ -279,9 +279,7 @@ class RoundWeights(Intervention):
         matrices: dict[str, Callable[[Any], Any]] = {
             "*proj.weight": once, "output_weight": once, "*.joined": lambda joined: None,
         }  # fmt: skip
-        rows: dict[str, Callable[[Tensor], Tensor]] = {
-            f"*.embedding.{name}": rounding for name in ("tokens", *tables)
-        }
+        rows: dict[str, Callable[[Tensor], Tensor]] = {f"*.embedding.{name}": rounding for name in ("tokens", *tables)}
         return Rewirer(matrices), Replacer(rows, causal=True)
 
 

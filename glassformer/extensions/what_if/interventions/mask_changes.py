@@ -124,9 +124,7 @@ class PaddingMask(AttentionChange):
     def told(self) -> str:
         if self.how == "off":
             return say("{attention}: no padding mask", attention=self.name)
-        return say(
-            "{attention}: the padding mask closes rows (queries) instead of columns (keys)", attention=self.name
-        )
+        return say("{attention}: the padding mask closes rows (queries) instead of columns (keys)", attention=self.name)
 
     def visitors(self, ground: Ground) -> tuple[Visitor, ...]:
         """Changes which tokens count as padding before masks are made; each token is open or closed on its own."""

@@ -32,8 +32,7 @@ class _OfPositions(StackChange):
     def unfit(cls, config: ModelConfig) -> Sentence | None:
         if config.placing.adds == "nothing":
             return say(
-                "This model has no positional encoding: only its causal mask, if it has one, shows the order of "
-                "tokens."
+                "This model has no positional encoding: only its causal mask, if it has one, shows the order of tokens."
             )
         return None
 

@@ -114,9 +114,7 @@ class Mute(KeyChange, kw_only=True):
 
     def told(self) -> str:
         if self.renormalised:
-            return say(
-                "{row}: key {key} is muted, the other weights are renormalised", row=self.name, key=self.key + 1
-            )
+            return say("{row}: key {key} is muted, the other weights are renormalised", row=self.name, key=self.key + 1)
         return say("{row}: key {key} is muted, the other weights stay unchanged", row=self.name, key=self.key + 1)
 
     def rewrite(self, row: Tensor, seen: Tensor) -> Tensor:
@@ -171,8 +169,7 @@ class Weigh(RowChange, kw_only=True):
         super().fits(ids, config)
         if self.kind != "decoder" and len(self.weights) > len(ids):
             raise ChangeError(
-                "{change} gives {n} weights, but the source has only {keys} tokens. Give at most one weight per "
-                "token.",
+                "{change} gives {n} weights, but the source has only {keys} tokens. Give at most one weight per token.",
                 change=str(self),
                 n=len(self.weights),
                 keys=len(ids),

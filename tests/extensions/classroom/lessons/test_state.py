@@ -21,9 +21,7 @@ def parameters(said):
     return {name: (text,) for name, text in said.items()}
 
 
-@given(
-    st.sampled_from(PLACES), st.booleans(), st.dictionaries(st.sampled_from(["model", "src"]), st.text(max_size=50))
-)
+@given(st.sampled_from(PLACES), st.booleans(), st.dictionaries(st.sampled_from(["model", "src"]), st.text(max_size=50)))
 def test_a_place_reads_back_from_its_address(place, short, own):
     whole = Place(place.lesson, place.step, short=short, own=nested.write(own))
     assert lesson.read(parameters(whole.in_address())) == (whole, ())

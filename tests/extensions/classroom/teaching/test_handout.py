@@ -47,9 +47,7 @@ def made(lesson, checkpoint, source):
 
 
 def written(lesson, sheets, language, **changes):
-    return handout(
-        lesson, sheets, checkpoint="reverse", sentence="glass", output="ssalg", language=language, **changes
-    )
+    return handout(lesson, sheets, checkpoint="reverse", sentence="glass", output="ssalg", language=language, **changes)
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -26,9 +26,7 @@ def sentences(numbers: np.ndarray, draws: np.random.Generator) -> pa.Table:
     long = draws.integers(3, 40, n)
     loss = draws.gamma(2.0, 0.7, n).astype(np.float32)
     words = PIECES[draws.integers(0, len(PIECES), (n, 8))]
-    texts = [
-        f"Line {number}: " + "".join(some).replace("▁", " ") for number, some in zip(numbers, words, strict=True)
-    ]
+    texts = [f"Line {number}: " + "".join(some).replace("▁", " ") for number, some in zip(numbers, words, strict=True)]
     columns = {
         "line": numbers,
         "source": texts,

@@ -8,14 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from glassformer.extensions.corpus.library import folder, queries
-from glassformer.extensions.corpus.library.conditions import (
-    LINE_NAMES,
-    Asked,
-    Contains,
-    Disagrees,
-    LooksAt,
-    OfSentence,
-)
+from glassformer.extensions.corpus.library.conditions import LINE_NAMES, Asked, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.tables import NAMES, Options
 from tests.extensions.corpus.library.made_runs import KINDS, LACKING, write_run
 from tests.extensions.corpus.library.test_folder import spoil_cut, spoil_link, spoil_middle, spoil_type
@@ -265,9 +258,7 @@ def test_only_measures_are_names(run, name):
 def test_effects_that_were_not_measured_are_refused(tmp_path):
     bare = folder.open_run(write_run(tmp_path, lines=20, options=Options(), layers=1, per_layer=1))
     for asked in (Disagrees(*HEAD), Asked(*HEAD, "effect")):
-        with pytest.raises(
-            QueryError, match=r"did not measure effects\. Run the corpus command again with --effect\."
-        ):
+        with pytest.raises(QueryError, match=r"did not measure effects\. Run the corpus command again with --effect\."):
             queries.search(bare, [asked])
 
 

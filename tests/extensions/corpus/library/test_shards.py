@@ -70,9 +70,7 @@ def test_the_first_lines_with_text_can_be_asked_for(file):
 
 def test_a_line_with_more_columns_is_refused(file):
     file.write_text("a\tb\na\tb\tc\n", encoding="utf-8")
-    with pytest.raises(
-        DataError, match=r"pairs.tsv, line 2: expected a text, or `source TAB reference`, found 3 col"
-    ):
+    with pytest.raises(DataError, match=r"pairs.tsv, line 2: expected a text, or `source TAB reference`, found 3 col"):
         list(lines.pairs(file).lines())
 
 
@@ -206,9 +204,7 @@ def test_a_full_disk_costs_nothing_that_is_there(plan, monkeypatch):
     def full(descriptor):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(
-        DataError, match=r"cannot be written \(No space left on device\)\. 1 of 2 shards are complete"
-    ):
+    with pytest.raises(DataError, match=r"cannot be written \(No space left on device\)\. 1 of 2 shards are complete"):
         write_both()
     assert sorted(path.name for path in run.folder.iterdir()) == [
         "about.json",

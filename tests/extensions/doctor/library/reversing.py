@@ -40,9 +40,7 @@ class Model(nn.Module):
         self.mask, self.padding, self.positions = mask, padding, positions
         self.src_embed, self.tgt_embed = nn.Embedding(len(IDS), width), nn.Embedding(len(IDS), width)
         self.pos_embedding = nn.Embedding(16, width)
-        self.transformer = nn.Transformer(
-            width, 4, 1, 1, 64, dropout=dropout, batch_first=batch_first, norm_first=True
-        )
+        self.transformer = nn.Transformer(width, 4, 1, 1, 64, dropout=dropout, batch_first=batch_first, norm_first=True)
         self.fc_out = nn.Linear(width, len(IDS))
 
     def embed(self, table, ids):

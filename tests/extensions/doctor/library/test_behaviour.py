@@ -143,9 +143,7 @@ def test_copies_are_told_where_something_else_is_wanted(reverse):
     palindromes = ("abcba", "xyzyx", "qwewq")
     wrong = Samples(palindromes, ("a", "b", "c"))
     assert look("copying", reverse, wrong).verdict == "look"
-    assert (
-        look("copying", reverse, Samples(palindromes, palindromes)).verdict == "not_applicable"
-    )  # copies are wanted
+    assert look("copying", reverse, Samples(palindromes, palindromes)).verdict == "not_applicable"  # copies are wanted
     card = replace(reverse.card, target_language="letters")
     assert look("copying", replace(reverse, card=card), Samples(palindromes)).verdict == "not_applicable"
 

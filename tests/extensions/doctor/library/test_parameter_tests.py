@@ -98,9 +98,7 @@ def test_rows_that_are_all_alike_were_not_drawn_whatever_their_largest_value(rev
 
 @pytest.mark.parametrize("drawn", [True, False])
 @pytest.mark.parametrize(("deviation", "verdict"), [(0.02, "look"), (64**-0.5, "look"), (0.134, "well")])
-def test_a_layer_is_as_drawn_where_its_one_deviation_is_one_that_programs_draw_with(
-    reverse, deviation, verdict, drawn
-):
+def test_a_layer_is_as_drawn_where_its_one_deviation_is_one_that_programs_draw_with(reverse, deviation, verdict, drawn):
     """What has structure was trained, whatever its deviation."""
     draw = torch.Generator().manual_seed(0)
 
@@ -123,9 +121,7 @@ FIXED = {
     "backwards": sinusoidal_table(ROWS, WIDTH).flip(0, 1),
     "eight times": 8 * halves_table(ROWS, WIDTH),
     "cosines": torch.cos(torch.pi * (PLACES + 0.5) * STEPS / ROWS),
-    "whole waves": torch.cat(
-        [f(2 * torch.pi * PLACES / ROWS * STEPS[:, :32]) for f in (torch.sin, torch.cos)], dim=1
-    ),
+    "whole waves": torch.cat([f(2 * torch.pi * PLACES / ROWS * STEPS[:, :32]) for f in (torch.sin, torch.cos)], dim=1),
     "one-hot": torch.eye(ROWS, WIDTH),
     "a ramp": torch.linspace(-1, 1, ROWS * WIDTH).view(ROWS, WIDTH),
     "binary digits": ((PLACES >> (STEPS % 4)) & 1).float(),

@@ -24,12 +24,7 @@ def test_the_same_head():
 def test_another_head_with_both_numbers():
     one, text = told([[0.1, -0.02], [0.3, -0.4]])
     assert (one.outcome, one.owed, one.rank) == ("disagree", (1, 1), 3)
-    for part in (
-        "−0.020 nats",
-        "−0.400 nats, comes from removing layer 2, head 2",
-        "ranks number 3 of 4",
-        "is 0.40)",
-    ):
+    for part in ("−0.020 nats", "−0.400 nats, comes from removing layer 2, head 2", "ranks number 3 of 4", "is 0.40)"):
         assert part in text
 
 

@@ -42,7 +42,5 @@ def test_all_steps_are_counted():
     assert "point to different pieces at step 2." in said  # where the piece cannot be hidden, nothing is compared
     assert "read last, which cannot be hidden: 1." in said
     assert "At 1 step, hiding any single piece" in said
-    assert (
-        str(in_all_steps([SAME])) == "In this sentence, attention and hiding point to the same piece at 1 of 1 step."
-    )
+    assert str(in_all_steps([SAME])) == "In this sentence, attention and hiding point to the same piece at 1 of 1 step."
     assert "1, 2, 3, 4, 5, 6, 7, 8…" in str(in_all_steps([DIFFER] * 9))

@@ -36,9 +36,7 @@ def tiny(kind, config, *, seed=0):
         elif value.dim() == 1 or name == "final_logits_bias":
             value.copy_(0.3 * torch.randn_like(value))
         else:
-            value.copy_(
-                torch.randn_like(value) * (0.3 if "embed" in name or "wte" in name else value.size(-1) ** -0.5)
-            )
+            value.copy_(torch.randn_like(value) * (0.3 if "embed" in name or "wte" in name else value.size(-1) ** -0.5))
     return model
 
 

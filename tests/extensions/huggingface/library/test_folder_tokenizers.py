@@ -132,21 +132,14 @@ def test_pieces_that_were_added_later(tmp_path, kind):
     made = theirs_of(kind, put(tmp_path / "made", files))
     strips = [AddedToken("[L]", lstrip=True, special=True), AddedToken("[R]", rstrip=True, special=True)]
     made.add_special_tokens({"additional_special_tokens": [AddedToken("<|user|>", special=True), *strips]})
-    made.add_tokens(
-        [AddedToken("foxes"), AddedToken("lone", single_word=True), AddedToken("KÄFER", normalized=False)]
-    )
+    made.add_tokens([AddedToken("foxes"), AddedToken("lone", single_word=True), AddedToken("KÄFER", normalized=False)])
     decoder = {
-        i: {
-            key: getattr(token, key)
-            for key in ("content", "special", "lstrip", "rstrip", "single_word", "normalized")
-        }
+        i: {key: getattr(token, key) for key in ("content", "special", "lstrip", "rstrip", "single_word", "normalized")}
         for i, token in made.added_tokens_decoder.items()
     }
     folder = put(tmp_path / "old", files, added_tokens_decoder=decoder, tokenizer_class=kind)
     special = ["<|user|>", " [L] ", " [R] ", "foxes", "lone", "alone", "KÄFER", "Foxes"]
-    compare(
-        opened(folder, name), made, special=special, without=foreign.newer_than_theirs() if name == "bert" else ""
-    )
+    compare(opened(folder, name), made, special=special, without=foreign.newer_than_theirs() if name == "bert" else "")
 
 
 def test_pieces_that_were_added_long_ago(tmp_path):
@@ -199,9 +192,7 @@ JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 700) | st.text(max_size=4) | st.sampled_from(["<|endoftext|>", "th"]),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(["content", "special", "lstrip", "500", "7", "pad_token"]), inner, max_size=3
-        )
+        | st.dictionaries(st.sampled_from(["content", "special", "lstrip", "500", "7", "pad_token"]), inner, max_size=3)
     ),
     max_leaves=8,
 )

@@ -187,9 +187,7 @@ def test_a_template_of_layers_can_be_left_out(tmp_path, name):
     model = at_random(TorchModel())
     kind = "decoder" if name == "decoder_layer" else "encoder"
     layer = model.transformer.get_submodule(f"{kind}.layers.0").state_dict()
-    path = saved(
-        tmp_path / "m.pt", model.state_dict() | {f"{name}.{one}": tensor + 1 for one, tensor in layer.items()}
-    )
+    path = saved(tmp_path / "m.pt", model.state_dict() | {f"{name}.{one}": tensor + 1 for one, tensor in layer.items()})
     assert asked(path) == {"ignored": [f"{name}.*"]}
     assert same(path, model, S1 | {"ignored": f"{name}.*"})
 
@@ -208,9 +206,7 @@ def test_layers_and_tables_that_are_there_twice_are_asked_about(tmp_path):
 
 def test_a_double_that_is_named_can_be_left_out(tmp_path):
     model = article()
-    path = saved(
-        tmp_path / "m.pt", model.state_dict() | {"encoder.layers.0.self_attn.W_q.weight": torch.ones(16, 16)}
-    )
+    path = saved(tmp_path / "m.pt", model.state_dict() | {"encoder.layers.0.self_attn.W_q.weight": torch.ones(16, 16)})
     with pytest.raises(CheckpointError, match="would both become"):
         load(path, answers=S1)
     assert same(path, model, S1 | {"ignored": "encoder.layers.0.self_attn.W_q.weight"})

@@ -32,9 +32,7 @@ WHY = say("Nothing says so.")
 
 def asking(**fields):
     """A report that asks fields, each with its choices."""
-    asked = tuple(
-        Field(name, "asked", None, WHY, tuple(map(Choice, values or ()))) for name, values in fields.items()
-    )
+    asked = tuple(Field(name, "asked", None, WHY, tuple(map(Choice, values or ()))) for name, values in fields.items())
     return ImportReport("model.pt", say("A model."), (), (), asked)
 
 

@@ -30,9 +30,7 @@ def kept(model):
 
 
 def as_arguments(answers):
-    return [
-        part for name, value in answers.items() for part in ("--set", f"{name}={json.dumps(value).strip(chr(34))}")
-    ]
+    return [part for name, value in answers.items() for part in ("--set", f"{name}={json.dumps(value).strip(chr(34))}")]
 
 
 @pytest.mark.parametrize("command", ["import", "doctor"])

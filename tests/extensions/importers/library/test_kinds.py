@@ -14,19 +14,7 @@ from transformer.checkpoint.listing import listing
 from transformer.errors import CheckpointError
 
 STATE = {"a": torch.arange(6.0).view(2, 3), "b": torch.ones(2)}
-NAMES = (
-    "m.tar",
-    "m.pkl",
-    "m",
-    "m.weights",
-    "m.PT",
-    "m.zip",
-    "m.onnx",
-    "m.safetensors",
-    "m.bin",
-    "checkpoint",
-    "a.b.c",
-)
+NAMES = ("m.tar", "m.pkl", "m", "m.weights", "m.PT", "m.zip", "m.onnx", "m.safetensors", "m.bin", "checkpoint", "a.b.c")
 HOW = {
     "torch": lambda path: torch.save(STATE, path),
     "legacy": lambda path: torch.save(STATE, path, _use_new_zipfile_serialization=False),

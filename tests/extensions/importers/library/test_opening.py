@@ -11,14 +11,7 @@ from glassformer.extensions.importers.library.opening import QuestionsError, pre
 from glassformer.extensions.weight_files.library.weights import Weights, open_weights
 from tests.extensions.importers.library import tutorial_models
 from tests.extensions.importers.library.test_tutorials import S4_NAMES
-from tests.extensions.importers.library.tutorial_models import (
-    STYLES,
-    Annotated,
-    Article,
-    Table,
-    TorchModel,
-    at_random,
-)
+from tests.extensions.importers.library.tutorial_models import STYLES, Annotated, Article, Table, TorchModel, at_random
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.checkpoint import load as native
 from transformer.checkpoint.opening import load
@@ -115,9 +108,7 @@ def test_maps_are_those_of_the_model_to_the_precision_of_the_numbers(tmp_path, l
 
 def test_what_is_open_is_an_error_with_its_choices(tmp_path):
     path = saved(tmp_path / "m.pt", at_random(Annotated()).state_dict())
-    with pytest.raises(
-        QuestionsError, match=r"n_heads \(one of 4, 2, 8, 1, 16\); norm \(one of pre, post\)"
-    ) as caught:
+    with pytest.raises(QuestionsError, match=r"n_heads \(one of 4, 2, 8, 1, 16\); norm \(one of pre, post\)") as caught:
         load(path, answers={"pad_id": 0})
     assert [one.name for one in caught.value.report.asked] == [
         "n_heads", "norm", "scale_embedding", "activation", "bos_id", "eos_id",

@@ -22,22 +22,7 @@ def entry(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "",
-        " ",
-        ".",
-        "..",
-        "../up",
-        "a/b",
-        "/etc/x",
-        "a\\b",
-        ".hidden",
-        "a\0b",
-        "a\nb",
-        "x" * 81,
-        "m.training",
-        "m.npz",
-    ],
+    ["", " ", ".", "..", "../up", "a/b", "/etc/x", "a\\b", ".hidden", "a\0b", "a\nb", "x" * 81, "m.training", "m.npz"],
 )
 def test_a_name_that_is_a_path_or_means_something_else_is_refused(name):
     with pytest.raises(CheckpointError, match=r"cannot be used\. Use 1 to 80 letters"):

@@ -61,10 +61,7 @@ def test_a_lesson_in_chinese_alone_opens(tmp_path):
         (('page = "step"', 'page = "steps"'), "Step 1: `page` is 'steps', expected one of "),
         (("minutes = 3", "minutes = 'three'"), "`minutes` is 'three'; expected the type int"),
         (("minutes = 3\n", "minutes = 3\nmarks = 5\n"), "the key 'marks' is unknown; the known keys are "),
-        (
-            ("{start}", "{start.__class__}"),
-            "contains the placeholder 'start.__class__'; a placeholder must be a name",
-        ),
+        (("{start}", "{start.__class__}"), "contains the placeholder 'start.__class__'; a placeholder must be a name"),
         (("{start}", "{start"), "is not a valid template"),
         (('question = "What does it read first?"', 'question = ""'), "`question` has no text for"),
         (

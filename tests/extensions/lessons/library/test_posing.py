@@ -47,9 +47,7 @@ def answering(monkeypatch):
 def test_choices_stand_in_the_same_order_in_another_process():
     """A class sees one order, whichever worker serves it, and a reload keeps it."""
     env = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
-    said = subprocess.run(
-        [sys.executable, "-c", ORDERS], env=env, cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    said = subprocess.run([sys.executable, "-c", ORDERS], env=env, cwd=ROOT, capture_output=True, text=True, check=True)
     here = [
         [option.word for option in pose(one_piece(n), case("reverse", word)).options]
         for n, word in ((4, "lantern"), (4, "abc"), (6, "lantern"))
@@ -95,10 +93,7 @@ def test_choices_that_look_alike_are_not_posed(answering, labels, reason):
 
 def test_whoever_is_misled_hears_why_and_nobody_else_does(answering):
     misled = {"usual": Text({"en": "Usual.", "zh": "常见。"}), "same": Text({"en": "Same.", "zh": "不变。"})}
-    texts = {
-        "reveal": {"always": Text({"en": "One.", "zh": "一。"})},
-        "question": Text({"en": "Which?", "zh": "哪？"}),
-    }
+    texts = {"reveal": {"always": Text({"en": "One.", "zh": "一。"})}, "question": Text({"en": "Which?", "zh": "哪？"})}
     run = replace(case("reverse", "lantern"), picked={})
 
     def posed(answer, **changes):

@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.lessons.library.case import (
-    NotHere,
-    above,
-    between,
-    clear,
-    counted,
-    largest,
-    only_rounding,
-)
+from glassformer.extensions.lessons.library.case import NotHere, above, between, clear, counted, largest, only_rounding
 from glassformer.extensions.lessons.library.posing import pose
 from glassformer.extensions.lessons.library.subjects import masks_questions, weights_questions
 from glassformer.extensions.lessons.library.survey import SHIPPED, case_of

@@ -112,9 +112,7 @@ def test_a_file_without_maps_is_refused():
         look(npz({"sentence": np.array("a")}))
 
 
-@pytest.mark.parametrize(
-    "shape", ["(200, 256, 4096, 4096)", "(1, 1, 99999999999, 1)", "(-1, 1, 1, 1)", "(2, 2, 5, 6)"]
-)
+@pytest.mark.parametrize("shape", ["(200, 256, 4096, 4096)", "(1, 1, 99999999999, 1)", "(-1, 1, 1, 1)", "(2, 2, 5, 6)"])
 def test_a_header_that_claims_more_than_there_is_is_refused_before_anything_is_read(shape):
     members = {f"{name}.npy": npy("(5,)", "<U1", b"\0" * 20) for name in ("encoder_queries", "encoder_keys")}
     with pytest.raises(MapsError, match="encoder_weights: has"):

@@ -38,11 +38,7 @@ def open_part(open_page):
 def odd_folder(tmp_path_factory, checkpoint_folder, shared_checkpoint_folder):
     """The tiny checkpoint as it is, with odd values in it, and one of other shapes."""
     root = tmp_path_factory.mktemp("odd")
-    for name, folder in (
-        ("tiny", checkpoint_folder),
-        ("odd", checkpoint_folder),
-        ("other", shared_checkpoint_folder),
-    ):
+    for name, folder in (("tiny", checkpoint_folder), ("odd", checkpoint_folder), ("other", shared_checkpoint_folder)):
         shutil.copytree(folder, root / name)
     tensors = load_file(root / "odd" / "model.safetensors")
     tensors[QUERY][1, :2] = np.nan

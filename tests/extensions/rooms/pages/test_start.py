@@ -24,9 +24,7 @@ def test_in_a_room_a_bare_address_means_what_its_teacher_looks_at(start, open_pa
         ROOMS.do(taught, Room.move, "step", {"model": "reverse", "src": "glass"})
         student = open_page(PAGES["masks"], room=taught.code)
         assert standing(student) == ("reverse", "glass")
-        assert (
-            standing(open_page(PAGES["step"], room=taught.code, src="她喜欢茶。"))[0] == "zh-en"
-        )  # as for everybody
+        assert standing(open_page(PAGES["step"], room=taught.code, src="她喜欢茶。"))[0] == "zh-en"  # as for everybody
         check(student.sidebar.selectbox(key=session.MODEL).set_value("zh-en").run())
         assert address(student)["model"] in ("zh-en", ["zh-en"])
         browser_asks("en")

@@ -131,9 +131,7 @@ def test_what_one_does_the_other_knows_at_once(two, monkeypatch):
             assert heard.wait(WAIT)
             seconds.append(time.perf_counter() - began)
             assert there.public(taught.code) == here.public(taught.code)
-    print(
-        f"a move is heard by the other after {sorted(seconds)[15] * 1000:.1f} ms, at most {max(seconds) * 1000:.1f}"
-    )
+    print(f"a move is heard by the other after {sorted(seconds)[15] * 1000:.1f} ms, at most {max(seconds) * 1000:.1f}")
     there.end(taught)
     until(lambda: here.public(taught.code) is None)
     refused("no-room", here.do, taught, Room.show)

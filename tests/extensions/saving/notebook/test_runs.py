@@ -95,9 +95,7 @@ def test_a_picture_is_shown_by_its_name_as_the_app_draws_it(reverse, no_images, 
 
 
 def test_a_part_and_a_page_have_all_their_pictures():
-    assert [one.key for one in notebook.pictures_named("masks.checks")] == list(
-        PAGES["masks"].parts["checks"].pictures
-    )
+    assert [one.key for one in notebook.pictures_named("masks.checks")] == list(PAGES["masks"].parts["checks"].pictures)
     assert {one.part.page.path for one in notebook.pictures_named("attention")} == {"attention"}
     for key, picture in PICTURES.items():
         assert notebook.pictures_named(f"{picture.part.page.path}.{key}") == [picture]

@@ -78,9 +78,7 @@ def check(checkpoint, reference, *, size, least, most=10):
     `reference(source, target)` gives doubles [B, T, V]; what columns the model has beyond them cannot be chosen.
     """
     config, model = checkpoint.model.config, checkpoint.model
-    source, target = (
-        batch(n, least=least, pad=config.pad_id, seed=seed) for n, seed in zip(size, (1, 2), strict=True)
-    )
+    source, target = (batch(n, least=least, pad=config.pad_id, seed=seed) for n, seed in zip(size, (1, 2), strict=True))
     target[:, 0] = config.decoder_start_id
     inside = target != config.pad_id
     inside[:, 0] = True

@@ -77,9 +77,7 @@ class Reference:
         return norm(self.state, name, x + compute(x), 1e-5)
 
     def attend(self, name, x, context, allowed):
-        q, k, v = (
-            linear(self.state, f"{name}.{one}_proj", y) for one, y in (("q", x), ("k", context), ("v", context))
-        )
+        q, k, v = (linear(self.state, f"{name}.{one}_proj", y) for one, y in (("q", x), ("k", context), ("v", context)))
         heads = attention(q, k, v, allowed, self.args[f"{name.partition('.')[0]}_attention_heads"])
         return linear(self.state, f"{name}.out_proj", heads)
 
@@ -102,9 +100,7 @@ class Reference:
         for i in range(self.args["decoder_layers"]):
             name = f"decoder.layers.{i}"
             x = self.sublayer(
-                f"{name}.self_attn_layer_norm",
-                x,
-                lambda h, n=name: self.attend(f"{n}.self_attn", h, h, causal(target)),
+                f"{name}.self_attn_layer_norm", x, lambda h, n=name: self.attend(f"{n}.self_attn", h, h, causal(target))
             )
             x = self.sublayer(
                 f"{name}.encoder_attn_layer_norm",

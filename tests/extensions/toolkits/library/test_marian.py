@@ -148,14 +148,7 @@ def test_a_claim_of_more_than_there_is_takes_no_memory(tmp_path):
 
 def test_settings_that_are_no_settings(tmp_path):
     path, _ = saved(tmp_path)
-    for text in (
-        "[1, 2]",
-        "a: &x [1]\nb: *x",
-        "a: !!python/object/apply:os.system [x]",
-        "[" * 2000,
-        "a: b: c",
-        "\x01",
-    ):
+    for text in ("[1, 2]", "a: &x [1]\nb: *x", "a: !!python/object/apply:os.system [x]", "[" * 2000, "a: b: c", "\x01"):
         replaced(path, text)
         with pytest.raises(CheckpointError, match=r"special:model\.yml") as caught:
             opening.preview(path)

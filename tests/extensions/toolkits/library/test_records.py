@@ -91,9 +91,7 @@ def hostile(marker):
 def test_what_would_run_code_leaves_no_trace(tmp_path, name, new):
     """It is refused, and a marker is never made."""
     marker = tmp_path / "marker"
-    for n, place in enumerate(
-        ({"args": hostile(marker)[name]}, {"args": argparse.Namespace(x=hostile(marker)[name])})
-    ):
+    for n, place in enumerate(({"args": hostile(marker)[name]}, {"args": argparse.Namespace(x=hostile(marker)[name])})):
         path = saved(tmp_path / f"{n}.pt", TENSORS | place, _use_new_zipfile_serialization=new)
         refused(path, "would run code|damaged")
     assert not marker.exists()

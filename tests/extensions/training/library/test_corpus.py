@@ -8,9 +8,7 @@ from transformer.errors import DataError
 from transformer.text import line_files as corpus
 from transformer.text.line_files import read_lines
 
-ABOUT = "\n".join(
-    ["This is a text about the pairs.", "They are lines of", "English\tother\tattribution", "and so on."]
-)
+ABOUT = "\n".join(["This is a text about the pairs.", "They are lines of", "English\tother\tattribution", "and so on."])
 
 
 @pytest.fixture

@@ -13,14 +13,7 @@ import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.extensions.training.library.data import (
-    Batches,
-    Example,
-    each_alone,
-    encode_pairs,
-    hiding,
-    make_batch,
-)
+from glassformer.extensions.training.library.data import Batches, Example, each_alone, encode_pairs, hiding, make_batch
 from glassformer.extensions.training.library.evaluation import evaluate, read_held_out, score_gaps
 from glassformer.extensions.training.library.loss import target_loss
 from glassformer.extensions.training.library.run import learn_vocabulary, train

@@ -232,9 +232,7 @@ def test_worst_replaces_no_file_of_somebody_else(checkpoint_folder, pairs_file, 
     pairs = pairs_file()
     before = pairs.read_bytes()
     assert main(["evaluate", str(checkpoint_folder), "--pairs", str(pairs), "--greedy", "--worst", str(pairs)]) == 2
-    assert (
-        "was not written by --worst, so it will not be overwritten; choose another file." in capsys.readouterr().err
-    )
+    assert "was not written by --worst, so it will not be overwritten; choose another file." in capsys.readouterr().err
     assert pairs.read_bytes() == before
 
 

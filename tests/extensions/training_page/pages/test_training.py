@@ -110,10 +110,7 @@ def test_of_a_model_that_writes_nothing_only_the_share_guessed_is_drawn(open_pag
     [
         (None, "no training.csv"),
         (b"garbage\n1\n", "has no column that can be plotted; found 'garbage'"),
-        (
-            b"epoch,loss\n" + b"1,1\n" * 300_000,
-            "1,200,011 bytes; the limit is 1,000,000. No learning curve is shown.",
-        ),
+        (b"epoch,loss\n" + b"1,1\n" * 300_000, "1,200,011 bytes; the limit is 1,000,000. No learning curve is shown."),
         (b"epoch,loss\n1,nan\n2,3\n", "1 number in training.csv is missing, NaN or infinite"),
     ],
 )

@@ -151,10 +151,7 @@ def safetensors_rows():
     return {
         "T01-empty": (with_files(model_safetensors=b""), "model.safetensors: is too short for a safetensors file"),
         "T01-7": (with_files(model_safetensors=b"1234567"), "too short for a safetensors file (7 bytes)"),
-        "T02-1e9": (
-            with_files(model_safetensors=struct.pack("<Q", 10**9) + b"{}"),
-            "a length of 1,000,000,000 bytes",
-        ),
+        "T02-1e9": (with_files(model_safetensors=struct.pack("<Q", 10**9) + b"{}"), "a length of 1,000,000,000 bytes"),
         "T02-2^63": (with_files(model_safetensors=struct.pack("<Q", 2**63) + b"{}"), "a length of 9,223,372,036"),
         "T03": (with_files(model_safetensors=whole[:-1000]), "model.safetensors: is cut off: its tensors need"),
         "T04-no-json": (with_files(model_safetensors=struct.pack("<Q", 4) + b"nope"), "its header cannot be read"),

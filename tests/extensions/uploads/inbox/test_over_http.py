@@ -203,6 +203,5 @@ def test_the_second_visitor_saw_the_same_as_without_uploads(server, reader, plac
             assert not any(key.startswith("handed_files") for key in visitor.widgets)
             assert visitor.put("m.pt", b"x")[:2] == (403, "This server does not accept uploads.")
             assert any(
-                "This server accepts no uploads. Its operator can allow them" in text
-                for text in visitor.visit().texts
+                "This server accepts no uploads. Its operator can allow them" in text for text in visitor.visit().texts
             )

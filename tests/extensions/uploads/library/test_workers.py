@@ -161,10 +161,7 @@ def test_a_pickle_that_runs_code_is_refused_and_runs_nothing(read, tmp_path):
             {"a.safetensors": save({"w": torch.ones(2)}), "config.json": b"{" * 200_000},
             "config.json: its brackets are nested",
         ),
-        (
-            {"a.safetensors": save({"w": torch.ones(2)}), "b.model": b"<html>"},
-            "b.model: is not a SentencePiece model",
-        ),
+        ({"a.safetensors": save({"w": torch.ones(2)}), "b.model": b"<html>"}, "b.model: is not a SentencePiece model"),
         ({"a.safetensors": save({"w": torch.ones(2)}), "vocab.txt": b"\xff\xfe"}, "vocab.txt: is not UTF-8 text"),
         ({"a.safetensors": save({"w": torch.ones(2)})}, "no tensor has a name that is usual for a layer"),
         ({"a/b.pt": b"x"}, "'a/b.pt': cannot be used as a file name here"),

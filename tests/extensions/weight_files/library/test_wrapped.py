@@ -35,9 +35,7 @@ def test_a_wrapped_dictionary_is_found_by_its_name(tmp_path, model, name):
 
 def test_halves_of_a_model_that_were_saved_apart(tmp_path, model):
     state = model.state_dict()
-    with open_weights(
-        saved(tmp_path / "m.pt", {"encoder_state_dict": state, "decoder": state, "epoch": 1})
-    ) as weights:
+    with open_weights(saved(tmp_path / "m.pt", {"encoder_state_dict": state, "decoder": state, "epoch": 1})) as weights:
         assert set(weights.tensors) == {f"{half}.{name}" for half in ("encoder", "decoder") for name in state}
         assert weights.evidence == {"epoch": 1}
 

@@ -171,10 +171,7 @@ def replay_of_first(checkpoint, trace):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (
-            MeanHead("cross", 2, 0),
-            r"mean-cross\.3\.1 names layer 3, but this part of the model has only layers 1 to 2",
-        ),
+        (MeanHead("cross", 2, 0), r"mean-cross\.3\.1 names layer 3, but this part of the model has only layers 1 to 2"),
         (Uniform("decoder", None, 3), r"uniform-decoder\.all\.4 names head 4, but this model has only heads 1 to 3"),
         (Skip("encoder", 2), r"skip-encoder\.3\.whole names layer 3"),
         (Skip("encoder", 0, "cross"), "an encoder has none"),

@@ -224,9 +224,7 @@ def test_minus_infinity_without_a_guard_is_nan_where_a_row_is_closed():
     model = model_of("both")
     tap = tap_for(parse("causal-inverted_unguarded-decoder"), SimpleNamespace(config=model.config, model=model))
     for cached in (True, False):
-        with pytest.raises(
-            NotFiniteError, match=r"^With its changes, this model .* at decoder\.0\.self_attn\.weights"
-        ):
+        with pytest.raises(NotFiniteError, match=r"^With its changes, this model .* at decoder\.0\.self_attn\.weights"):
             written(model, tap, SOURCE, cached=cached)
     guarded = tap_for(parse("causal-inverted"), SimpleNamespace(config=model.config, model=model))
     assert np.isfinite(written(model, guarded, SOURCE, cached=True)).all()

@@ -77,9 +77,7 @@ def test_a_changed_run_stands_beside_its_control(compare):
     assert pieces(test, SECOND) == list(trace("abcdef")[1].tgt_pieces)
     assert pieces(test, MAIN) == list(trace("abcdef", ZERO)[1].tgt_pieces) != pieces(test, SECOND)
     assert address(test) == {"model": "reverse", "src": "abcdef", "do": ZERO}
-    assert [one.value for one in test.markdown if one.value.startswith("**Left:")] == [
-        "**Left:** the unchanged model"
-    ]
+    assert [one.value for one in test.markdown if one.value.startswith("**Left:")] == ["**Left:** the unchanged model"]
 
 
 def key_of(test, picture):

@@ -111,8 +111,7 @@ def without_heads(case: Case, kind: Kind, layer: int, heads: range | tuple[int, 
     """
     if len(case.trace.src_ids) + len(case.trace.read_ids) > MOST_TOKENS:
         raise NotHere(
-            "This sentence is too long: removing its heads one by one would take too much time. Try a shorter "
-            "sentence."
+            "This sentence is too long: removing its heads one by one would take too much time. Try a shorter sentence."
         )
     measured = list(heads)[:MOST_HEADS]
     reading = Reading.of(case.checkpoint, case.trace)

@@ -119,9 +119,7 @@ def embedding_and_position(case: Case) -> Answer:
     stack = case.picked["stack"]
     n = case.trace.n_tokens(stack)
     values = replay(case.checkpoint, case.trace, [f"{stack}.embedding.*"])
-    tokens, positions = (
-        float(rms(values[f"{stack}.embedding.{name}"][:n]).mean()) for name in ("tokens", "positions")
-    )
+    tokens, positions = (float(rms(values[f"{stack}.embedding.{name}"][:n]).mean()) for name in ("tokens", "positions"))
     if min(tokens, positions) <= 0:
         raise NotHere("In this model, the embeddings or the position vectors are 0, so there is nothing to compare.")
     times = tokens / positions

@@ -218,9 +218,7 @@ def settled_depth(case: Case) -> Answer:
         raise NotHere(NEAR)
     settled, last = int(paths(lens.rank).stays[step]), len(lens.places) - 1
     if settled < 0:
-        raise NotHere(
-            "The piece at this step of the output is not the model's own first choice; try another sentence."
-        )
+        raise NotHere("The piece at this step of the output is not the model's own first choice; try another sentence.")
     if not last:
         raise NotHere("This decoder has no layers.")
     among = [*dict.fromkeys([settled, 0, last, *range(last - 1, 0, -1)])][:MOST_CHOICES]

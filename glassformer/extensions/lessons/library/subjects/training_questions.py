@@ -171,9 +171,7 @@ def _measure(curve: Curve, kept: int) -> str:
         last = kept == len(curve.epochs) - 1
         if column is not None and (column[kept] != column[-1] or (last and column[kept] > 0)):
             return name
-    raise NotHere(
-        "According to training.csv, the last epoch of this checkpoint was as good as the one that was kept."
-    )
+    raise NotHere("According to training.csv, the last epoch of this checkpoint was as good as the one that was kept.")
 
 
 def _score(curve: Curve, measure: str, row: int) -> Sentence:

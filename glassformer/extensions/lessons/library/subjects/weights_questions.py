@@ -82,14 +82,11 @@ def _weight(case: Case, kind: Kind, *, layer: int | None = None) -> dict[str, An
     if not trace.keeps_maps:
         raise NotHere("This sentence is too long for its attention maps to be kept; try a shorter one.")
     if not plain_scores(case.checkpoint.config):
-        raise NotHere(
-            "This step is about scores computed as q·k / √d_head, but this model computes them differently."
-        )
+        raise NotHere("This step is about scores computed as q·k / √d_head, but this model computes them differently.")
     cell = worth_seeing(trace, kind, layer=layer)
     if int(trace.mask(kind)[cell.query].sum()) < LEAST_KEYS:
         raise NotHere(
-            "The query of this row sees fewer than three keys, too few to compare their weights; try a longer "
-            "sentence."
+            "The query of this row sees fewer than three keys, too few to compare their weights; try a longer sentence."
         )
     stack = EVERY_PART.attention(kind).stack
     d_head = case.checkpoint.config.of(stack).d_head
@@ -144,16 +141,12 @@ def best_key(case: Case) -> Answer:
     order = [int(key) for key in np.argsort(-found.dots, kind="stable") if found.allowed[key]]
     best, second = order[0], order[1]
     if found.dots[best] - found.dots[second] < TIED * float(np.ptp(found.dots[order])):
-        raise NotHere(
-            "Two keys fit this query about equally well, so there is no single answer; try another sentence."
-        )
+        raise NotHere("Two keys fit this query about equally well, so there is no single answer; try another sentence.")
     straight = min(found.query, len(pieces) - 1)  # where a text would be read place by place
     chosen = dict.fromkeys((best, straight, second, order[-1], *order[2:]))
     chosen = dict.fromkeys([key for key in chosen if key in order][:MOST_CHOICES])
     words = {key: "straight" if key == straight else f"key-{key + 1}" for key in chosen}
-    options = tuple(
-        Option(words[key], f"{key + 1} · {pieces[key]}: {_geometry(found, key)}") for key in sorted(chosen)
-    )
+    options = tuple(Option(words[key], f"{key + 1} · {pieces[key]}: {_geometry(found, key)}") for key in sorted(chosen))
     values = {"key": pieces[best], "dot": float(found.dots[best]), "next": float(found.dots[second])}
     source = EVERY_PART.attention(found.kind).keys_from == "encoder"
     return Answer(right=words[best], options=options, values=values, variant="source" if source else "own")

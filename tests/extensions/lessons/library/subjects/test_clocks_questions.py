@@ -122,9 +122,7 @@ def test_lengths_tell_a_formula_from_a_learned_table(name):
 @pytest.mark.parametrize("name", SENTENCES)
 def test_the_output_is_that_of_the_shifted_run(name):
     posed = picked(clocks_questions.small_shift, case(name))
-    other = posed.checkpoint.run(
-        replace(posed.trace.query, interventions=(ShiftPositions("all", posed.picked["k"]),))
-    )
+    other = posed.checkpoint.run(replace(posed.trace.query, interventions=(ShiftPositions("all", posed.picked["k"]),)))
     answer = clocks_questions.shifted_output(posed)
     assert answer.right == answer.variant == ("same" if other.tgt_ids == posed.trace.tgt_ids else "other")
     assert answer.values["after"] == other.output_text

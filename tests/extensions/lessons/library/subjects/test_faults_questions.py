@@ -14,12 +14,7 @@ from transformer.checkpoint.load import load
 from transformer.runs.interventions import parse
 
 SENTENCES = {"zh-en": "老师昨天没有看见那只猫。", "en-fr": "She often wants a book.", "reverse": "housekeeper"}
-SEVERAL = (
-    "老师昨天没有看见那只猫。",
-    "他喜欢吃苹果和面包。",
-    "孩子们昨天在家看见一本书。",
-    "我没有看见那只猫和火车。",
-)
+SEVERAL = ("老师昨天没有看见那只猫。", "他喜欢吃苹果和面包。", "孩子们昨天在家看见一本书。", "我没有看见那只猫和火车。")
 
 
 @pytest.fixture(params=SENTENCES)

@@ -56,9 +56,7 @@ def test_the_strongest_key_of_the_mean_is_that_of_a_loop(name: str, sentence: st
         assert label == f"{best + 1} · {case.trace.src_pieces[best]}"
         assert answer.values["w"] == pytest.approx(row[best], abs=1e-6)
         assert answer.values["w2"] == pytest.approx(row[second], abs=1e-6)
-        assert (
-            len({option.word for option in answer.options}) == len(answer.options) <= looking_questions.MOST_CHOICES
-        )
+        assert len({option.word for option in answer.options}) == len(answer.options) <= looking_questions.MOST_CHOICES
         assert (answer.variant == "special") == (best == len(row) - 1)
     assert asked
 
@@ -98,9 +96,7 @@ def test_muting_a_piece_is_setting_its_weights_to_0_by_hand(name: str, sentence:
         left[..., picked["key"] - 1] = 0
         return left / left.sum(-1, keepdim=True)
 
-    by_hand = case.checkpoint.run(
-        sentence, tap=tap_of(Replacer({"decoder.*.cross_attn.weights": muted}, causal=True))
-    )
+    by_hand = case.checkpoint.run(sentence, tap=tap_of(Replacer({"decoder.*.cross_attn.weights": muted}, causal=True)))
     answer = looking_questions.without_looking(Case(checkpoint=case.checkpoint, trace=case.trace, picked=picked))
     assert answer.values["after"] == by_hand.output_text
     assert (answer.right == "same") == (by_hand.tgt_ids == case.trace.tgt_ids)
