@@ -299,7 +299,7 @@ def test_a_tree_that_breaks_a_rule_is_caught(tmp_path, path, text, expected):
         ("main.py", "import streamlit as st\nfrom glassformer import style"),
         ("pages/explore/step.py", "import streamlit\nfrom glassformer import x\nimport transformer.trace"),
         ("glassformer/inside/model_panel.py", "from glassformer.inside import costs\nfrom glassformer.runs import a"),
-        ("glassformer/extensions/doctor/page/a.py", "import streamlit\nfrom glassformer.extensions.doctor import b"),
+        ("glassformer/extensions/doctor/page/a.py", "import pandas\nfrom glassformer.extensions.doctor import b"),
         ("glassformer/charts/heatmap.py", "import math\nimport numpy\nimport plotly.express\nfrom . import theme"),
         ("transformer/errors.py", "from transformer.i18n import say"),
         ("glassformer/charts/bars.py", "from transformer.i18n import say"),

@@ -5,7 +5,10 @@ from transformer.extensions import Command, Extension
 EXTENSION = Extension(
     name="doctor",
     needs=("weight_files", "importers"),
-    modules={"transformer.doctor": "glassformer.extensions.doctor.library"},
+    modules={
+        "transformer.doctor": "glassformer.extensions.doctor.library",
+        "transformer.doctor.examination": "glassformer.extensions.doctor.library.whole",
+    },
     names={"examine": "glassformer.extensions.doctor.library.whole:examine"},
     pages="glassformer.extensions.doctor.pages:PAGES",
     commands=(
