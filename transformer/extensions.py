@@ -34,7 +34,6 @@ class Extension:
     name: str  # of its folder
     needs: tuple[str, ...] = ()  # names of the extensions that it imports
     names: Mapping[str, str] = field(default_factory=dict)  # of `import transformer`: each with what it names
-    charts: Mapping[str, str] = field(default_factory=dict)  # of `glassformer.charts`: each with what it names
     modules: Mapping[str, str] = field(default_factory=dict)  # other names of its modules (`module_aliases`)
     pages: str = ""  # its pages and their places in the menu
     commands: tuple[Command, ...] = ()  # words of the command line

@@ -19,83 +19,61 @@ Example:
 """
 
 import sys
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from transformer.extensions import extensions, imported
+from transformer.extensions import LISTED, extensions
 
-# Where the functions are; extensions have more.
-_OWN = {
-    "aligned": ("aligned_outputs_spec",),
-    "bars": ("attention_bar_spec",),
-    "by_distance": ("distance_curves_spec", "distance_map_spec", "spreads_spec"),
-    "candidates": ("candidates_spec",),
-    "contributions": ("contribution_bars_spec", "contribution_map_spec"),
-    "costs": ("cost_curves_spec", "cost_shares_spec"),
-    "credit": ("piece_credit_spec",),
-    "curves": ("entropy_spec",),
-    "diagram": ("model_diagram_spec", "with_links"),
-    "difference": ("difference_map_spec",),
-    "draws": ("draws_spec",),
-    "embedding": ("embedding_rows_spec", "embedding_strengths_spec"),
-    "given": ("all_heads", "one_map"),
-    "grid": ("grid", "grid_spec"),
-    "head_effects": ("head_effects_spec",),
-    "heatmap": ("heatmap_spec",),
-    "lens": ("lens_curves_spec", "lens_map_spec", "lens_table_spec"),
-    "masks": ("logit_movement_spec", "mask_map_spec", "mask_own_shape_spec", "masked_row_spec", "padded_batch_spec"),
-    "mistakes": ("two_bars_spec", "two_lines_spec"),
-    "neighbours": ("neighbour_bars_spec", "piece_map_spec"),
-    "neurons": ("pre_activations_spec",),
-    "one_weight": ("head_norms_spec", "key_row_spec", "query_times_key_spec"),
-    "perplexity": ("perplexity_spec",),
-    "piece_losses": ("hidden_pieces_spec", "piece_losses_spec"),
-    "piece_rows": ("piece_rows_spec",),
-    "positions": (
-        "position_curves_spec",
-        "position_similarity_spec",
-        "position_table_spec",
-        "shift_errors_spec",
-        "shift_points_spec",
-        "similarity_by_distance_spec",
-        "wavelengths_spec",
-    ),
-    "reshaped": ("reshaped_spec",),
-    "rotations": ("rotation_map_spec", "turning_circle_spec", "turning_waves_spec"),
-    "search_tree": ("search_tree_spec",),
-    "shift": ("shift_spec",),
-    "signed": ("signed_rows_spec",),
-    "spread": ("number_spread_spec",),
-    "statistics": ("head_measure_spec", "row_measure_spec"),
-    "stream": ("norm_effect_spec", "stream_added_spec", "stream_lines_spec"),
-    "tiles": ("cache_blocks_spec", "cache_places_spec", "tile_output_spec", "tile_scores_spec"),
-    "two_texts": ("two_texts_spec",),
-}
-_CHARTS = {name: f"{__name__}.{module}:{name}" for module, names in _OWN.items() for name in names}
+
+@cache
+def _charts() -> dict[str, Any]:
+    """All charts, the package's and those of extensions, and their figures; each module of charts is imported."""
+    found = {"with_links": import_module(f"{__name__}.diagram").with_links}
+    for package in (__name__, *(f"{LISTED}.{one.name}.charts" for one in extensions())):
+        for module in iter_modules(import_module(package).__path__) if find_spec(package) else ():
+            found |= _charts_of(import_module(f"{package}.{module.name}"))
+    return found
+
+
+def _charts_of(module: ModuleType) -> dict[str, Any]:
+    """Each function `..._spec`, its figure, and what gives a figure by itself."""
+    as_figure, known = import_module(f"{__name__}.theme").as_figure, vars(module).items()
+    specs = {name: one for name, one in known if name.endswith("_spec") and not name.startswith("_")}
+    figures = {name.removesuffix("_spec"): as_figure(one) for name, one in specs.items()}
+    return specs | figures | {name: one for name, one in known if _gives_a_figure(one)}
+
+
+def _gives_a_figure(one: Any) -> bool:
+    return getattr(one, "__annotations__", {}).get("return") in (
+        import_module("plotly.graph_objects").Figure,
+        "go.Figure",
+    )
 
 
 class _Door(ModuleType):
-    """The package, in which a figure is not hidden by a module of its name that is imported."""
+    """The package, in which a figure is not hidden by the module of its name."""
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (isinstance(value, ModuleType) and (name in _CHARTS or f"{name}_spec" in _CHARTS)):
-            super().__setattr__(name, value)
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if isinstance(found, ModuleType) and not {name, f"{name}_spec"}.isdisjoint(vars(found)):
+            return _charts_of(found)[name]
+        return found
 
 
 sys.modules[__name__].__class__ = _Door
 
 
 def __getattr__(name: str) -> Any:
-    """A chart, or its figure, imported when it is asked for."""
-    for charts in (_CHARTS, *(one.charts for one in extensions())):
-        if name in charts:
-            return imported(charts[name])
-        if f"{name}_spec" in charts:
-            return imported(f"{__name__}.theme:as_figure")(imported(charts[f"{name}_spec"]))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """A chart, or its figure."""
+    if name.startswith("_") or name not in _charts():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _charts()[name]
 
 
 def __dir__() -> list[str]:
     """All charts and their figures."""
-    known = {*_CHARTS, *(name for one in extensions() for name in one.charts)}
-    return sorted(known | {name.removesuffix("_spec") for name in known})
+    return sorted(_charts())

@@ -6,12 +6,6 @@ EXTENSION = Extension(
     name="corpus",
     needs=("what_if", "sentences"),
     modules={"transformer.corpus": "glassformer.extensions.corpus.library"},
-    charts={
-        "head_differences_spec": "glassformer.extensions.corpus.charts.corpus_beside:head_differences_spec",
-        "joined_heads_spec": "glassformer.extensions.corpus.charts.corpus_joined:joined_heads_spec",
-        "joined_spec": "glassformer.extensions.corpus.charts.corpus_joined:joined_spec",
-        "measure_spread_spec": "glassformer.extensions.corpus.charts.corpus:measure_spread_spec",
-    },
     pages="glassformer.extensions.corpus.pages:PAGES",
     blocks="glassformer.extensions.corpus.blocks:BLOCKS",
     commands=(

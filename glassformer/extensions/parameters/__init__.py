@@ -6,10 +6,6 @@ EXTENSION = Extension(
     name="parameters",
     needs=("doctor",),
     modules={"transformer.analysis.differences": "glassformer.extensions.parameters.differences"},
-    charts={
-        name: f"glassformer.extensions.parameters.charts.parameters:{name}"
-        for name in ("row_lengths_spec", "singular_values_spec")
-    },
     parts="glassformer.extensions.parameters.part:PART",
     looks="glassformer.extensions.parameters.parameters_look:ParametersLook",
 )

@@ -6,10 +6,6 @@ EXTENSION = Extension(
     name="sentences",
     needs=("what_if",),
     pages="glassformer.extensions.sentences.pages:PAGES",
-    charts={
-        "line_points_spec": "glassformer.extensions.sentences.charts.sentences:line_points_spec",
-        "line_spread_spec": "glassformer.extensions.sentences.charts.sentences:line_spread_spec",
-    },
     looks="glassformer.extensions.sentences.sentences_look:SentencesLook",
     commands=(
         Command(

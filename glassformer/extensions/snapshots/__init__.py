@@ -4,7 +4,6 @@ from transformer.extensions import Extension
 
 EXTENSION = Extension(
     name="snapshots",
-    charts={name: f"glassformer.extensions.snapshots.charts.film:{name}" for name in ("film", "film_spec")},
     sources="glassformer.extensions.snapshots.ahead:SOURCE",
     parts="glassformer.extensions.snapshots.film:PART",
     blocks="glassformer.extensions.snapshots.slider:BLOCKS",
