@@ -103,7 +103,11 @@ def bars(
         along(layout, places.labels)
         layout["yaxis"] |= {"range": [1.1 * min(0.0, low), 1.08 * high], "nticks": 6, "fixedrange": True}
         drawn = layer("bar", np.arange(len(values), dtype=np.int32), values, name=literal(what.name), texts=()) | look
-    table_of(layout, (places.title, places.labels), *((one.name, map(finite, one.values)) for one in series))
+    table_of(
+        layout,
+        (places.title, places.labels),
+        *((one.name, map(finite if one.values.dtype.kind == "f" else int, one.values)) for one in series),
+    )
     first = int(np.argmax(np.abs(np.nan_to_num(values)))) if len(values) else 0
     alt = say("{title}: no bars.", title=title) if not len(values) else say(
         "{title}: {n} bars ({places}). The largest is {first}: {value} {most}.", title=title, n=len(values),

@@ -114,9 +114,9 @@ def test_the_direct_effect_goes_through_the_final_norm_and_the_output(page, name
     order = np.argsort(-effect)
     ids = [*order[:8], *order[-8:]]
     rows = figure(test, "ffn_effect")["layout"]["meta"]["table"]["rows"]
-    assert [row[1] for row in rows] == ids
+    assert [row[2] for row in rows] == ids
     assert [row[0] for row in rows] == [trace.vocabulary[i] for i in ids]
-    np.testing.assert_allclose([row[2] for row in rows], effect[ids], rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose([row[1] for row in rows], effect[ids], rtol=1e-3, atol=1e-6)
     change = effect[trace.tgt_ids[1]] * after[1, 5]
     found = float(
         payload(test, "ffn_effect")["said"]["below"].rpartition(" = ")[2].split()[0].rstrip(".").replace("−", "-")
@@ -239,6 +239,6 @@ def test_a_gelu_is_hardly_ever_0_and_post_norms_are_all_passed(page, post_norm):
     effect = checkpoint.model.output_table.detach().numpy().astype(float) @ vector
     effect -= effect.mean()
     rows = figure(test, "ffn_effect")["layout"]["meta"]["table"]["rows"]
-    np.testing.assert_allclose([row[2] for row in rows], effect[[row[1] for row in rows]], rtol=1e-3, atol=1e-5)
-    assert rows[0][2] == pytest.approx(effect.max(), rel=1e-3)
+    np.testing.assert_allclose([row[1] for row in rows], effect[[row[2] for row in rows]], rtol=1e-3, atol=1e-5)
+    assert rows[0][1] == pytest.approx(effect.max(), rel=1e-3)
     assert page(model=post_norm, layer=2).session_state[ffn_panels.LAYER] == 1
