@@ -48,10 +48,7 @@ def _charts_of(module: ModuleType) -> dict[str, Any]:
 
 
 def _gives_a_figure(one: Any) -> bool:
-    return getattr(one, "__annotations__", {}).get("return") in (
-        import_module("plotly.graph_objects").Figure,
-        "go.Figure",
-    )
+    return getattr(one, "__annotations__", {}).get("return") is import_module("plotly.graph_objects").Figure
 
 
 class _Door(ModuleType):
@@ -60,7 +57,7 @@ class _Door(ModuleType):
     def __getattribute__(self, name: str) -> Any:
         found = super().__getattribute__(name)
         if isinstance(found, ModuleType) and not {name, f"{name}_spec"}.isdisjoint(vars(found)):
-            return _charts_of(found)[name]
+            return _charts().get(name, found)
         return found
 
 

@@ -71,8 +71,12 @@ def bars(
     """The figure and the alternative text of a bar for each place; `also` has more numbers for hover and table.
 
     With `ends`, which writes what stands at a bar's end, the bars lie below each other. `signed` colours go by the
-    sign, and else the `chosen` bar stands out. `axis` names the axis of numbers, if not as they are.
+    sign, and else the `chosen` bar stands out. `axis` names the axis of numbers, if not as they are. Raises ValueError
+    if there is not one number for each place.
     """
+    for one in (what, *also):
+        if np.shape(one.values) != (len(places.labels),):
+            raise ValueError(f"{np.shape(one.values)} numbers for {len(places.labels)} places: give one for each.")
     values = np.asarray(what.values, np.float32)
     clicks = list(range(len(values)) if places.clicks is None else places.clicks)
     pale, full = SIDES[places.side]
@@ -88,11 +92,12 @@ def bars(
         "hovertext": [on_lines(name, *lines) for name, lines in zip(names, each, strict=True)],
         "customdata": clicks,
     }
-    low, high = min(_there(values), default=0.0), max(0.0, *_there(values), 0.0) or 1.0
+    ends_of_scale = [0.0, *_there(values)]
+    low, high = min(ends_of_scale), max(ends_of_scale) or 1.0
     if ends:
         layout = lying(title, axis, places.title, [shortened(label) for label in places.labels])
         side = max(-low, high)
-        limits = [-1.75 * side, 1.75 * side] if signed else [1.05 * min(0.0, low), 1.42 * high]
+        limits = [-1.75 * side, 1.75 * side] if signed else [1.05 * low, 1.42 * high]
         layout["xaxis"] |= {"range": limits, "nticks": 6, "fixedrange": True}
         layout["xaxis"] |= {"zeroline": True, "zerolinecolor": theme.GUIDE_COLOR} if signed else {}
         tips = values if signed else np.maximum(values, 0)
@@ -101,7 +106,7 @@ def bars(
     else:
         layout = base_layout(title, places.title, axis) | {"height": 400, "bargap": 0.25, "barmode": "overlay"}
         along(layout, places.labels)
-        layout["yaxis"] |= {"range": [1.1 * min(0.0, low), 1.08 * high], "nticks": 6, "fixedrange": True}
+        layout["yaxis"] |= {"range": [1.1 * low, 1.08 * high], "nticks": 6, "fixedrange": True}
         drawn = layer("bar", np.arange(len(values), dtype=np.int32), values, name=literal(what.name), texts=()) | look
     table_of(
         layout,

@@ -199,7 +199,7 @@ def as_figure(spec: Callable[_Arguments, Spec]) -> Callable[_Arguments, go.Figur
     def figure(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> go.Figure:
         return figure_in(spec(*args, **kwargs), ENGLISH)
 
-    figure.__annotations__ = getattr(spec, "__annotations__", {}) | {"return": "go.Figure"}
+    figure.__annotations__ = getattr(spec, "__annotations__", {}) | {"return": go.Figure}
     return figure
 
 

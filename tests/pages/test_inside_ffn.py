@@ -69,7 +69,11 @@ def test_all_numbers_are_those_of_the_parameters(page, name, side, layer, token)
     before, after, down = by_hand(checkpoint, trace, side, layer)
     n_layers = len(getattr(checkpoint.model, STACKS[side]).layers)
     shares = [(by_hand(checkpoint, trace, side, at)[1] == 0).mean(1) for at in range(n_layers)]
-    np.testing.assert_allclose(numbers(figure(test, "ffn_shares")["data"][0]["z"]), shares, atol=2e-3)
+    drawn = figure(test, "ffn_shares")
+    np.testing.assert_allclose(numbers(drawn["data"][0]["z"]), shares, atol=2e-3)
+    assert ("texttemplate" in drawn["data"][0]) == (n_tokens <= ffn_pictures.MOST_WRITTEN)
+    frame = drawn["layout"]["shapes"][0]
+    assert (frame["x0"] + 0.5, frame["y0"] + 0.5) == (token, layer)
     assert f"{np.mean(shares[layer]):.1%} of this layer's activations are exactly 0" in told(test)
 
     bars, own = figure(test, "ffn_histogram")["data"][:2]
@@ -87,6 +91,8 @@ def test_all_numbers_are_those_of_the_parameters(page, name, side, layer, token)
     lengths = np.sqrt((down**2).sum(0))
     rows = figure(test, "ffn_active")["layout"]["meta"]["table"]["rows"]
     np.testing.assert_allclose([row[3] for row in rows], after[token, order] * lengths[order], atol=1e-4)
+    first = figure(test, "ffn_active")["layout"]["annotations"][0]["text"]
+    assert first == f"{after[token, order[0]]:#.3g} ({after[token, order[0]] * lengths[order[0]]:#.3g})"
 
     neuron = order[0]
     np.testing.assert_allclose(numbers(figure(test, "ffn_tokens")["data"][0]["y"]), after[:, neuron], atol=1e-4)
@@ -97,6 +103,7 @@ def test_all_numbers_are_those_of_the_parameters(page, name, side, layer, token)
     peaks = after[:, columns].argmax(0)
     assert (np.diff(peaks) >= 0).all()
     np.testing.assert_allclose(numbers(shown["data"][0]["z"]), after[:, columns], atol=1e-4)
+    assert len(shown["layout"]["shapes"]) == 2  # the row of the token, the cell of the neuron
     assert numbers(shown["data"][0]["z"]).shape == (n_tokens, len(columns))
 
 

@@ -5,7 +5,11 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="weight_files",
     modules={
-        f"transformer.importers.{name}": f"glassformer.extensions.weight_files.library.{name}"
-        for name in ("pickle_child", "pickles", "weights", "wrapped")
+        f"transformer.importers.{name}": f"glassformer.extensions.weight_files.library.{now}"
+        for name, now in (
+            ("npz", "weights"),
+            ("parametrised", "wrapped"),
+            *((name, name) for name in ("pickle_child", "pickles", "weights", "wrapped")),
+        )
     },
 )

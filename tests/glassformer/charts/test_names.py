@@ -14,11 +14,12 @@ def test_each_name_is_a_function(name):
 
 
 def test_a_module_that_is_imported_does_not_hide_the_figure_of_its_name():
-    for name in ("grid", "heatmap", "theme"):
+    for name in ("grid", "heatmap", "theme", "hover"):
         assert isinstance(importlib.import_module(f"glassformer.charts.{name}"), ModuleType)
     assert isinstance(charts.grid, FunctionType)
     assert isinstance(charts.heatmap, FunctionType)
     assert isinstance(charts.theme, ModuleType)
+    assert isinstance(charts.hover, ModuleType)  # it has a function of its name that is no chart
 
 
 def test_without_extensions_their_charts_are_unknown(monkeypatch):

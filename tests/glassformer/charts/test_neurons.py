@@ -51,6 +51,7 @@ def test_bars_have_their_numbers_a_table_and_escaped_names(side, more):
     assert figure.layout.meta["table"]["rows"][1:3] == [["<b>", -2.0, -1.0], ["▁a", None, None]]
     assert "The largest is <b>: activation" in str(made["alt"])
     assert colours(made["spec"]) <= DARK_COLORS.keys()
+    assert len(figure.layout.annotations) == (4 if "ends" in more else 0)
     shades = drawn.marker.color
     assert (shades[1] != shades[0]) == bool({"signed", "chosen"} & more.keys())
 
@@ -69,3 +70,36 @@ def test_without_places_nothing_is_drawn():
     none = Axis(say("Piece"), [])
     assert not bars(say("t"), none, Numbers(say("v"), np.zeros(0)))["spec"]["data"]
     assert not heat(say("t"), none, none, Numbers(say("v"), np.zeros((0, 0))))["spec"]["data"]
+
+
+def test_what_stands_at_the_ends_of_bars_is_left_of_those_that_go_left():
+    made = bars(say("t"), axis(counted=False), NUMBERS, signed=True, ends=lambda i: f"{VALUES[i]:+#.2g}")
+    figure = figure_in(made["spec"], "en")
+    assert [(note.text, note.xanchor) for note in figure.layout.annotations][:2] == [
+        ("+0.50", "left"),
+        ("-2.0", "right"),
+    ]
+    assert list(figure.layout.yaxis.ticktext)[:2] == ["▁a", literal("<b>")]
+    low, high = figure.layout.xaxis.range
+    assert low == -high
+
+
+def test_the_chosen_bar_alone_stands_out():
+    (drawn,) = bars(say("t"), axis(), NUMBERS, chosen=2)["spec"]["data"]
+    shades = drawn["marker"]["color"]
+    assert [shade == shades[2] for shade in shades] == [False, False, True, False]
+
+
+def test_a_map_marks_a_row_and_a_cell():
+    made = heat(say("t"), axis(), axis(), Numbers(say("v"), np.eye(4)), marked_row=1, marked_cell=(1, 2))
+    row, cell = made["spec"]["layout"]["shapes"]
+    assert (cell["x0"], cell["x1"], cell["y0"], cell["y1"]) == (1.5, 2.5, 0.5, 1.5)
+    assert (row["x0"], row["x1"]) == (-0.5, 3.5)
+    assert (made["spec"]["data"][0]["zmin"], made["spec"]["data"][0]["zmax"]) == (0, 1)
+
+
+@pytest.mark.parametrize("also", [(), (Numbers(say("id"), np.zeros(3)),)])
+def test_numbers_that_do_not_fit_are_refused(also):
+    what = NUMBERS if also else Numbers(say("v"), np.zeros(2))
+    with pytest.raises(ValueError, match="one for each"):
+        bars(say("t"), axis(), what, *also)

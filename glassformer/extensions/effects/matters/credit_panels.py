@@ -1,5 +1,6 @@
 """The parts Pieces and Logit: what the current step owes to each piece, and its logit to each part of the decoder."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -43,20 +44,38 @@ _POINTS: Final = 100  # of all lines together until the error is small, about
 
 
 def draw(run: OpenRun, row: Any) -> None:
-    """Draw the part, with its controls in `row`."""
-    if anatomy(run.checkpoint.config).writes:
+    """Draw the part Pieces, with its controls in `row`."""
+    why_not = say("This encoder-only model generates no output, so there are no steps to explain.")
+    _part(run, row, _choices, _credit, why_not=why_not, key=REVEAL)
+
+
+def _part(
+    run: OpenRun,
+    row: Any,
+    controls: Callable[[OpenRun], None],
+    drawn: Callable[[OpenRun], None],
+    *,
+    why_not: str,
+    key: str,
+) -> None:
+    """Draw a part of models that write, covered while its step is to be guessed."""
+    writes = anatomy(run.checkpoint.config).writes
+
+    def uncovered() -> None:
+        if not writes:
+            st.info(why_not)
+        elif run.looking.covered:
+            ask_first(run, say("This chart would give the answer away."), key=key)
+        else:
+            drawn(run)
+
+    if writes:
         with row:
-            _choices(run)
-    cover.part(partial(_credit, run))
+            controls(run)
+    cover.part(uncovered)
 
 
 def _credit(run: OpenRun) -> None:
-    if not anatomy(run.checkpoint.config).writes:
-        st.info(say("This encoder-only model generates no output, so there are no steps to explain."))
-        return
-    if run.looking.covered:
-        ask_first(run, say("This chart would give the answer away."), key=REVEAL)
-        return
     weighed = attempt(lambda: weighed_of(run))
     if weighed is None:
         return
@@ -141,11 +160,8 @@ REVEAL_LOGIT: Final = "matters_logit_reveal"
 
 
 def draw_logit(run: OpenRun, row: Any) -> None:
-    """Draw the part, with its controls in `row`."""
-    if anatomy(run.checkpoint.config).writes:
-        with row:
-            _rival(run)
-    cover.part(partial(_logit, run))
+    """Draw the part Logit, with its controls in `row`."""
+    _part(run, row, _rival, _logit, why_not=_why_not(run), key=REVEAL_LOGIT)
 
 
 def _rival(run: OpenRun) -> None:
@@ -162,12 +178,6 @@ def _rival(run: OpenRun) -> None:
 
 def _logit(run: OpenRun) -> None:
     """Draw what each part of the decoder adds to the logit of the piece that was written."""
-    if not anatomy(run.checkpoint.config).writes:
-        st.info(_why_not(run))
-        return
-    if run.looking.covered:
-        ask_first(run, say("This chart would give the answer away."), key=REVEAL_LOGIT)
-        return
     scene = attempt(lambda: open_logit(run))
     if scene is None:
         return
