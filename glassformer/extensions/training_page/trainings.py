@@ -255,6 +255,8 @@ class Trainings:
 
     def resume(self, training: Training, *, minutes: float | None = None) -> None:
         """Go on with one that has ended, with more minutes or with those that are left. Raises `BusyError`."""
+        if self._own.is_shared and not self.look(training).is_under_way:
+            self._jobs.look(training.key, patience=STOP_SECONDS)  # it counts as ended while its thread holds the lock
         with self._lock:
             if self.look(training).is_under_way:
                 return

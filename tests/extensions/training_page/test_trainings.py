@@ -411,6 +411,17 @@ def test_a_full_disk_leaves_a_training_to_whoever_goes_on_with_it(beside):
     assert other.find(training.token).plan.minutes == 3
 
 
+def test_one_that_is_just_ending_goes_on_once_it_has_ended(beside):
+    one, _ = beside
+    training = one.begin(plan("learn", "--max-minutes", "5"))
+    learning(one, training)
+    one.when(training, 3600, lambda: time.sleep(0.5))  # its end takes a while
+    one.cancel(training)
+    ended(one, training)
+    one.resume(training, minutes=3)
+    assert one.look(training).is_under_way
+
+
 def test_one_that_is_deleted_while_it_waits_is_held_no_longer(beside):
     one, _ = beside
     learning(one, one.begin(plan("learn")))
