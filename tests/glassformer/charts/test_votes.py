@@ -1,9 +1,9 @@
 import pytest
 
-import glassformer.charts.votes as votes
 from glassformer.charts.theme import as_figure
+from glassformer.charts.votes import RIGHT, votes_spec
 
-drawn = as_figure(votes.votes_spec)
+drawn = as_figure(votes_spec)
 
 
 def test_bars_are_the_counts_and_the_round_before_stands_beside():
@@ -33,7 +33,7 @@ def test_counts_that_fit_no_choices_are_refused(rounds):
 def test_the_right_choice_is_marked_and_letters_are_larger_on_a_wall():
     plain, marked = (drawn([(5, 1)], ["a", "b"], title="6 votes", right=right) for right in (None, 1))
     assert list(plain.layout.yaxis.ticktext) == ["a", "b"]
-    assert [text.startswith(votes.RIGHT) for text in marked.layout.yaxis.ticktext] == [False, True]
+    assert [text.startswith(RIGHT) for text in marked.layout.yaxis.ticktext] == [False, True]
     wall = drawn([(5, 1)], ["a", "b"], title="6 votes", large=True)
     assert wall.layout.yaxis.tickfont.size > 16
     assert not wall.layout.title.text
