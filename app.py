@@ -4,9 +4,15 @@ The script that runs for every visitor is `main.py`. Here stands what has to be 
 and the default checkpoint, so that nobody waits for them, and tell browsers not to let other sites frame the app.
 """
 
+# ruff: noqa: E402  # what is imported and opened before the first visitor is no garbage, and need not be looked through
+import gc
+
+gc.disable()  # until `turns.begin`
+
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
 
 import streamlit as st
 from starlette.middleware import Middleware
@@ -15,11 +21,12 @@ from glassformer.components.assets import link
 from glassformer.components.serving import Scripts
 from glassformer.runs import frames
 from glassformer.runs.loading import warm_up
-from glassformer.server import command_line, descriptors, replicas, streamlit_private
+from glassformer.server import command_line, descriptors, replicas, streamlit_private, turns
 from glassformer.server.descriptors import MoreHeaders
 from glassformer.server.parts import parts
 from glassformer.shared.first_sight import Entrance, FirstSight
 from transformer.errors import GlassformerError
+from transformer.extensions import provided
 
 try:
     for part in parts():
@@ -36,11 +43,20 @@ except GlassformerError as error:
 async def _lifespan(_: st.App) -> AsyncIterator[None]:
     for part in parts():
         part.start()
-    await asyncio.to_thread(warm_up)
+    await asyncio.gather(asyncio.to_thread(warm_up), asyncio.to_thread(_import_first_page))
     async with AsyncExitStack() as running:
         for part in parts():
             await running.enter_async_context(part.running())
+        turns.begin()
         yield
+
+
+def _import_first_page() -> None:
+    """Import what the first visitor's page needs, while the checkpoint is opened."""
+    for module in ("frame.sidebar", "frame.source_box", "glossary.glossary_page", "start.diagram"):
+        import_module(f"glassformer.{module}")
+    for kind in ("pages", "blocks", "sources"):
+        provided(kind)
 
 
 def _origins() -> frozenset[str]:

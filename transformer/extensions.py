@@ -46,6 +46,7 @@ class Extension:
     components: Mapping[str, str] = field(default_factory=dict)  # in the browser: each with its module
     hides: str = ""  # whether a picture or a part is covered
     blocks: str = ""  # what is above, below or beside a page
+    below: Mapping[str, str] = field(default_factory=dict)  # what a page shows, by its class: each with what draws more
     parts: str = ""  # a part of one of the kernel's pages
     shows: str = ""  # what draws a run in a notebook, as `Trace.show` calls it
     examines: str = ""  # how well a checkpoint is

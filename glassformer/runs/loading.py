@@ -24,7 +24,7 @@ import numpy as np
 from glassformer.paths import SHIPPED
 from glassformer.runs import sources
 from glassformer.runs.step_rows import Work
-from glassformer.server import command_line, turns
+from glassformer.server import command_line
 from glassformer.server.shelf import Open, Opening, Shelf
 from glassformer.server.streamlit_private import session_id
 from glassformer.server.work import Runner
@@ -316,7 +316,6 @@ def batch(checkpoint: Checkpoint, queries: Sequence[Query]) -> tuple[Trace, ...]
 def warm_up() -> None:
     """Do what the first visitor would otherwise wait for: load the default checkpoint and run it once."""
     for entry in list(usable().values())[:1]:
-        checkpoint = open_checkpoint(entry)
+        checkpoint = open_ahead(entry)
         for example in checkpoint.card.examples[:1]:
             runner().trace(checkpoint, checkpoint.query(example))
-    turns.begin()

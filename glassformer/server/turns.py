@@ -109,6 +109,7 @@ SHARE: Final = 0.05  # of the time that may go into looking
 REST_SECONDS: Final = 0.25  # for which nothing was drawn
 LOOK_SECONDS: Final = 0.1
 LONGEST_SECONDS: Final = 120.0  # between two looks where something is always drawn
+FIRST_COST: Final = 0.2  # seconds that a look is taken to need before there was one
 
 _ONCE = threading.Lock()
 
@@ -125,11 +126,11 @@ def collect() -> float:
 
 def begin() -> None:
     """Look whenever nobody's page is drawn, from now on, and leave what is then alive out of Python's own looks."""
-    cost = collect()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
+    gc.enable()
     if _ONCE.acquire(blocking=False):
-        threading.Thread(target=_keep_looking, args=(cost,), daemon=True).start()
+        threading.Thread(target=_keep_looking, daemon=True).start()
 
 
 def is_time(*, since: float, rested: float, cost: float) -> bool:
@@ -142,8 +143,8 @@ def is_time(*, since: float, rested: float, cost: float) -> bool:
     return rested >= REST_SECONDS or since >= LONGEST_SECONDS
 
 
-def _keep_looking(cost: float) -> None:
-    last = time.monotonic()
+def _keep_looking() -> None:
+    last, cost = time.monotonic(), FIRST_COST
     while True:
         time.sleep(LOOK_SECONDS)
         if is_time(since=time.monotonic() - last, rested=DRAWING.rest_seconds(), cost=cost):

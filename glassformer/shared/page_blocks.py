@@ -19,7 +19,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from glassformer.shared.door import st
 from glassformer.state.view import MAIN, Slot
-from transformer.extensions import provided
+from transformer.extensions import extensions, imported, provided
 from transformer.i18n import Sentence, say
 
 if TYPE_CHECKING:
@@ -114,13 +114,18 @@ class PageBlocks:
     def below_run(self, page: Any, run: Any) -> None:
         """Below an `OpenRun` on its `Page` of `glassformer.runs.picture`."""
 
-    def about(self, subject: object) -> None:
-        """Below what a page shows of a thing, such as measures of heads or a training; told apart by its class."""
-
 
 def page_blocks() -> tuple[PageBlocks, ...]:
     """Those of all extensions."""
     return provided("blocks")
+
+
+def draw_below(shown: object) -> None:
+    """Draw what extensions have to say of a thing that a page shows, such as measures of heads, by its class."""
+    name = f"{type(shown).__module__}:{type(shown).__qualname__}"
+    for one in extensions():
+        if name in one.below:
+            imported(one.below[name])(shown)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import pytest
 
 from transformer import extensions as module
-from transformer.extensions import extensions, provided
+from transformer.extensions import extensions, imported, provided
 
 RECORD = """from transformer.extensions import Extension
 
@@ -35,3 +35,11 @@ def test_what_is_gone_and_what_needs_it_is_passed_over_as_is_a_folder_without_a_
     assert [one.name for one in extensions()] == ["there"]
     assert [one.name for one in provided("looks")] == ["there"]
     assert provided("drafts") == ()
+
+
+def test_what_is_drawn_below_names_classes_and_functions_that_are_there():
+    below = [pair for one in extensions() for pair in one.below.items()]
+    assert below
+    for shown, draws in below:
+        assert isinstance(imported(shown), type)
+        assert callable(imported(draws))

@@ -6,6 +6,7 @@ source.model, target.model   SentencePiece models, or one `pieces.model` if the 
 """
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from transformer.errors import TokenizerError, within
@@ -70,10 +71,9 @@ def open_tokenizers(files: Mapping[str, bytes], config: ModelConfig, *, label: s
     They are equal if the vocabulary is shared and both split texts in the same way. An error names the damaged file.
     """
     if VOCABULARY not in files:
-        return [
-            (name, _own(files[name], label=f"{label}/{name}"))
-            for name in TOKENIZER_NAMES[1 if config.shared_vocab else 2]
-        ]
+        names = TOKENIZER_NAMES[1 if config.shared_vocab else 2]
+        with ThreadPoolExecutor(len(names)) as pool:  # each is tried in a process of its own
+            return [*zip(names, pool.map(lambda name: _own(files[name], label=f"{label}/{name}"), names), strict=True)]
     with within(label):
         source, target = _families().opened(files)
     return [source] if config.shared_vocab and source[1] is target[1] else [source, target]

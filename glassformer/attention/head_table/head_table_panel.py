@@ -18,7 +18,7 @@ from glassformer.runs.show import show
 from glassformer.runs.sides import KIND_NAMES
 from glassformer.shared import choices, drawing
 from glassformer.shared.door import here, st
-from glassformer.shared.page_blocks import page_blocks
+from glassformer.shared.page_blocks import draw_below
 from glassformer.state import session
 from transformer.analysis.head_statistics import NAMES, Measure, Name
 from transformer.i18n import joined, say, say_n
@@ -63,8 +63,7 @@ def _measures(run: AnyRun) -> None:
         partial(show, pictures.one_head, measured),
         widths=(2, 3) if measured.means.shape[1] <= 4 else (1, 1),  # more numbers need more room
     )
-    for blocks in page_blocks():
-        blocks.about(measured)
+    draw_below(measured)
     _table(measured)
     st.caption(_scope(measured))
     st.caption(A_WEIGHT_IS_NO_CAUSE)

@@ -7,7 +7,9 @@ EXTENSION = Extension(
     needs=("what_if", "sentences"),
     modules={"transformer.corpus": "glassformer.extensions.corpus.library"},
     pages="glassformer.extensions.corpus.pages:PAGES",
-    blocks="glassformer.extensions.corpus.blocks:BLOCKS",
+    below={
+        "glassformer.attention.head_table.head_table_pictures:Heads": "glassformer.extensions.corpus.over_corpus:draw"
+    },
     commands=(
         Command(
             80,

@@ -3,5 +3,11 @@
 from transformer.extensions import Extension
 
 EXTENSION = Extension(
-    name="training_votes", needs=("rooms", "training_page"), blocks="glassformer.extensions.training_votes.votes:BLOCKS"
+    name="training_votes",
+    needs=("rooms", "training_page"),
+    below={
+        "glassformer.extensions.training_page.watch.watch_pictures:Watched": (
+            "glassformer.extensions.training_votes.votes:draw"
+        )
+    },
 )

@@ -20,7 +20,6 @@ from glassformer.extensions.training_page.watch import watch_pictures
 from glassformer.extensions.training_page.watch.watch_pictures import Watched
 from glassformer.shared import drawing
 from glassformer.shared.door import st
-from glassformer.shared.page_blocks import PageBlocks
 from transformer.i18n import joined, say
 
 AHEAD_SECONDS: Final = 60.0
@@ -29,25 +28,14 @@ LOWER, HIGHER = 0.8, 1.05  # times what the loss is now: between them it stays a
 ASK: Final = "watch_ask"
 
 
-class VoteBlocks(PageBlocks):
-    """What a room is asked about a training, and for its teacher the button that asks."""
-
-    def about(self, subject: object) -> None:
-        """Below how far a training is."""
-        if isinstance(subject, Watched):
-            draw(subject.training, is_under_way=subject.is_under_way)
-
-
-BLOCKS: Final = VoteBlocks()
-
-
-def draw(training: Training, *, is_under_way: bool) -> None:
-    """Draw it."""
+def draw(watched: Watched) -> None:
+    """Draw what a room is asked about a training, and for its teacher the button that asks."""
+    training = watched.training
     public, taught = in_room.public(), in_room.taught()
     if public is None:
         return
     asked = public.question is not None and public.question.name.startswith(_name(training))
-    if taught is not None and is_under_way and (not asked or public.answered):
+    if taught is not None and watched.is_under_way and (not asked or public.answered):
         can_ask = _dev_loss(training) is not None
         st.button(
             say("Ask the class what the loss will do"),

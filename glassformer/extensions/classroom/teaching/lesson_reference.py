@@ -12,7 +12,8 @@ from typing import Any, Final
 from glassformer.extensions.classroom.lesson import Place
 from glassformer.extensions.classroom.lessons import lesson_questions
 from glassformer.extensions.lessons.library import Lesson, Posed, Step, lessons
-from glassformer.extensions.lessons.library.subjects import ORACLES, PICKS
+from glassformer.extensions.lessons.library.subjects import oracles as all_oracles
+from glassformer.extensions.lessons.library.subjects import picks as all_picks
 from glassformer.shared import drawing
 from glassformer.shared.door import frame, st
 from glassformer.state import session
@@ -33,7 +34,7 @@ def draw(checkpoint: Checkpoint) -> None:
     st.dataframe(oracles(), hide_index=True, height=260)
     st.dataframe(picks(), hide_index=True, height=200)
     label = say("Try an oracle on the sentence above")
-    name = st.selectbox(label, list(ORACLES), index=None, key=ORACLE, placeholder="–")
+    name = st.selectbox(label, list(all_oracles()), index=None, key=ORACLE, placeholder="–")
     if name:
         _tried(name, checkpoint)
 
@@ -41,7 +42,7 @@ def draw(checkpoint: Checkpoint) -> None:
 def oracles() -> Any:
     """The table of all oracles."""
     rows = []
-    for name, oracle in ORACLES.items():
+    for name, oracle in all_oracles().items():
         used = list(_uses(name))
         steps = [step for _, _, step in used]
         rows.append(
@@ -68,7 +69,7 @@ def oracles() -> Any:
 def picks() -> Any:
     """The table of all picks."""
     rows = []
-    for name, pick in PICKS.items():
+    for name, pick in all_picks().items():
         used = list(_uses(name))
         found = sorted({value for _, _, step in used for value in values(step)})
         steps = ", ".join(f"{lesson.name}.{n}" for lesson, n, _ in used)

@@ -27,7 +27,7 @@ from glassformer.extensions.lessons.library.lesson import (
     Step,
     Text,
 )
-from glassformer.extensions.lessons.library.subjects import ORACLES, PICKS
+from glassformer.extensions.lessons.library.subjects import oracles, picks
 from transformer.errors import ClauseError, shown
 from transformer.i18n import ENGLISH, Sentence, say
 
@@ -124,7 +124,7 @@ class _Reader:
                 page=self._among(record, "page", PAGES),
                 link=self._strings(record, "link"),
                 then=self._strings(record, "then"),
-                pick=self._among(record, "pick", ("", *PICKS), ""),
+                pick=self._among(record, "pick", ("", *picks()), ""),
                 on=self._of(record, "on", str, ""),
                 cover=self._list(record, "cover"),
                 look=self._list(record, "look"),
@@ -155,7 +155,7 @@ class _Reader:
             raise ClauseError("`within` must be a number of at least 0, found {found}", found=shown(within))
         return Ask(
             right=self._right(record, choices, misled) if plain else "",
-            oracle="" if plain else self._among(record, "oracle", tuple(ORACLES)),
+            oracle="" if plain else self._among(record, "oracle", tuple(oracles())),
             kind=self._among(record, "kind", get_args(Kind), "law" if plain else None),
             form=self._among(record, "form", get_args(Form), "choice"),
             question=self._text(record, "question"),

@@ -10,7 +10,7 @@ from typing import Any
 
 from glassformer.extensions.lessons.library.case import Answer, Case, NotHere, Option, worded
 from glassformer.extensions.lessons.library.lesson import USUAL, LessonError, Step
-from glassformer.extensions.lessons.library.subjects import ORACLES, PICKS
+from glassformer.extensions.lessons.library.subjects import oracles, picks
 from transformer.errors import GlassformerError, shown
 from transformer.i18n import Sentence
 
@@ -85,9 +85,9 @@ def pose(step: Step, case: Case) -> Posed:
         LessonError: The lesson has no text for what was found, or a text names what was not found.
     """
     if step.pick:
-        case = replace(case, picked=dict(PICKS[step.pick](case)))
+        case = replace(case, picked=dict(picks()[step.pick](case)))
     if step.ask.oracle:
-        answer = ORACLES[step.ask.oracle](case)
+        answer = oracles()[step.ask.oracle](case)
     else:  # a plain question: the lesson's file says the answer itself
         answer = Answer(right=step.ask.right, options=worded(*step.ask.choices))
     try:

@@ -264,10 +264,8 @@ def _joined(code: str) -> None:
 
 
 def bar(page: str) -> None:
-    """Draw the line, where the session is in a room; call it on every page, before that."""
+    """Draw the line of the room that the session is in, before a page."""
     code, taught = in_room.current(), in_room.taught()
-    if not code:
-        return
     st.html(BAR_RULES)
     if page == in_room.PROJECTOR:
         room_bar(code, key=BAR, role="viewer")

@@ -31,7 +31,7 @@ from glassformer.shared import choices, cover, drawing
 from glassformer.shared.choices import KEEP
 from glassformer.shared.dialect import time_of
 from glassformer.shared.door import here, st
-from glassformer.shared.page_blocks import page_blocks
+from glassformer.shared.page_blocks import draw_below
 from glassformer.state import apart, session
 from glassformer.state.view import MAIN
 from transformer.checkpoint import snapshots
@@ -281,8 +281,7 @@ def _follow(name: str, was_under_way: bool) -> None:
     _where(training, seen, now)
     if not apart.guidance().follows:  # in a room only its teacher may stop it
         _steer(training, seen, name)
-    for blocks in page_blocks():
-        blocks.about(watch_pictures.Watched(training, seen.is_under_way))
+    draw_below(watch_pictures.Watched(training, seen.is_under_way))
     scene = watch_pictures.growing(training)
     if scene is not None:
         told = joined(" ", watch_pictures.told(scene))

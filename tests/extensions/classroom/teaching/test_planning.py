@@ -5,7 +5,7 @@ import pytest
 import transformer
 from glassformer.extensions.classroom.teaching import lesson_reference, teaching_panels
 from glassformer.extensions.lessons.library import Case, NotHere, lessons, pose
-from glassformer.extensions.lessons.library.subjects import ORACLES, PICKS
+from glassformer.extensions.lessons.library.subjects import oracles, picks
 
 
 @pytest.mark.parametrize("minutes", teaching_panels.LENGTHS)
@@ -44,8 +44,8 @@ def rows(table):
 
 def test_every_oracle_and_pick_is_listed_with_what_it_means():
     listed, picked = rows(lesson_reference.oracles()), rows(lesson_reference.picks())
-    assert set(listed) == set(ORACLES)
-    assert set(picked) == set(PICKS)
+    assert set(listed) == set(oracles())
+    assert set(picked) == set(picks())
     for row in listed.values():
         assert all(str(cell).strip() for cell in (row[1], row[3], row[5], row[6])), row
     assert all(str(row[4]).strip() for row in picked.values())

@@ -11,11 +11,11 @@ import pytest
 
 from glassformer.charts.theme import figure_in
 from glassformer.extensions.corpus import corpora
-from glassformer.extensions.corpus.blocks import share_below
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library import folder, queries
 from glassformer.extensions.corpus.library.rollups import Key
 from glassformer.extensions.corpus.library.tables import Options
+from glassformer.extensions.corpus.over_corpus import share_below
 from glassformer.extensions.corpus.page import corpus_pictures, opened
 from glassformer.extensions.corpus.parts.search import A_PAGE, OfSentence, _saved
 from glassformer.runs import loading

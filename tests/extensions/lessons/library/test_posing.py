@@ -15,7 +15,7 @@ from glassformer.extensions.lessons.library.case import Answer, NotHere, Option
 from glassformer.extensions.lessons.library.lesson import Text
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import number_in, pose
-from glassformer.extensions.lessons.library.subjects import ORACLES
+from glassformer.extensions.lessons.library.subjects import oracles
 from tests.extensions.lessons.library.posed import case
 from transformer.i18n import in_languages
 
@@ -38,7 +38,9 @@ def answering(monkeypatch):
 
     def made(answer, *, n=4, **changes):
         step = one_piece(n)
-        monkeypatch.setattr("glassformer.extensions.lessons.library.posing.ORACLES", {"branch": lambda case: answer})
+        monkeypatch.setattr(
+            "glassformer.extensions.lessons.library.posing.oracles", lambda: {"branch": lambda case: answer}
+        )
         return replace(step, pick="", link={}, then={}, ask=replace(step.ask, **changes), reveal=step.reveal)
 
     return made
@@ -122,7 +124,7 @@ def test_choices_that_differ_in_every_language_are_posed(answering):
 
 def test_every_oracle_of_the_plan_is_there_and_used():
     used = {step.ask.oracle for lesson in lessons().values() for step in lesson.steps}
-    assert used <= set(ORACLES)
+    assert used <= set(oracles())
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ case is one of the two, by what it gives.
 """
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any, Final
@@ -16,15 +17,28 @@ from glassformer.extensions.lessons.library.case import Answer, Case
 Oracle = Callable[[Case], Answer]
 Pick = Callable[[Case], Mapping[str, Any]]
 
-_IN: Final = tuple(  # as a list of them is shown
-    import_module(f"{__name__}.{name}")
-    for name in (
-        *("steps", "decoding_questions", "looking_questions", "weights_questions", "heads_questions"),
-        *("order_questions", "masks_questions", "choosing_questions", "clocks_questions", "cost_questions"),
-        *("stream_questions", "neurons_questions", "training_questions", "faults_questions"),
-        *("building_questions", "caching_questions", "pieces_questions", "recipe_questions"),
-    )
+_NAMES: Final = (  # as a list of them is shown
+    *("steps", "decoding_questions", "looking_questions", "weights_questions", "heads_questions"),
+    *("order_questions", "masks_questions", "choosing_questions", "clocks_questions", "cost_questions"),
+    *("stream_questions", "neurons_questions", "training_questions", "faults_questions"),
+    *("building_questions", "caching_questions", "pieces_questions", "recipe_questions"),
 )
+
+
+@cache
+def oracles() -> Mapping[str, Oracle]:
+    """All oracles by their names; their modules are imported when the first lesson is read."""
+    return oracles_in(*_modules())
+
+
+@cache
+def picks() -> Mapping[str, Pick]:
+    """All picks by their names."""
+    return picks_in(*_modules())
+
+
+def _modules() -> list[ModuleType]:
+    return [import_module(f"{__name__}.{name}") for name in _NAMES]
 
 
 def oracles_in(*modules: ModuleType) -> dict[str, Oracle]:
@@ -47,7 +61,3 @@ def _functions(modules: tuple[ModuleType, ...], *, gives: object) -> dict[str, A
         and not name.startswith("_")
         and one.__annotations__ == {"case": Case, "return": gives}
     }
-
-
-ORACLES: Final[Mapping[str, Oracle]] = oracles_in(*_IN)
-PICKS: Final[Mapping[str, Pick]] = picks_in(*_IN)

@@ -9,7 +9,7 @@ import torch
 from glassformer.extensions.lessons.library.case import NotHere
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
-from glassformer.extensions.lessons.library.subjects import ORACLES
+from glassformer.extensions.lessons.library.subjects import oracles
 from tests.extensions.lessons.library.posed import case
 from transformer.runs.query import Beam
 
@@ -52,7 +52,7 @@ def log_softmax(logits):
 class TestOnASentence:
     def test_the_decoder_begins_with_its_start_piece(self, name, sentence):
         run = case(name, sentence)
-        answer = ORACLES["read_piece"](run)
+        answer = oracles()["read_piece"](run)
         assert answer.right == "start"
         assert answer.values["start"] == run.checkpoint.tgt_tokenizer.piece(run.checkpoint.config.decoder_start_id)
         labels = [option.label for option in answer.options]
@@ -65,7 +65,7 @@ class TestOnASentence:
         tokenizer = run.checkpoint.tgt_tokenizer
         for guess in ("the", "a", "Il", "She"):
             ids = [i for i in tokenizer.encode(guess).ids if not tokenizer.is_special(i)]
-            found = ORACLES["rank_of_guess"](case_with(run, guess))
+            found = oracles()["rank_of_guess"](case_with(run, guess))
             if not ids:
                 assert found.variant == "unknown"
                 continue
@@ -79,7 +79,7 @@ class TestOnASentence:
         rows = [log_softmax(next_logits(run, run.trace.tgt_ids[:n])) for n in range(run.trace.n_steps)]
         bits = np.array([-(np.exp(row) * row).sum() / np.log(2) for row in rows])
         try:
-            answer = ORACLES["hardest_step"](run)
+            answer = oracles()["hardest_step"](run)
         except NotHere:
             ahead = np.sort(bits)[-1] - np.sort(bits)[-2]
             assert len(bits) < 4 or (ahead < 0.201 and np.ptp(bits) > 0.199)
@@ -108,14 +108,14 @@ class TestOnASentence:
 
     def test_one_pass_holds_every_step(self, name, sentence):
         run = case(name, sentence)
-        answer = ORACLES["passes"](run)
+        answer = oracles()["passes"](run)
         assert answer.right == "0"
         rows = [log_softmax(next_logits(run, run.trace.tgt_ids[:n])) for n in range(run.trace.n_steps)]
         assert np.allclose(rows, run.trace.log_probs, atol=1e-3)
 
     def test_beam_search_against_greedy(self, name, sentence):
         run = case(name, sentence)
-        answer = ORACLES["beam_against_greedy"](run)
+        answer = oracles()["beam_against_greedy"](run)
         beam = run.checkpoint.run(
             run.checkpoint.query(sentence, decoding=Beam(size=5, length_penalty=0.0), max_new=run.trace.query.max_new)
         )

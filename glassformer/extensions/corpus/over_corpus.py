@@ -13,7 +13,6 @@ from glassformer.runs.attempt import attempt
 from glassformer.runs.seen import Seen
 from glassformer.shared import drawing, menu
 from glassformer.shared.door import st
-from glassformer.shared.page_blocks import PageBlocks
 from transformer.i18n import Sentence, joined, say
 
 LINE = "over_corpus"
@@ -62,15 +61,3 @@ def share_below(summary: Summary, value: float) -> float:
     bins, place = summary.bins, int(summary.bins.places(np.array([value]))[0])
     inside = (value - bins.least) / bins.width - (place - 1) if 1 <= place <= bins.n else 0.5
     return float((summary.counts[:place].sum() + inside * summary.counts[place]) / summary.n)
-
-
-class CorpusBlocks(PageBlocks):
-    """One line."""
-
-    def about(self, subject: object) -> None:
-        """Of the measures of heads."""
-        if isinstance(subject, Heads):
-            draw(subject)
-
-
-BLOCKS = CorpusBlocks()
