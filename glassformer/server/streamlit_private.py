@@ -73,6 +73,20 @@ def _quiet(logger: logging.Logger) -> logging.Logger:
     return logger
 
 
+def once(populate: Callable[..., None]) -> Callable[..., None]:
+    """Write a section of the look into a message without reading its options again, which no running server changes."""
+    made: dict[str, Any] = {}
+
+    def copy(message: Any, section: str = "theme") -> None:
+        if section not in made:
+            made[section] = type(message)()
+            populate(made[section], section)
+        if made[section].ByteSize():  # else a section that says nothing would be sent, too
+            message.MergeFrom(made[section])
+
+    return copy
+
+
 def briefly(make: Callable[..., Callable[[Any, Any], Any]]) -> Callable[..., Callable[[Any, Any], Any]]:
     """A component's own state as it is, unless an event came just now; Streamlit declares a class at each look at it.
 
@@ -126,6 +140,9 @@ REPLACED: Final[dict[Use, Callable[[Any], Any]]] = {
         "(aggregator_id, component_id, allowed_state_keys)",
         f"{_STATE}:SessionState._new_widget_state", f"{_STATE}:WStates.states",
     )): briefly,
+    Use("each rerun reads all options of the look", (
+        "streamlit.runtime.app_session:_populate_theme_msg(msg, section)",
+    )): once,
     Use("each visitor has three more files open", (
         "streamlit.runtime.app_session:asyncio",
         *(f"asyncio:SelectorEventLoop._{name}_self_pipe(self)" for name in ("make", "close")),

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 import streamlit
-from streamlit import net_util
+from streamlit import config, net_util
 from streamlit.components.v2.presentation import make_bidi_component_presenter
+from streamlit.proto.NewSession_pb2 import CustomThemeConfig
 from streamlit.runtime import app_session
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.state.common import WidgetMetadata
@@ -24,6 +25,7 @@ from glassformer.server.streamlit_private import (
     _late,
     briefly,
     is_on,
+    once,
     problem,
 )
 from tests.source_code import ROOT, imports, sources
@@ -115,6 +117,31 @@ def test_nothing_else_imports_what_is_private():
         and not any(one.name.startswith(known) for known in types)
     }
     assert found == set()
+
+
+def look(populate):
+    """What a rerun's first message says of the look."""
+    message = CustomThemeConfig()
+    populate(message)
+    populate(message.dark, "theme.dark")
+    populate(message.sidebar, "theme.sidebar")
+    return message
+
+
+def test_the_look_is_streamlits_own_and_its_options_are_read_once(monkeypatch):
+    own, read, real = app_session._populate_theme_msg, [], config.get_options_for_section
+    expected = look(own)
+    monkeypatch.setattr(config, "get_options_for_section", lambda section: read.append(section) or real(section))
+    populate = once(own)
+    look(populate).dark.background_color = "red"  # each message has its own
+    assert look(populate) == expected
+    assert len(read) == len(set(read)) == 3
+
+
+def test_a_section_that_says_nothing_is_not_sent():
+    message = CustomThemeConfig()
+    once(lambda part, section: None)(message.sidebar, "theme.sidebar")
+    assert not message.HasField("sidebar")
 
 
 def shown(make, event):
