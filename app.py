@@ -17,8 +17,7 @@ from importlib import import_module
 import streamlit as st
 from starlette.middleware import Middleware
 
-from glassformer.components.assets import link
-from glassformer.components.serving import Scripts
+from glassformer.components.assets import Scripts, link
 from glassformer.runs import frames
 from glassformer.runs.loading import warm_up
 from glassformer.server import command_line, descriptors, replicas, streamlit_private, turns

@@ -28,9 +28,8 @@ from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from transformer.checkpoint.save import Parts, save
 from transformer.model.config import ModelConfig
-from transformer.model.leaking import all_seen
 from transformer.model.masks import causal_mask
-from transformer.model.taps import NO_TAP, Replacer, Tap, tap_of
+from transformer.model.taps import NO_TAP, Replacer, Tap, all_seen, tap_of
 from transformer.model.transformer import Transformer
 
 PAD, START, END, FIRST = 0, 1, 2, 3

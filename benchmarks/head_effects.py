@@ -31,7 +31,7 @@ from transformer.runs.changing import tap_for
 from transformer.runs.query import Query
 from transformer.runs.running import run
 from transformer.runs.trace import Trace
-from transformer.text.raw import RawIds
+from transformer.text.tokenizer import RawIds
 
 ZH_EN = Path(__file__).resolve().parent.parent / "checkpoints" / "zh-en"
 SENTENCE = "我买了一本书，但是还没看。"

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from glassformer.components.streamlit_page import SELECTORS
-from glassformer.glossary.glossary_page import is_there
-from glassformer.glossary.terms import PLACES
+from glassformer.glossary.glossary_page import PLACES, is_there
 from glassformer.runs.declared import PAGES
 from glassformer.state.view import all_fields
 from tests.extensions.classroom.test_components import DRAWN as CLASSROOM

@@ -30,7 +30,7 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).resolve().parent.parent
 CATALOGUES = ROOT / "transformer" / "i18n" / "catalogues"
 PYTHON = ("*.py", "pages/**/*.py", "glassformer/**/*.py", "transformer/**/*.py")
-TABLES = "glassformer/**/*.toml"  # those that say which of their texts are sentences: `transformer.i18n.tables`
+TABLES = "glassformer/**/*.toml"  # those that say which of their texts are sentences: `transformer.i18n.sentence`
 SCRIPTS = "glassformer"
 TEMPLATE, TRANSLATED, COMPILED, BROWSER = "messages.pot", "messages.po", "messages.mo", "browser.json"
 NOTE = "For translators:"

@@ -1,6 +1,6 @@
 """Rows of pieces in cells, wrapped into bands like the lines of a text, so long rows fit.
 
-Shared by `glassformer.charts.shift` and `glassformer.charts.two_texts`: a band has a few rows, with a cell for each
+Shared by `glassformer.charts.two_texts` and `glassformer.charts.two_texts`: a band has a few rows, with a cell for each
 piece of the band.
 """
 

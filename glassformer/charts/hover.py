@@ -6,7 +6,7 @@ translation can place them as its language needs: `say("token {place}", place="%
 
 from glassformer.charts.theme import literal
 from transformer.i18n import joined, say, through
-from transformer.i18n.numbers import written
+from transformer.i18n.sentence import written
 
 
 @through

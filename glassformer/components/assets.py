@@ -1,4 +1,4 @@
-"""The files our components need in the browser, one script of ours, and Plotly's.
+"""Our script and Plotly's: the files of components in the browser, served from memory, packed once.
 
 Plotly's script is that of the installed package, so that Python and the browser always run the same version and
 nothing is fetched from outside.
@@ -7,8 +7,14 @@ Our modules are served as one script, whose name holds a digest of its text: a c
 module made the first picture of an empty browser a tenth later, and the first picture of another component by half.
 Streamlit sends an inline script again with every element and every change of data, so what it is given is only a
 loader of a few lines.
+
+No file is written, so the app runs where it may write nothing. Streamlit would serve files; but it opens and packs a
+file at every request, which takes 140 ms of the server's time for Plotly's script (here 24 ms), and it has browsers
+ask again at every visit. Addresses change with the text behind them, so browsers are told to keep it.
 """
 
+import asyncio
+import gzip
 import hashlib
 import json
 import os
@@ -19,6 +25,8 @@ from importlib.resources import files
 from pathlib import Path, PurePosixPath
 
 import plotly
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from glassformer.charts.theme import DARK_COLORS
 from glassformer.components.streamlit_page import SELECTORS
@@ -114,3 +122,40 @@ def served() -> dict[str, bytes]:
     """What is served beside Streamlit's own scripts, by the names under `app/static`: our script and Plotly's."""
     plotly_script = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
     return {script_file(): script().encode(), PLOTLY_FILE: plotly_script}
+
+
+_MOUNT = "/app/static/"
+_HEADERS = [
+    (b"content-type", b"text/javascript; charset=utf-8"),
+    (b"vary", b"Accept-Encoding"),
+    (b"cache-control", b"public, max-age=31536000, immutable"),
+]
+_PACKED = (b"content-encoding", b"gzip")
+
+
+class Scripts:
+    """Answers for the two scripts, always with the whole, and leaves all else to the app."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._names = (script_file(), PLOTLY_FILE)
+        self._packed: dict[str, bytes] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        name = scope.get("path", "").partition(_MOUNT)[2]
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD") or name not in self._names:
+            await self._app(scope, receive, send)
+            return
+        if name not in self._packed:
+            self._packed[name] = await asyncio.to_thread(_pack, name)
+        body, headers = self._packed[name], [*_HEADERS, _PACKED]
+        if "gzip" not in Headers(scope=scope).get("accept-encoding", ""):
+            body, headers = await asyncio.to_thread(gzip.decompress, body), _HEADERS
+        length = (b"content-length", str(len(body)).encode())
+        await send({"type": "http.response.start", "status": 200, "headers": [*headers, length]})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+
+def _pack(name: str) -> bytes:
+    return gzip.compress(served()[name], compresslevel=6)

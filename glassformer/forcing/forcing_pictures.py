@@ -14,14 +14,10 @@ import numpy as np
 from glassformer.charts.bands import place_in_bands
 from glassformer.charts.candidates import HOW_TO_READ as HOW_TO_READ_CANDIDATES
 from glassformer.charts.candidates import candidates_spec
-from glassformer.charts.perplexity import HOW_TO_READ as HOW_TO_READ_PERPLEXITY
-from glassformer.charts.perplexity import perplexity_spec
 from glassformer.charts.piece_losses import HOW_TO_READ as HOW_TO_READ_LOSSES
-from glassformer.charts.piece_losses import piece_losses_spec
-from glassformer.charts.shift import HOW_TO_READ as HOW_TO_READ_SHIFT
-from glassformer.charts.shift import shift_spec
+from glassformer.charts.piece_losses import HOW_TO_READ_PERPLEXITY, perplexity_spec, piece_losses_spec
 from glassformer.charts.two_texts import HOW_TO_READ as HOW_TO_READ_TEXTS
-from glassformer.charts.two_texts import two_texts_spec
+from glassformer.charts.two_texts import HOW_TO_READ_SHIFT, shift_spec, two_texts_spec
 from glassformer.forcing import ForcingLook
 from glassformer.runs.picture import Page, Plot, Said
 from glassformer.runs.seen import OfRun, Seen

@@ -1,14 +1,24 @@
-"""The first row of a page: its title, the source box and the examples."""
+"""The first row of a page: its title, the source box, the examples, and who reads what is typed where this does not.
+
+A sentence that was typed switches by itself, with the way back beside it. A link, a room, a lesson and a model of the
+reader's own say which checkpoint it is to be: there the other one is offered.
+
+Letters tell which checkpoint reads what was typed, as its own examples say which letters it reads. That knows Chinese
+from English, and not English from French, which the words tell: few of them are whole in the vocabulary.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from html import escape
-from typing import TYPE_CHECKING, Final
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from glassformer.charts.theme import shortened
-from glassformer.frame.offer import follow_switch, offer, typed
+from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.open_run import publish
 from glassformer.shared import cover, drawing, page_style
@@ -16,12 +26,151 @@ from glassformer.shared.choices import KEEP
 from glassformer.shared.door import here, st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import apart, session
+from transformer.checkpoint.listing import Entry
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 from transformer.runs.labelled_maps import LabelledMaps
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
+    from transformer.text.tokenizer import AnyTokenizer
+
+
+OFFER: Final = "offer"
+UNDO: Final = "undo_switch"
+_SWITCHED: Final = "switched"  # in the session
+_IDEOGRAPHS: Final = "CJK"
+_ENOUGH: Final = 0.5
+_FEW, _MOST, _WORDS = 1 / 3, 2 / 3, range(3, 41)  # of a text's words, and of those of the examples; so many tell
+_TO_FOLLOW: Final = "switch_to_follow"  # likewise: set until the whole page was drawn anew
+
+
+class Switched(NamedTuple):
+    """What a typed sentence has switched, from which checkpoint to which."""
+
+    text: str
+    before: str
+    now: str
+
+
+def typed() -> None:
+    """Callback: the reader has typed another sentence."""
+    session.new_run()
+    state, usable = st.session_state, loading.usable()
+    text, model = state.get(session.SOURCE) or "", state.get(session.MODEL) or ""
+    here, guidance = loading.found(model), apart.guidance()
+    if here is None or guidance.follows or guidance.leads or guidance.is_set:
+        return
+    found = _reader(text, here.examples, usable, model)
+    if found is not None:
+        _read_with(found, text)
+        state[_SWITCHED] = Switched(text, model, found)
+
+
+def _read_with(model: str, text: str) -> None:
+    session.read_with(model, text)
+    follow_soon()
+
+
+def follow_soon() -> None:
+    """Callback: have `follow_switch` draw the whole page."""
+    st.session_state[_TO_FOLLOW] = True
+
+
+def offer(checkpoint: Checkpoint) -> None:
+    """Draw what was switched and the way back, or the offer, if there is one to make."""
+    state, usable = st.session_state, loading.usable()
+    text, model = state.get(session.SOURCE) or "", state.get(session.MODEL)
+    switched: Switched | None = state.get(_SWITCHED)
+    if switched is not None and (switched.text, switched.now) == (text, model):
+        now = usable[switched.now]
+        said = say(
+            "This looks like {language}, so the checkpoint {title} now reads it.",
+            language=now.language,
+            title=now.title,
+        )
+        _row(said, say("Undo"), UNDO, ":material/undo:", switched.before, text)
+        return
+    found = _reader(text, checkpoint.card.tried(), usable, checkpoint.name)
+    if found is not None:
+        other = usable[found]
+        said = say("This looks like {language}, which this checkpoint does not read.", language=other.language)
+        label = drawing.plain(say("Read it with {title}", title=other.title))
+        _row(said, label, OFFER, ":material/swap_horiz:", found, text)
+    elif (language := checkpoint.card.source_language) and is_strange(
+        text, checkpoint.card.tried(), checkpoint.src_tokenizer
+    ):
+        told = say(
+            "Most of these words are not pieces of the vocabulary, so this may not be {language}.", language=language
+        )
+        st.caption(drawing.plain(told))
+
+
+def follow_switch(checkpoint: Checkpoint) -> None:
+    """Draw the whole page, where a click or a sentence has switched to another checkpoint than this part draws."""
+    if st.session_state.pop(_TO_FOLLOW, False) and st.session_state.get(session.MODEL) != checkpoint.name:
+        st.rerun()
+
+
+def _reader(text: str, here: Sequence[str], usable: Mapping[str, Entry], model: str) -> str | None:
+    others = {name: entry for name, entry in usable.items() if entry.language and name != model}
+    return reader(text, here, {name: entry.examples for name, entry in others.items()})
+
+
+def _row(said: str, label: str, key: str, icon: str, model: str, text: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"{OFFER}_row"):
+        st.markdown(drawing.plain(said), width="content")
+        st.button(label, key=key, icon=icon, on_click=_read_with, args=(model, text))
+
+
+# ------------------------------------------------------------------------------------------------ letters
+
+
+def scripts(text: str) -> Counter[str]:
+    """How much of a text is written in each script, such as "LATIN": in words, or ideographs, which are as much."""
+    found: Counter[str] = Counter()
+    for script, letters in groupby(text, key=_script):
+        if script:
+            found[script] += len(list(letters)) if script == _IDEOGRAPHS else 1
+    return found
+
+
+def share(text: str, examples: Iterable[str]) -> float:
+    """How much of a text is written as the examples are, from 0 to 1; 1 if nothing can be said of it."""
+    written, read = scripts(text), scripts(" ".join(examples))
+    if not written or not read:
+        return 1.0
+    return sum(count for script, count in written.items() if script in read) / written.total()
+
+
+def reader(text: str, here: Sequence[str], others: Mapping[str, Sequence[str]]) -> str | None:
+    """The name of the first checkpoint that reads what the one at hand does not, told by their examples.
+
+    None if the one at hand reads the text, or nobody does.
+    """
+    if share(text, here) >= _ENOUGH:
+        return None
+    fitting = (name for name, examples in others.items() if examples and share(text, examples) > _ENOUGH)
+    return next(fitting, None)
+
+
+def is_strange(text: str, examples: Iterable[str], tokenizer: AnyTokenizer) -> bool:
+    """Whether few words of a text have their letters in one piece of a vocabulary, as most of the examples' have."""
+    shares = list[float]()
+    for words in (text.split(), " ".join(examples).split()):
+        spelt = [word for word in words if any(map(str.isalpha, word))][: _WORDS[-1]]
+        if len(spelt) < _WORDS[0]:
+            return False
+        pieces = ([tokenizer.piece(i) for i in tokenizer.encode(word).ids] for word in spelt)
+        whole = [sum(any(map(str.isalpha, piece)) for piece in one) == 1 for one in pieces]
+        shares.append(sum(whole) / len(spelt))
+    return shares[0] < _FEW and shares[1] > _MOST
+
+
+def _script(letter: str) -> str:
+    """The first word of a letter's name says its script; empty for what is no letter."""
+    return unicodedata.name(letter, "").partition(" ")[0] if letter.isalpha() else ""
+
 
 EXAMPLE_CHARACTERS: Final = 60
 EXAMPLES: Final = "example_menu"

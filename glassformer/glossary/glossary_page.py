@@ -1,24 +1,135 @@
-"""The glossary: its terms on every page, and the page that lists them all."""
+"""The glossary: its terms, where each is seen, what underlines them on every page, and the page that lists them all."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from glassformer.components.glossary_view import chosen_term, glossary_list, glossary_marks
 from glassformer.glossary import GlossaryLook
-from glassformer.glossary.terms import APART, PLACES, TERMS, Place
 from glassformer.runs import loading
 from glassformer.runs.open_run import address, publish
 from glassformer.shared import menu
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, View
+from transformer.i18n import Sentence, say
+from transformer.i18n.sentence import read_table
+from transformer.model.config import ModelConfig
 from transformer.runs.interventions import kinds, parse
 from transformer.runs.labelled_maps import LabelledMaps
+from transformer.runs.query import Beam, Decoding, Sampling
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the app."""
+
+    page: str  # name of a page in a folder of `pages/`, and in an address
+    label: str  # what it is called
+    fields: dict[str, Any] = field(default_factory=dict)  # what is looked at there, by the names of fields
+    decoding: Decoding | None = None  # the way of decoding, where it is about one
+    changes: str = ""  # what is changed in the model there, as in an address
+    has: Callable[[ModelConfig], bool] = lambda _: True  # whether a model has it; if not, the one `shown_by` has
+    shown_by: str = ""
+
+
+PLACES = {
+    "step": Place("step", say("Step through decoding")),
+    "beam": Place("search", say("How pieces are chosen: the beam tree"), {"search_panel": "tree"}, decoding=Beam()),
+    "sampling": Place("search", say("How pieces are chosen: before the draw"), {"search_panel": "sampling"},
+                      decoding=Sampling()),
+    "all_heads": Place("attention", say("Attention: all heads"), {"panel": "overview"}),
+    "encoder": Place("attention", say("Attention: encoder"), {"panel": "overview", "kind": "encoder"}),
+    "one_map": Place("attention", say("Attention: one map"), {"panel": "head"}),
+    "rollout": Place("attention", say("Attention: rollout"), {"panel": "head", "layer": None, "head": None,
+                                                              "aggregate": "rollout"}),
+    "one_weight": Place("attention", say("Attention: one weight"), {"panel": "walk"}),
+    "table": Place("positions", say("Positions: the table"), {"positions_panel": "table"}),
+    "shift": Place("positions", say("Positions: shift"), {"positions_panel": "shift"}),
+    "sentence": Place("positions", say("Positions: the sentence"), {"positions_panel": "sentence"}),
+    "learned": Place("positions", say("Positions: a learned table"), {"positions_panel": "table"},
+                     has=lambda config: config.positions == "learned", shown_by="reverse"),
+    "rotations": Place("positions", say("Positions: rotations"), {"positions_panel": "rotations"},
+                       has=lambda config: config.positions == "rotary", shown_by="addition"),
+    "alibi": Place("attention", say("What if: ALiBi added"), {"panel": "overview"}, changes="alibi-all.1"),
+    "far": Place("attention", say("What if: all positions 32 further on"), {"panel": "overview"},
+                 changes="shift-all.32"),
+    "masks": Place("masks", say("Masks"), {"masks_panel": "masks"}),
+    "causal": Place("masks", say("Masks: causal"), {"masks_panel": "masks", "mask": "causal"}),
+    "combined": Place("masks", say("Masks: padding and causal"), {"masks_panel": "masks", "mask": "decoder"}),
+    "checks": Place("masks", say("Masks: checks"), {"masks_panel": "checks"}),
+    "model": Place("inside", say("Inside: the model"), {"inside_panel": "model"}),
+    "stream": Place("inside", say("Inside: residual stream"), {"inside_panel": "stream"}),
+    "lens": Place("inside", say("Inside: logit lens"), {"inside_panel": "lens"}),
+    "neurons": Place("inside", say("Inside: feed-forward"), {"inside_panel": "ffn"}),
+    "embeddings": Place("inside", say("Inside: embeddings"), {"inside_panel": "pieces"}),
+    "fast": Place("inside", say("Inside: speed-ups"), {"inside_panel": "fast"}),
+    "parameters": Place("doctor", say("Doctor: parameters"), {"doctor_panel": "parameters"}),
+    "compare": Place("compare", say("Compare")),
+    "changed": Place("compare", say("What if: scores without scaling"), {"compared": "changed"},
+                     changes="scale-all.off.1"),
+    "few_bits": Place("compare", say("What if: weights of 4 bits"), {"compared": "changed"},
+                      changes="bits-4"),
+    "key_bias": Place("attention", say("What if: a random bias on all keys"), {"panel": "overview"},
+                      changes="keybias-all.3.0"),
+    "drafts": Place("search", say("How pieces are chosen: drafts"), {"search_panel": "drafts"}),
+    "heads": Place("matters", say("What matters: heads"), {"matters_panel": "heads"}),
+    "no_scale": Place("wrong", say("What goes wrong: scores without scaling"), {"mistake": "scale"}),
+    "forcing": Place("forcing", say("Teacher forcing")),
+    "credit": Place("matters", say("What matters: pieces"), {"matters_panel": "pieces"}),
+    "contributions": Place("matters", say("What matters: logit"), {"matters_panel": "logit"}),
+    "training": Place("training", say("Training")),
+    "checkpoints": Place("checkpoints", say("Checkpoints")),
+    "sentences": Place("sentences", say("A file of sentences")),
+    "lessons": Place("lessons", say("Lessons")),
+    "room": Place("room", say("A room")),
+}  # fmt: skip
+"""Every place that a term may name."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term, in sentences."""
+
+    # What it is called. What stands in brackets is another name: "rotary position embedding (RoPE)". The browser
+    # finds English names in both numbers and in any case.
+    name: Sentence
+    text: Sentence  # what it means
+    seen: str  # where it is seen, a name in `PLACES`
+    also: str = ""  # other words for it, irregular plurals among them, with "|" between
+    # For a name of one word that people also use otherwise: words, with "|" between, of which one has to stand in the
+    # same paragraph for this one to be the term.
+    among: str = ""
+
+    @property
+    def id(self) -> str:
+        """Its English name, by which an address asks for it."""
+        return str(self.name)
+
+    def plain(self) -> dict[str, str]:
+        """What the browser is told of it."""
+        told = {"id": self.id, "name": self.name, "text": self.text, "also": self.also, "among": self.among}
+        return {name: text for name, text in told.items() if text}
+
+
+TERMS: Final = tuple(
+    Term(**row) for group in read_table(Path(__file__).with_name("terms.toml"))["terms"].values() for row in group
+)
+
+# For translators: phrases in which a word of the glossary means something else, so that it is not underlined.
+APART = say(
+    "arrow keys|last bit|output layer|output head|MLM head|shapes of the lines|output branches|in the "
+    "branch|Shift+Enter|linear map|transformers|weights file|weights files|address parameter|unknown keys|the keys "
+    "dtype|scale and shift|scales and shifts|residual branch",
+    about="glossary",
+)
+
 
 MARKS = "glossary_marks"
 LIST = "glossary_list"

@@ -32,7 +32,7 @@ from glassformer.state.fields import MOST_COMPANIONS
 from glassformer.state.view import Slot
 from transformer.errors import QueryError
 from transformer.i18n import joined, say
-from transformer.i18n.numbers import written
+from transformer.i18n.sentence import written
 from transformer.runs.query import check_source
 
 BOX = "mask_companion_"

@@ -7,7 +7,7 @@ import numpy as np
 from glassformer.masks.scene import Batch
 from transformer.analysis.mask_checks import BatchMasks, MaskName, Movement
 from transformer.i18n import joined, paragraph, say, say_n
-from transformer.i18n.numbers import written
+from transformer.i18n.sentence import written
 from transformer.model.anatomy import Kind
 from transformer.model.config import ModelConfig
 from transformer.model.scores import plain_scores

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from glassformer.positions import MAX_DIMS, PositionsLook, PositionsPanel, otherwise
+from glassformer.positions import MAX_DIMS, PositionsLook, PositionsPanel
 from glassformer.positions.positions_page import (
     DEFAULT_COUNT,
     PAGE,
@@ -29,13 +30,83 @@ from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
 from transformer.analysis.rotations import Turning
 from transformer.i18n import joined, say, say_n
-from transformer.i18n.numbers import short
+from transformer.i18n.sentence import short
 from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
+from transformer.model.distance import reached
 from transformer.model.position_kinds import Adds
+from transformer.runs.interventions.where import ANY_STACK
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint
+
+
+def instead_of_a_table(config: ModelConfig) -> str:
+    """What a model has that adds no positions to its embeddings."""
+    if config.placing.of:
+        own = config.placing.of(config)
+        return joined(" ", [own, *_buckets(config)]) if config.positions == "relative" else own
+    if anatomy(config).writes:
+        return say(
+            "This model has no positional encoding: its decoder knows the order of its tokens only through the "
+            "causal mask."
+        )
+    return say("This model has no positional encoding: it does not see the order of its tokens.")
+
+
+def _buckets(config: ModelConfig) -> Iterator[str]:
+    """How many buckets each stack uses, and where its last one begins."""
+    for stack in anatomy(config).stacks:
+        n, first, last = reached(config.of(stack.name), anatomy(config).attention(stack.name).causal)
+        if first == last:
+            yield say("{stack}: {n} buckets are used.", stack=ANY_STACK[stack.name], n=n)
+        else:
+            yield say("{stack}: {n} buckets are used; distances of {first} tokens or more share the last on their "
+                      "side.", stack=ANY_STACK[stack.name], n=n, first=first)  # fmt: skip
+
+
+def no_such_part(config: ModelConfig, panel: PositionsPanel) -> str:
+    """Why a part that was asked for has no meaning for a model, and another is shown."""
+    if panel in ("similarity", "shift"):
+        return say(
+            "The “{part}” part compares rows of a table of positions, which this model does not have, so the first "
+            "part of the page is shown instead.",
+            part={"similarity": say("Similarity"), "shift": say("Shift")}[panel],
+        )
+    if config.rotary is None and panel in ("rotations", "pair"):
+        return say(
+            "The chosen part is for rotary positions, which this model does not use, so the first part of the page "
+            "is shown instead."
+        )
+    return say(
+        "The chosen part shows what distance adds to scores, but this model adds a position vector to each "
+        "embedding instead, so the first part of the page is shown."
+    )
+
+
+def about_layout(config: ModelConfig) -> str:
+    """How a table of sinusoids that the model has otherwise than the paper is drawn; "" for all others."""
+    if config.positions != "sinusoidal" or config.sinusoid_layout == "interleaved":
+        return ""
+    halves = say(
+        "In this model, all sines come before all cosines. On this page, they alternate as in the paper, so the "
+        "numbers can be compared with the formula; dimensions are numbered in that order."
+    )
+    if config.sinusoid_layout == "halves":
+        return halves
+    if config.sinusoid_layout == "tensor2tensor":
+        slow = say(
+            "This model's wavelengths differ slightly from the formula's: the shortest is 2π and the longest 10000 "
+            "· 2π."
+        )
+        return joined(" ", [halves, slow])
+    fairseq = say(
+        "This model's wavelengths differ slightly from the formula's (as in fairseq, the shortest is 2π and the "
+        "longest 10000 · 2π), and the first row of its table belongs to position p = {first}.",
+        first=config.fill_id + 1,
+    )
+    return joined(" ", [halves, fairseq])
+
 
 TABLE_PARTS: tuple[PositionsPanel, ...] = ("table", "similarity", "shift", "sentence")
 PARTS: dict[Adds, tuple[PositionsPanel, ...]] = {  # by what positions add
@@ -158,7 +229,7 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
         session.add_note(said, slot)
     panel = look.positions_panel
     if panel not in TABLE_PARTS:
-        session.add_note(otherwise.no_such_part(checkpoint.config, panel), slot)
+        session.add_note(no_such_part(checkpoint.config, panel), slot)
         panel = PositionsLook.positions_panel
     dims = tuple(dim for dim in look.dims if dim < d_model)
     session.replace(slot, dims=dims, shift=min(look.shift, most), positions_panel=panel)
@@ -170,12 +241,12 @@ def _settle(checkpoint: Checkpoint, slot: Slot) -> None:
 def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
     config, parts = checkpoint.config, anatomy(checkpoint.config)
     if config.placing.adds == "nothing":
-        st.info(otherwise.instead_of_a_table(config))
+        st.info(instead_of_a_table(config))
         return None
     titles = _titles(config)
     panel = session.view(slot).of(PositionsLook).positions_panel
     if panel not in titles and panel != PositionsLook.positions_panel:  # the page's own choice needs no word
-        session.add_note(otherwise.no_such_part(config, panel), slot)
+        session.add_note(no_such_part(config, panel), slot)
         session.replace(slot, positions_panel=PositionsLook.positions_panel)
     with choices.bar(slot):
         panel = choices.choose(choices.field(slot, "positions_panel"), say("Part"), titles, bare=True)
@@ -184,7 +255,7 @@ def _in_attention(checkpoint: Checkpoint, slot: Slot) -> Shown | None:
         if panel != "sentence":  # that part has a choice of layers of its own
             _choose_layers(open_shown(checkpoint, session.view(slot), slot), slot)
             _choose_count(config.max_len, slot)
-    st.caption(drawing.plain(joined(" ", [otherwise.instead_of_a_table(config), *_cross(config)])))
+    st.caption(drawing.plain(joined(" ", [instead_of_a_table(config), *_cross(config)])))
     return open_shown(checkpoint, session.view(slot).but(positions_panel=panel), slot)
 
 

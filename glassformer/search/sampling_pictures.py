@@ -6,10 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from glassformer.charts.candidates import HOW_TO_READ_RESHAPED, Shares, others_named, reshaped_spec
 from glassformer.charts.draws import HOW_TO_READ as HOW_TO_READ_DRAWS
 from glassformer.charts.draws import Drawn, draws_spec
-from glassformer.charts.reshaped import HOW_TO_READ as HOW_TO_READ_RESHAPED
-from glassformer.charts.reshaped import Shares, others_named, reshaped_spec
 from glassformer.runs.picture import Plot, Rows, Said
 from glassformer.runs.seen import OfRun, Seen
 from glassformer.search import SearchLook
@@ -20,7 +19,7 @@ from glassformer.state.view import Slot, View
 from transformer.analysis.draws import Draw, Outcome, draws, outcomes
 from transformer.analysis.reshaping import Reshaped, Spread, reshaped, spread
 from transformer.i18n import joined, say
-from transformer.i18n.numbers import chance
+from transformer.i18n.sentence import chance
 from transformer.runs.distribution import best
 from transformer.runs.query import Query, Sampling
 from transformer.runs.trace import Trace

@@ -27,7 +27,7 @@ from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot, View
 from transformer.analysis.draws import Draw, Outcome, draws
 from transformer.i18n import joined, say, say_n
-from transformer.i18n.numbers import chance
+from transformer.i18n.sentence import chance
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_SEED, Query, Sampling
 

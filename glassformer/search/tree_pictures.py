@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from glassformer.charts.search_marks import Leaf, Twig
 from glassformer.charts.search_tree import HOW_TO_READ as HOW_TO_READ_TREE
-from glassformer.charts.search_tree import search_tree_spec
+from glassformer.charts.search_tree import Leaf, Twig, search_tree_spec
 from glassformer.runs.picture import Plot, Rows, Said
 from glassformer.runs.seen import OfRun, Seen
 from glassformer.search import SearchLook

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from glassformer.server import command_line, turns
 from transformer.checkpoint import room
-from transformer.checkpoint.device import CPU
 from transformer.checkpoint.progress import Progress
+from transformer.checkpoint.room import CPU
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint

@@ -21,7 +21,7 @@ from glassformer.shared.door import here, st
 from transformer.analysis import neurons
 from transformer.errors import GlassformerError
 from transformer.i18n import say
-from transformer.i18n.numbers import hundredths
+from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import Kind, StackName
 from transformer.model.sites import sites
 from transformer.runs.trace import Trace

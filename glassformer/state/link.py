@@ -8,8 +8,9 @@ app is the default view.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, urlencode
 
-from glassformer.state import answers, fields, nested
+from glassformer.state import answers, fields
 from glassformer.state.answers import Answers
 from glassformer.state.fields import (
     MOST_COMPANIONS,
@@ -26,6 +27,36 @@ from transformer.errors import QueryError
 from transformer.i18n import say
 from transformer.runs.interventions import MAX_CHARACTERS, Intervention, parse, write
 from transformer.runs.query import MAX_BEAM, MAX_NEW, MAX_SEED, MAX_TOP_K, Beam, Decoding, Greedy, Query, Sampling
+
+RUN: Final = ("model", "rev", "answers", "src", "how", "beam", "lp", "temp", "k", "p", "seed", "max", "forced",
+              "result", "do")  # fmt: skip
+LOOKED_AT: Final = ("kind", "layer", "head", "together")
+STEP: Final = "step"
+NAMES: Final = (*RUN, *LOOKED_AT, STEP)
+"""The parameters that a second run may have of its own; all others are those of the first."""
+
+LONGEST: Final = 14_000  # characters: a source of 4,000, each of them up to three once written
+
+
+def write_nested(said: Mapping[str, str]) -> str:
+    """What the second run differs in as text, always in the same order; nothing for nothing."""
+    return urlencode({name: said[name] for name in NAMES if name in said}, safe="@")
+
+
+def read_nested(text: str) -> dict[str, str] | None:
+    """What `write` wrote, by name; None for anything else."""
+    try:
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=True, max_num_fields=len(NAMES)) if text else []
+    except ValueError:
+        return None
+    said = dict(pairs)
+    return said if len(said) == len(pairs) and set(said) <= set(NAMES) else None
+
+
+def without(text: str, *names: str) -> str:
+    """What a second run differs in, but for some names."""
+    return write_nested({name: value for name, value in (read_nested(text) or {}).items() if name not in names})
+
 
 MAX_NAME = 100
 MAX_JOB = 40
@@ -108,10 +139,10 @@ def _interventions(reader: Reader, name: str) -> tuple[Intervention, ...]:
 
 
 def _beside(reader: Reader, name: str) -> str:
-    said = nested.read(reader.text(name, nested.LONGEST) or "")
+    said = read_nested(reader.text(name, LONGEST) or "")
     if said is None:
         reader.notes.append(say("The link's second run could not be read and was ignored."))
-    return nested.write(said or {})
+    return write_nested(said or {})
 
 
 def _answers(reader: Reader, name: str) -> Answers | None:
@@ -153,7 +184,7 @@ class Link:
     companions: tuple[str, ...] | None = spelled(
         "with", None, lambda reader, name: reader.sentences(name, most=MOST_COMPANIONS), "\n".join
     )
-    # What the second run of a comparison differs in, as `glassformer.state.nested` writes it; nothing for no second.
+    # What the second run of a comparison differs in, as `glassformer.state.link` writes it; nothing for no second.
     beside: str = spelled("b", "", _beside)
     # What is looked at.
     view: View = spelled("", View(), lambda reader, name: read_view(reader), write_view)

@@ -23,9 +23,9 @@ from urllib.parse import parse_qs
 
 import streamlit as st
 
-from glassformer.state import apart, fields, nested
+from glassformer.state import apart, fields
 from glassformer.state.answers import Answers
-from glassformer.state.link import DEFAULT_NEW, WAYS, Link, read_link, way_of, write_link
+from glassformer.state.link import DEFAULT_NEW, LOOKED_AT, WAYS, Link, read_link, way_of, without, write_link
 from glassformer.state.view import MAIN, Slot, View
 from transformer.runs.interventions import Intervention
 from transformer.runs.query import Decoding, Greedy, Query
@@ -331,7 +331,7 @@ def remember(slot: Slot, base: Query, forced: fields.Branch) -> tuple[fields.Bra
 
 def new_run() -> None:
     """Callback: another model, sentence or way of decoding. What belonged to the runs before is dropped."""
-    stand(MAIN, beside=nested.without(standing(MAIN).beside, "forced", "result", "step"))
+    stand(MAIN, beside=without(standing(MAIN).beside, "forced", "result", "step"))
     for slot in SLOTS:
         stand(slot, revision="", branches=(None, ()))
         replace(slot, query=None, key=None)
@@ -348,7 +348,7 @@ def change_model() -> None:
     """Callback: another checkpoint; its first example takes the place of a sentence it cannot read."""
     st.session_state.update({SOURCE: None, MAX_NEW: DEFAULT_NEW, COMPANIONS: None})
     replace(MAIN, sentence=None, piece="", neuron=None)
-    stand(MAIN, beside=nested.without(standing(MAIN).beside, "src", "do", *nested.LOOKED_AT))
+    stand(MAIN, beside=without(standing(MAIN).beside, "src", "do", *LOOKED_AT))
     for slot in SLOTS:
         stand(slot, interventions=())  # of another model's heads
     new_run()

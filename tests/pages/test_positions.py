@@ -28,7 +28,7 @@ from tests.pages.reading import (
     type_source,
     view,
 )
-from transformer.i18n.numbers import digits, short
+from transformer.i18n.sentence import digits, short
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 
-from glassformer.frame.offer import OFFER, UNDO
+from glassformer.frame.source_box import OFFER, UNDO
 from glassformer.runs import loading
 from glassformer.start.diagram import lanes
 from glassformer.state import session
@@ -16,7 +16,7 @@ from glassformer.state.link import Link
 from glassformer.state.view import View
 from tests.pages.conftest import MAIN, PAGES, check
 from tests.pages.reading import address, opened, type_source, view
-from transformer.i18n.numbers import hundredths
+from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import anatomy
 
 

@@ -22,8 +22,8 @@ from transformer.analysis.head_statistics import output_projections
 from transformer.analysis.hidden_pieces import hide
 from transformer.analysis.logit_lens import logit_lens
 from transformer.checkpoint import room
-from transformer.checkpoint.device import device_of
 from transformer.checkpoint.load import load
+from transformer.checkpoint.room import device_of
 from transformer.errors import CheckpointError
 from transformer.runs.replay import each_layer, replay
 from transformer.runs.running import run_batch

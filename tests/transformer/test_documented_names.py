@@ -23,7 +23,7 @@ PUBLIC |= {f"transformer.{name}" for one in extensions() for name in one.names}
 # Of earlier versions, and of modules that documents name without an import.
 EARLIER = {
     *("transformer.analysis.compare", "transformer.analysis.differences.paired", "transformer.analysis.parameters"),
-    *("transformer.analysis.spectra.spectrum", "transformer.checkpoint.snapshots.moments"),
+    *("transformer.analysis.parameters.spectrum", "transformer.checkpoint.snapshots.moments"),
     *(f"transformer.corpus.{name}" for name in ("conditions", "folder", "measuring", "queries", "scores", "tables")),
     *("transformer.doctor.examination.examine", "transformer.importers", "transformer.lessons"),
     *("transformer.runs.interventions.ZeroHead", "transformer.training.tasks", "glassformer.charts.number_spread"),

@@ -1,14 +1,17 @@
-"""Make a model and fill it with its values, one tensor at a time, each written to its final place.
+"""Make a model and fill it with its values, one tensor at a time, with the hash that identifies a checkpoint.
 
 So a model is in memory only once while it is loaded, plus a few megabytes of a file, or one tensor that has to be
 moved. A model that does not fit into free memory is refused before anything is read. If its file has 16 bits, it may
 stay in 16 bits, which takes half of the memory and more time.
 
 Knows nothing of files.
+
+The largest file is never in memory as a whole: its bytes are added as they are read.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +22,16 @@ from torch import Tensor
 
 from transformer.checkpoint import room
 from transformer.checkpoint.agreement import Shapes, expected_shapes, first
-from transformer.checkpoint.device import CPU
 from transformer.checkpoint.memory import Halves, on, ready, vacant
 from transformer.checkpoint.progress import Progress, silent
+from transformer.checkpoint.room import CPU
 from transformer.errors import shown
 from transformer.i18n import Sentence, say
 from transformer.model.config import ModelConfig
 
 if TYPE_CHECKING:
     from transformer.model.transformer import Transformer
+
 
 Places = Mapping[str, Tensor]
 
@@ -135,3 +139,46 @@ def _in_16_bits(halves: Halves, whole: int) -> Sequence[Sentence]:
             needed=whole,
         )
     ]
+
+
+class ContentHash:
+    """The hash while the large file is being read; `files` are the small ones."""
+
+    def __init__(self, files: Mapping[str, bytes], *, large: str, size: int) -> None:
+        self._whole, self._large = hashlib.sha256(), hashlib.sha256()
+        for name in sorted(files):
+            if name < large:
+                self._add(name, files[name])
+        self._whole.update(f"{large} {size}\n".encode())
+        self._after = {name: files[name] for name in sorted(files) if name > large}
+
+    def update(self, content: bytes | bytearray) -> None:
+        """The next bytes of the large file."""
+        self._whole.update(content)
+        self._large.update(content)
+
+    def done(self) -> tuple[str, str]:
+        """The hashes of all files and of the large one alone, hexadecimal; call it after the large one was read."""
+        for name, content in self._after.items():
+            self._add(name, content)
+        return self._whole.hexdigest(), self._large.hexdigest()
+
+    def _add(self, name: str, content: bytes) -> None:
+        self._whole.update(f"{name} {len(content)}\n".encode())
+        self._whole.update(content)
+
+
+def hash_of(files: Mapping[str, bytes]) -> str:
+    """The same hash, for files that are all small."""
+    first, *_ = sorted(files)
+    whole = ContentHash({name: files[name] for name in files if name != first}, large=first, size=len(files[first]))
+    whole.update(files[first])
+    return whole.done()[0]
+
+
+def digest_of(tensor: Tensor) -> bytes:
+    """SHA-256 of a tensor's values as float32, a few megabytes at a time."""
+    digest = hashlib.sha256()
+    for part in parts_of(tensor):
+        digest.update(part.detach().float().contiguous().view(-1).view(torch.uint8).numpy(force=True).data)
+    return digest.digest()

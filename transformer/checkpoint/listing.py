@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from transformer.checkpoint.device import CPU, Device
 from transformer.checkpoint.progress import Progress, silent
+from transformer.checkpoint.room import CPU, Device
 from transformer.checkpoint.snapshot_names import FOLDER, Moment
 from transformer.extensions import imported, provided
 from transformer.files import hidden

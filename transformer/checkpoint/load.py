@@ -33,11 +33,10 @@ from transformer.checkpoint import room, snapshots
 from transformer.checkpoint.agreement import Shapes, check_shapes, check_tensors, check_vocabularies, first, most_bytes
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
-from transformer.checkpoint.device import CPU, Device, device_of
-from transformer.checkpoint.filling import Places, Values, fill
-from transformer.checkpoint.hashing import ContentHash, digest_of, hash_of
+from transformer.checkpoint.filling import ContentHash, Places, Values, digest_of, fill, hash_of
 from transformer.checkpoint.memory import Halves
 from transformer.checkpoint.progress import Progress, silent
+from transformer.checkpoint.room import CPU, Device, device_of
 from transformer.checkpoint.tokenizer_files import Named, Stored, open_tokenizers, stored_tokenizers, tokenizer_files
 from transformer.errors import CheckpointError, shown, within
 from transformer.files import strictjson, tensorfile

@@ -1,4 +1,4 @@
-"""Write a checkpoint folder: all of it or nothing.
+"""Write a checkpoint folder, all of it or nothing, one tensor at a time.
 
 The files go to a hidden folder next to the old one (see `transformer.files.hidden`) and are flushed to disk. Then the
 two change names in one call, so a kill at any moment leaves a whole checkpoint under its name. If the system cannot
@@ -7,30 +7,140 @@ fails, the old folder is restored.
 
 Only a checkpoint or an empty folder is replaced, and only a checkpoint's own files are removed: other files stay in
 the folder.
+
+The place of each tensor follows from the dtypes and shapes alone, so they may come in any order. The file has the
+order of the safetensors library: wide dtypes first, so each tensor begins at a multiple of its width, then by name.
+
+Source: the format's description in the safetensors README (github.com/huggingface/safetensors).
 """
 
 import hashlib
 import json
+import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 import torch
+from torch import Tensor
 
-from transformer.checkpoint import tensorwriter
+from transformer.checkpoint.agreement import Shapes
 from transformer.checkpoint.exchange import exchange
 from transformer.checkpoint.exchange import sync_folder as sync_folder
+from transformer.checkpoint.filling import parts_of
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
-from transformer.checkpoint.tensorwriter import Held, Reader, State
+from transformer.checkpoint.memory import Halves
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY, Stored, file_names, stored_tokenizers
 from transformer.errors import CheckpointError
 from transformer.files import hidden
 from transformer.files.files import FolderFiles
+from transformer.files.tensorfile import FLOATS, LENGTH_BYTES
 from transformer.model.config import ModelConfig
+
+ALIGNMENT = 8  # bytes, of the header
+_NAMES = {dtype: name for name, dtype in FLOATS.items()}
+
+
+class Readable(Protocol):
+    """Tensors, in memory or in a file."""
+
+    @property
+    def shapes(self) -> Shapes:
+        """Their names and shapes."""
+
+    @property
+    def narrow(self) -> Halves:
+        """The tensors for which 16 bits are enough, and their dtype."""
+
+    def read(self) -> Iterable[tuple[str, Tensor]]:
+        """Each tensor with its name, one at a time."""
+
+
+State = Mapping[str, Tensor]
+Reader = AbstractContextManager[Readable]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Tensors that are in memory, to be written in one dtype."""
+
+    tensors: State
+
+    @property
+    def shapes(self) -> Shapes:
+        """Names and shapes."""
+        return {name: tuple(tensor.shape) for name, tensor in self.tensors.items()}
+
+    @property
+    def narrow(self) -> Halves:
+        """16 bits are enough for what a training keeps."""
+        return dict.fromkeys(self.tensors, torch.float16)
+
+    def read(self) -> Iterable[tuple[str, Tensor]]:
+        """Each with its name."""
+        return self.tensors.items()
+
+
+def kinds_of(readable: Readable, dtype: torch.dtype | None) -> dict[str, torch.dtype]:
+    """The dtype in which each tensor is written: this one, or the smallest that it needs."""
+    narrow = readable.narrow
+    return {name: dtype or narrow.get(name, torch.float32) for name in readable.shapes}
+
+
+def n_bytes(readable: Readable, dtype: torch.dtype | None = None) -> int:
+    """The tensors' bytes on the disk."""
+    kinds = kinds_of(readable, dtype)
+    return sum(math.prod(shape) * kinds[name].itemsize for name, shape in readable.shapes.items())
+
+
+def write(file: BinaryIO, readable: Readable, dtype: torch.dtype | None = None) -> None:
+    """Write a whole file, which is empty: all tensors in one dtype, or each in the smallest that it needs.
+
+    A `CheckpointError` says that a value is too large for its dtype, or that a tensor cannot be read.
+    """
+    shapes, kinds = readable.shapes, kinds_of(readable, dtype)
+    header, begins = _layout(shapes, kinds)
+    file.write(header)
+    left = set(shapes)
+    for name, tensor in readable.read():
+        if tuple(tensor.shape) != tuple(shapes[name]):
+            raise ValueError(f"{name} is {tuple(tensor.shape)}, announced as {shapes[name]}")
+        file.seek(begins[name])
+        for part in parts_of(tensor.detach()):
+            file.write(_stored(name, part, kinds[name]))
+        left.discard(name)
+        del tensor, part  # before the next one is read
+    if left:
+        raise ValueError(f"{min(left)} was announced and never came")
+
+
+def _layout(shapes: Shapes, kinds: Mapping[str, torch.dtype]) -> tuple[bytes, dict[str, int]]:
+    """The header with its length before it, and where each tensor's bytes begin in the file."""
+    record: dict[str, object] = {}
+    begins: dict[str, int] = {}
+    end = 0
+    for name in sorted(shapes, key=lambda one: (-kinds[one].itemsize, _NAMES[kinds[one]], one)):
+        begins[name], end = end, end + math.prod(shapes[name]) * kinds[name].itemsize
+        record[name] = {"dtype": _NAMES[kinds[name]], "shape": list(shapes[name]), "data_offsets": [begins[name], end]}
+    text = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % ALIGNMENT)
+    header = len(text).to_bytes(LENGTH_BYTES, "little") + text
+    return header, {name: len(header) + begin for name, begin in begins.items()}
+
+
+def _stored(name: str, part: Tensor, dtype: torch.dtype) -> memoryview:
+    """The bytes of some rows of a tensor."""
+    stored = part.to("cpu", dtype).contiguous()
+    if bool((stored.isinf() & part.cpu().isfinite()).any()):
+        raise CheckpointError(
+            "{name}: a value is too large for {dtype}; save with dtype=torch.float32.", name=name, dtype=str(dtype)
+        )
+    return stored.reshape(-1).view(torch.uint8).numpy().data
+
 
 CURVE = "training.csv"
 OWN = frozenset((CONFIG, WEIGHTS, CARD, CURVE, *(name for names in TOKENIZER_NAMES.values() for name in names)))
@@ -123,7 +233,7 @@ def _card(parts: Parts, hashes: Mapping[str, str]) -> bytes:
 
 def _write_weights(path: Path, state: State | Callable[[], Reader], dtype: torch.dtype | None) -> None:
     with path.open("wb") as file, state() if callable(state) else nullcontext(Held(state)) as readable:
-        tensorwriter.write(file, readable, dtype)
+        write(file, readable, dtype)
         _flush_file(file)
 
 

@@ -13,15 +13,51 @@ an f-string, is English for good; the test in the pseudo-language finds it.
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from numbers import Real
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Concatenate, LiteralString, ParamSpec, Self, cast
 
 from transformer.i18n import pseudo, spacing
 from transformer.i18n.catalogue import ENGLISH, PSEUDO, plural_template, template
-from transformer.i18n.numbers import written
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_POWER = re.compile(r"(?<=\d)e([+-]\d+)")
+
+
+def hundredths(part: float) -> str:
+    """A share from 0 to 1 in two digits; what is not 0 never reads as 0."""
+    return "<0.01" if 0 < part < 0.005 else f"{part:.2f}"
+
+
+def chance(part: float) -> str:
+    """A probability, as `formatProbability` of stepper/numbers.js writes it: only 0 reads as 0, and only 1 as 1."""
+    if 0 < part < 0.01:
+        return "<0.001" if part < 0.001 else f"{part:.3f}"
+    return ">0.99" if 0.995 <= part < 1 else f"{part:.2f}"
+
+
+def written(text: str) -> str:
+    """A number in Python's writing as people write it: -1.4e-06 becomes −1.4 × 10⁻⁶."""
+    with_powers = _POWER.sub(lambda found: f" × 10{str(int(found[1])).translate(_RAISED)}", text)
+    return with_powers.replace("-", "−", 1) if text.startswith("-") else with_powers
+
+
+def digits(number: float) -> str:
+    """A number of any size, short: 2.98 × 10⁻⁸ or 1.817."""
+    if number == 0 or abs(number) >= 1e-3:
+        return written(f"{number:.4g}")
+    return written(f"{number:.2e}")
+
+
+def short(number: float) -> str:
+    """A wavelength to four digits: 6.283 or 58,470."""
+    return f"{number:.4g}" if number < 1000 else f"{float(f'{number:.4g}'):,.0f}"
+
 
 _Rest = ParamSpec("_Rest")
 _SET = object.__setattr__  # sentences refuse the usual way
@@ -293,3 +329,21 @@ class _Number:
     def __format__(self, form: str) -> str:
         text = format(self._value, form)
         return written(text) if form else text
+
+
+def read_table(file: Path) -> dict[str, Any]:
+    """What a file holds, its sentences said."""
+    found = tomllib.loads(file.read_text(encoding="utf-8"))
+    kinds = found.pop("sentences", {})
+    said: dict[str, Any] = _said(found, kinds, "")
+    return said
+
+
+def _said(found: Any, kinds: Mapping[str, Mapping[str, str]], key: str) -> Any:
+    if isinstance(found, dict):
+        return {name: _said(one, kinds, name) for name, one in found.items()}
+    if isinstance(found, list):
+        return [_said(one, kinds, key) for one in found]
+    if isinstance(found, str) and key in kinds:
+        return Template(found, None, kinds[key].get("about", ""), {})
+    return found

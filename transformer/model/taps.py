@@ -21,6 +21,9 @@ from typing import Any, Protocol, TypeVar
 
 from torch import Tensor
 
+from transformer.model.anatomy import anatomy
+from transformer.model.config import ModelConfig
+
 _Setting = TypeVar("_Setting")
 
 
@@ -239,3 +242,13 @@ class Rewirer(_Table):
     def rewired(self, name: str, value: _Setting) -> _Setting:
         """Return the setting after the functions of all matching patterns, in order."""
         return self._changed(name, value)
+
+
+def all_seen(mask: Tensor) -> Tensor:
+    """What the last row may see for every row, bool [B, 1, T, T]: the future is open, and padding stays closed."""
+    return mask[..., -1:, :].expand_as(mask)
+
+
+def without_causal_mask(config: ModelConfig) -> Tap:
+    """A tap that takes the causal mask away from the decoder's self-attention; a `QueryError` without one."""
+    return tap_of(Replacer({anatomy(config).attention("decoder").site("*", "mask"): all_seen}))

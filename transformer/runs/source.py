@@ -12,8 +12,7 @@ from transformer.runs.query import Query
 from transformer.runs.rules import Rules
 from transformer.runs.runnable import Runnable
 from transformer.text.normalise import normalise, notes_on
-from transformer.text.raw import RawIds
-from transformer.text.tokenizer import SPACE_MARK
+from transformer.text.tokenizer import SPACE_MARK, RawIds
 
 MAX_LISTED = 80  # characters of unknown pieces that a note repeats
 JOINER = "\u200d"  # holds the parts of an emoji together

@@ -16,7 +16,7 @@ from transformer.runs.query import Query, check_reference
 from transformer.runs.runnable import Runnable
 from transformer.runs.source import Source, no_piece, read_source
 from transformer.text.normalise import normalise
-from transformer.text.raw import RawIds
+from transformer.text.tokenizer import RawIds
 
 Reference = str | Sequence[int] | None
 """What should come out, as text or as ids; None for a decoder alone that judges the source itself."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import sentencepiece
 
 from transformer.errors import TokenizerError
+from transformer.i18n import say
 from transformer.text import SPACE_MARK as SPACE_MARK
 
 
@@ -140,3 +141,29 @@ def check_id(i: int, size: int) -> None:
     """Refuse an id that a vocabulary does not have."""
     if not 0 <= i < size:
         raise TokenizerError("piece id {i} is outside the vocabulary; ids go from 0 to {last}.", i=i, last=size - 1)
+
+
+class RawIds(AnyTokenizer):
+    """No vocabulary: a text is a row of ids, such as 12 7 5, and each piece is the number of its row."""
+
+    continuation = " "  # no number begins with it, so each is a word
+    notes = (
+        say(
+            "This model has no tokenizer, so its pieces are the row numbers of its embedding table. Type numbers "
+            "separated by spaces, for example 12 7 5."
+        ),
+    )
+
+    def __init__(self, size: int, special: Collection[int] = ()) -> None:
+        super().__init__(tuple(map(str, range(size))), special)
+
+    def encode(self, text: str) -> Encoding:
+        """The ids that a text lists; what is no id of this model is left unread."""
+        listed = text.replace(",", " ").split()
+        read = [word for word in listed if word in self._ids]
+        unread = tuple(word for word in listed if word not in self._ids)
+        return Encoding(tuple(self._ids[word] for word in read), tuple(read), unread)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The ids with spaces between them, without special ones."""
+        return " ".join(str(i) for i in ids if not self.is_special(i))

@@ -8,7 +8,10 @@ takes half a minute or more and needs a C++ compiler, and what goes wrong there 
 Source: Ansel et al., "PyTorch 2" (2024), section 3, for `torch.compile`.
 """
 
+from __future__ import annotations
+
 import contextlib
+import copy
 import json
 import os
 import shutil
@@ -22,13 +25,97 @@ from collections.abc import Callable, Generator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import torch
+from torch import Tensor
 
 from transformer import confined
+from transformer.checkpoint.memory import ready, vacant
 from transformer.errors import QueryError
+from transformer.model import linear
 from transformer.model.anatomy import anatomy
+from transformer.model.cache import AttentionCache, KVCache
 from transformer.model.config import ModelConfig
+from transformer.runs.drafting import drafters
 from transformer.runs.results import Progress
+
+if TYPE_CHECKING:
+    from transformer.model.transformer import Transformer
+
+
+@dataclass
+class _Whole(AttentionCache):
+    """A cache that is always read whole."""
+
+    def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        past, self.length = self.length, self.length + keys.size(2)
+        assert self.keys is not None
+        assert self.values is not None
+        self.keys.narrow(2, past, 1).copy_(keys)
+        self.values.narrow(2, past, 1).copy_(values)
+        return self.keys, self.values
+
+
+class Steps:
+    """Writes `n_written` tokens after a source of `n_source`, in several ways."""
+
+    @torch.inference_mode()
+    def __init__(self, config: ModelConfig, *, n_source: int, n_written: int) -> None:
+        torch.set_num_threads(1)
+        made, places = vacant(config)
+        for place in places.values():
+            place.normal_(std=0.05)
+        self.model, self.n = ready(made), n_written
+        self.memory = torch.randn(1, n_source, config.d_model) if self.model.anatomy.reads else None  # [B, S, D]
+
+    @torch.inference_mode()
+    def eager(self) -> int:
+        """Write them with the model as it is; returns how many."""
+        ids, cache = torch.ones(1, 1, dtype=torch.long), KVCache(self.model.config.n_decoder_layers)
+        for _ in range(self.n):
+            ids = self.model.project(self.model.decode(ids, self.memory, cache=cache)).argmax(dim=-1)  # [B, T]
+        return self.n
+
+    def as_drafts(self, *, int8: bool) -> Callable[[], int] | None:
+        """The same as drafts are written, with large matrices in int8 or not; None where nothing can do that."""
+        ways = (one.steps(self.model, self.memory, self.n, int8=int8) for one in drafters())
+        return next(filter(None, ways), None)
+
+    def compiled(self) -> Callable[[], int]:
+        """The same compiled, which happens here; errors are torch's."""
+        # A compiler cannot follow questions about threads and about where a matrix lies in memory.
+        vars(torch)["get_num_threads"] = lambda: 1
+        model = copy.deepcopy(self.model)
+        for module in model.modules():
+            if isinstance(module, linear.Linear):
+                module.joined = None
+        compiled = torch.compile(step)
+        for _ in range(2):  # the second time finds out whether anything has to be compiled once more
+            self._write_whole(model, compiled)
+        return lambda: self._write_whole(model, compiled)
+
+    @torch.inference_mode()
+    def _write_whole(self, model: Transformer, step: Callable[..., Tensor]) -> int:
+        ids, cache, places = torch.ones(1, 1, dtype=torch.long), whole_cache(model, self.n), torch.arange(self.n)
+        for place in range(self.n):
+            mask = (places <= place).view(1, 1, 1, -1)  # [1, 1, T, N]
+            ids = step(model, ids, self.memory, mask, cache).argmax(dim=-1)  # [B, T]
+        return self.n
+
+
+def whole_cache(model: Transformer, n: int) -> KVCache:
+    """A cache with `n` places for tokens that are there from the beginning."""
+    heads, cache = model.config.of("decoder"), KVCache(model.config.n_decoder_layers)
+    shape, like = (1, heads.n_kv_heads, n, heads.d_head), model.src_table
+    cache.self_attn = [_Whole(False, like.new_zeros(shape), like.new_zeros(shape)) for _ in cache.self_attn]
+    return cache
+
+
+def step(model: Transformer, ids: Tensor, memory: Tensor | None, mask: Tensor, cache: KVCache) -> Tensor:
+    """Read one token [B, T], and compute the logits of the piece after it [B, T, V]."""
+    return model.project(model.decoder(ids, model.target_table, memory, mask, None, cache=cache))
+
 
 SECONDS: Final = 60  # that it takes, about
 MOST_SECONDS: Final = 600
@@ -94,7 +181,7 @@ def measuring(config: ModelConfig) -> Generator[Progress, None, Gains]:
         _ONE_AT_A_TIME.release()
 
 
-def _begin(config: ModelConfig, folder: str) -> "subprocess.Popen[bytes]":
+def _begin(config: ModelConfig, folder: str) -> subprocess.Popen[bytes]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("TORCH")}
     environment |= {"TMPDIR": folder, "TORCHINDUCTOR_CACHE_DIR": folder, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
     environment |= {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore", "PYTHONPATH": str(_ROOT)}
@@ -110,7 +197,7 @@ def _begin(config: ModelConfig, folder: str) -> "subprocess.Popen[bytes]":
     return process
 
 
-def _until_done(process: "subprocess.Popen[bytes]") -> Generator[Progress, None, Gains]:
+def _until_done(process: subprocess.Popen[bytes]) -> Generator[Progress, None, Gains]:
     began, stdout = time.monotonic(), process.stdout
     assert stdout is not None
     while (taken := time.monotonic() - began) < MOST_SECONDS:
@@ -122,7 +209,7 @@ def _until_done(process: "subprocess.Popen[bytes]") -> Generator[Progress, None,
     raise QueryError("the measurement was stopped because it took longer than {n} seconds.", n=MOST_SECONDS)
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     """End the process with all that it started."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -145,7 +232,7 @@ def main() -> None:
 
 def measure(config: ModelConfig) -> Gains:
     """Measure in this process, whose torch then has one thread."""
-    from transformer.trying.steps import Steps  # torch and its compiler, which the app's process needs not
+    pass  # torch and its compiler, which the app's process needs not
 
     steps = Steps(config, n_source=min(_SOURCE, config.max_len), n_written=min(_WRITTEN, config.max_len))
     ways = {"eager": steps.eager, "lean": steps.as_drafts(int8=False), "int8": steps.as_drafts(int8=True)}

@@ -36,8 +36,7 @@ from transformer.runs.distribution import losses_of
 from transformer.runs.reading import padded, read_before
 from transformer.runs.runnable import Scorable
 from transformer.text.normalise import normalise
-from transformer.text.raw import RawIds
-from transformer.text.tokenizer import AnyTokenizer
+from transformer.text.tokenizer import AnyTokenizer, RawIds
 
 MOST_SAMPLES = 32
 """More lines are not read: those that are make a difference of 0.1 nats plain, and each costs time."""

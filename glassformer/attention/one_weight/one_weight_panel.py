@@ -18,7 +18,7 @@ from transformer.analysis.one_weight import Walk, strongest
 from transformer.analysis.stand_ins import said as said_of
 from transformer.analysis.stand_ins import stand_ins
 from transformer.i18n import joined, say, say_n
-from transformer.i18n.numbers import written
+from transformer.i18n.sentence import written
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.model.config import ModelConfig
 

@@ -25,7 +25,7 @@ import streamlit as st
 
 from glassformer.extensions.lessons.library import Lesson, Step, lessons, read_folder
 from glassformer.server.command_line import values
-from glassformer.state import nested
+from glassformer.state import link
 from transformer.i18n import Sentence, say
 
 ENVIRONMENT: Final = "GLASSFORMER_LESSONS"
@@ -78,7 +78,7 @@ class Place:
     lesson: str  # the lesson's name
     step: int  # which step, from 1
     short: bool = False  # it is walked as a part of the short path
-    # The learner's checkpoint and sentence, as `glassformer.state.nested` writes them, while a step runs on another
+    # The learner's checkpoint and sentence, as `glassformer.state.link` writes them, while a step runs on another
     # checkpoint.
     own: str = ""
 
@@ -116,10 +116,10 @@ def read(parameters: Mapping[str, Sequence[str]]) -> tuple[Place | None, tuple[s
             asked=number,
         )
         return None, (said,)
-    own = nested.read(next(iter(parameters.get(OWN, ())), "")[: nested.LONGEST]) or {}
+    own = link.read_nested(next(iter(parameters.get(OWN, ())), "")[: link.LONGEST]) or {}
     own = {name: value for name, value in own.items() if name in RETURNED_TO}
     short = SHORT in parameters.get(PATH, ())
-    return Place(lesson.name, number, short=short, own=nested.write(own)), ()
+    return Place(lesson.name, number, short=short, own=link.write_nested(own)), ()
 
 
 def begin() -> None:

@@ -6,5 +6,5 @@ EXTENSION = Extension(
     name="huggingface",
     needs=("tokenizers", "weight_files", "importers"),
     modules={"transformer.importers.huggingface": "glassformer.extensions.huggingface.library"},
-    readers="glassformer.extensions.huggingface.library.reader:READER",
+    readers="glassformer.extensions.huggingface.library.folder:READER",
 )

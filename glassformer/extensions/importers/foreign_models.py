@@ -13,11 +13,10 @@ from typing import Any, Final
 from glassformer.extensions.importers.format import HOLDS
 from glassformer.extensions.importers.library import candidates, opening
 from glassformer.extensions.importers.library.handed_pieces import Given
-from glassformer.extensions.importers.library.imported import Imported
 from glassformer.extensions.importers.library.kept_answers import ENDING, paths_of
 from glassformer.extensions.importers.library.opening import QuestionsError, kind_of
 from glassformer.extensions.importers.library.readers import Reader
-from glassformer.extensions.importers.library.report import ImportReport
+from glassformer.extensions.importers.library.report import Imported, ImportReport
 from glassformer.extensions.weight_files.library import pickles
 from glassformer.extensions.weight_files.library.weights import OUTLINE
 from glassformer.runs import loading

@@ -5,18 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library import opening
-from glassformer.extensions.importers.library.foreign import (
+from glassformer.extensions.importers.library.handed_pieces import NOTHING
+from glassformer.extensions.importers.library.readers import (
     ARRAYS,
     is_foreign_file,
     is_foreign_folder,
     is_marians,
     why_unopened,
 )
-from glassformer.extensions.importers.library.handed_pieces import NOTHING
-from transformer.checkpoint.device import CPU, Device
 from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.progress import Progress, silent
+from transformer.checkpoint.room import CPU, Device
 from transformer.errors import GlassformerError
 from transformer.files.files import FolderFiles, as_typed
 from transformer.files.kinds import UNPACK

@@ -1,13 +1,11 @@
-"""Files of attention maps where a page wants a checkpoint, and what is told of them."""
+"""Files of attention maps: among checkpoints, and where a page wants a checkpoint."""
 
 from pathlib import Path
 from typing import Final
 
 from glassformer.charts.theme import shortened
 from glassformer.checkpoints.checkpoint_panels import table
-from glassformer.extensions.maps.code_to_copy import EXAMPLE
-from glassformer.extensions.maps.format import HOLDS
-from glassformer.extensions.maps.library.npzfile import read_maps
+from glassformer.extensions.maps.library.npzfile import SUFFIX, check_maps, read_maps
 from glassformer.extensions.maps.library.own_maps import GivenMaps
 from glassformer.runs.open_run import address
 from glassformer.runs.sides import KIND_NAMES
@@ -15,10 +13,45 @@ from glassformer.runs.sources import Source
 from glassformer.shared import drawing, menu, page_style
 from glassformer.shared.door import st
 from glassformer.state import session
-from transformer.checkpoint.listing import Entry, Signature, signature
+from transformer.checkpoint.listing import Entry, Format, Signature, signature
+from transformer.errors import GlassformerError
 from transformer.files.files import FolderFiles
 from transformer.i18n import say
 from transformer.runs.labelled_maps import LabelledAttention, LabelledMaps
+
+HOLDS = "maps"
+
+
+class MapsFormat(Format):
+    """Files `NAME.npz` next to the folders."""
+
+    def lists(self, file: Path, inside: Path) -> bool:
+        """Whether a file is called as one of maps is."""
+        return file.suffix == SUFFIX and file.name[0] != "." and file.name.isprintable() and not file.is_dir()
+
+    def look(self, place: Path, name: str, root: Path) -> Entry | None:
+        """The entry of a file, by its header."""
+        if place.suffix != SUFFIX or place.is_dir():
+            return None
+        try:
+            files = FolderFiles(root, inside=root)
+            with files.open(place.name) as (content, size):
+                title = check_maps(content, size, label=files.label(place.name))
+        except GlassformerError as error:
+            return Entry(name, place, error.sentence, name, root, holds=HOLDS)
+        return Entry(name, place, None, title or name, root, holds=HOLDS)
+
+
+FORMAT = MapsFormat()
+
+
+EXAMPLE: Final = """\
+inputs = tokenizer("The cat sat on the mat.", return_tensors="pt")
+output = model(**inputs, output_attentions=True)
+tokens = tokenizer.convert_ids_to_tokens(inputs["input_ids"][0])
+weights = torch.stack([layer[0] for layer in output.attentions]).float().numpy(force=True)
+np.savez_compressed("cat.npz", encoder_weights=weights, encoder_queries=tokens, encoder_keys=tokens)"""
+
 
 ARRAYS: Final[dict[str, str]] = {
     "encoder_weights": say("floats [layer, head, query, key], 0 to 1"),

@@ -202,7 +202,7 @@ def _decomposed(scene: OneParameter) -> Known | None:
     if one.work > MOST:
         said = say(
             "This matrix is too large for this page to compute its singular values: that would take about "
-            "{seconds:,} s, and all visitors would have to wait. Use `transformer.analysis.spectra.spectrum` in "
+            "{seconds:,} s, and all visitors would have to wait. Use `transformer.analysis.parameters.spectrum` in "
             "Python.",
             seconds=one.seconds,
         )

@@ -20,10 +20,9 @@ from glassformer.extensions.parameters.parameters_look import ParametersLook
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.seen import Seen, Work
 from glassformer.state.view import MAIN, Slot
-from transformer.analysis import neighbours, spectra
-from transformer.analysis.parameters import Histogram, Parameter, Statistics, histogram, measured
+from transformer.analysis import neighbours, parameters
+from transformer.analysis.parameters import Histogram, Parameter, Spectrum, Statistics, histogram, measured, work_of
 from transformer.analysis.parameters import parameters as parameters_of
-from transformer.analysis.spectra import Spectrum, work_of
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import say
 from transformer.model.linear import widened
@@ -66,7 +65,7 @@ def with_spectrum(work: Work, checkpoint: Checkpoint, one: Known) -> Known:
     """The same with its singular values, which it has."""
     found = work.compute(
         spectrum_key(checkpoint, one.parameter),
-        lambda: spectra.spectrum(one.parameter.values),
+        lambda: parameters.spectrum(one.parameter.values),
         nbytes=lambda made: 0 if made is None else made.values.nbytes,
     )
     return Known(one.parameter, one.numbers, found)

@@ -23,9 +23,8 @@ from glassformer.shared import choices, drawing, page_style
 from glassformer.shared.door import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
-from transformer.analysis.parameters import Parameter
+from transformer.analysis.parameters import Parameter, Spectrum
 from transformer.analysis.parameters import parameters as parameters_of
-from transformer.analysis.spectra import Spectrum
 from transformer.analysis.stand_ins import stand_ins
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, paragraph, say, say_n
@@ -274,9 +273,9 @@ def _said(rows: Sequence[Known]) -> Iterator[str]:
     if large:
         yield say_n(
             "{n} matrix is too large for this page to compute its singular values; use "
-            "`transformer.analysis.spectra` in Python.",
+            "`transformer.analysis.parameters` in Python.",
             "{n} matrices are too large for this page to compute their singular values; use "
-            "`transformer.analysis.spectra` in Python.",
+            "`transformer.analysis.parameters` in Python.",
             large,
         )
 

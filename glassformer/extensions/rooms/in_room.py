@@ -12,11 +12,13 @@ from typing import Final
 
 import streamlit as st
 
-from glassformer.extensions.rooms.server import codes
+from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.public import Opened, Public, RefusedError
 from glassformer.extensions.rooms.server.registry import ROOMS, client
 from glassformer.extensions.rooms.server.room import Room
 from glassformer.server.streamlit_private import session_id
+from glassformer.state import apart
+from glassformer.state.apart import AddressPart, Guidance
 from transformer.i18n import Sentence, say
 
 PARAMETER: Final = "room"  # in the address
@@ -35,7 +37,7 @@ def begin() -> None:
     A browser that has not heard yet that its reader has left a room comes with the address of before.
     """
     typed = st.query_params.get(PARAMETER)
-    code = codes.read_code(typed) if typed else ""
+    code = registry.read_code(typed) if typed else ""
     if code and code != current() and code != st.session_state.get(LEFT):
         if may_look_for(code):
             _be_in(code, None)
@@ -47,7 +49,7 @@ def begin() -> None:
                 "“{found}” in the link is not a room code: a room code has {n} letters and digits. Ask for the "
                 "complete link, or type the code on the “A room” page.",
                 found=typed[:_LONGEST_SHOWN],
-                n=codes.LENGTH,
+                n=registry.LENGTH,
             ),
         )
     secret = st.query_params.get(SECRET)
@@ -186,3 +188,30 @@ def in_address() -> dict[str, str]:
     """What the address says of the room."""
     code = current()
     return {PARAMETER: code} if code else {}
+
+
+class _RoomAddress(AddressPart):
+    names = NAMES
+
+    def begin(self) -> None:
+        begin()
+
+    def beside(self, parameters: Mapping[str, str]) -> dict[str, str]:
+        return in_address()
+
+    def take_notes(self) -> tuple[str, ...]:
+        return take_notes()
+
+    def published(self, page: str, written: Mapping[str, str]) -> None:
+        own = {*NAMES, *apart.OF_LANGUAGE}
+        tell(page, {name: text for name, text in apart.beside(written).items() if name not in own})
+
+    def guidance(self) -> Guidance:
+        if not current():
+            return Guidance()
+        leads, room = taught() is not None, public()
+        types = leads or (room is not None and room.own)
+        return Guidance(follows=not leads, leads=leads, types=types, bare=run())
+
+
+ADDRESS = _RoomAddress()

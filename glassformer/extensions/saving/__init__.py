@@ -4,9 +4,9 @@ from transformer.extensions import Command, Extension
 
 EXTENSION = Extension(
     name="saving",
-    names={"compare": "glassformer.extensions.saving.showing:compare"},
+    names={"compare": "glassformer.extensions.saving.picture_command:compare"},
     blocks="glassformer.extensions.saving.blocks:BLOCKS",
-    shows="glassformer.extensions.saving.showing:show",
+    shows="glassformer.extensions.saving.picture_command:show",
     commands=(
         Command(
             60,

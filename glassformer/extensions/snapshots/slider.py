@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from glassformer.extensions.snapshots.components.moments.moments_view import Stop, moments_view, moved
-from glassformer.frame.offer import follow_soon
+from glassformer.frame.source_box import follow_soon
 from glassformer.runs import loading
 from glassformer.runs.open_run import STEPPER_RUN
 from glassformer.shared import cover, drawing

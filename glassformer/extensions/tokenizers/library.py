@@ -32,7 +32,7 @@ from glassformer.extensions.tokenizers.piece_rows import padded, unused
 from glassformer.extensions.tokenizers.vocabulary_files import within
 from transformer import confined
 from transformer.errors import TokenizerError
-from transformer.text import probing
+from transformer.text import sentencepiece_check
 from transformer.text.sentencepiece_check import MAX_PIECES
 from transformer.text.tokenizer import AnyTokenizer, Encoding, Wrapping
 
@@ -46,7 +46,7 @@ _ALONE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "RUST_BAC
 FILE = "tokenizer.json"
 PROBE_SECONDS = 120.0
 _LANGUAGE = re.compile(r"__[a-z]{2,3}__|[a-z]{2,3}_[A-Z][A-Za-z]{1,3}")  # of M2M100; of mBART and NLLB
-_verdicts = probing.Verdicts()
+_verdicts = sentencepiece_check.Verdicts()
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class LibraryProcess:
                 stderr=subprocess.DEVNULL,
                 env=os.environ | _ALONE,
                 bufsize=0,
-                creationflags=probing.NO_WINDOW,
+                creationflags=sentencepiece_check.NO_WINDOW,
             )
         except OSError as error:
             raise TokenizerError("could not be opened: {reason}.", reason=str(error.strerror)) from None
@@ -279,4 +279,4 @@ def _opened(content: bytes) -> tuple[LibraryProcess, dict[str, Any]]:
 
 def _try_out(content: bytes) -> None:
     framed = len(content).to_bytes(8, "little") + content
-    probing.try_out(CHILD, framed, library="tokenizers", seconds=PROBE_SECONDS, arguments=["probe"])
+    sentencepiece_check.try_out(CHILD, framed, library="tokenizers", seconds=PROBE_SECONDS, arguments=["probe"])

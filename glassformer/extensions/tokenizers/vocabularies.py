@@ -19,19 +19,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from glassformer.extensions.tokenizers import languages, library, listed, vocabulary_files
+from glassformer.extensions.tokenizers import languages, library, vocabulary_files
 from glassformer.extensions.tokenizers.byte_pairs import BytePairTokenizer, ByteTokenizer, as_bytes, for_people
-from glassformer.extensions.tokenizers.listed import ListTokenizer
 from glassformer.extensions.tokenizers.mapped import LANGUAGE, MappedTokenizer, UnchangedTokenizer
 from glassformer.extensions.tokenizers.options import Options, options_from
 from glassformer.extensions.tokenizers.piece_rows import Table, Way, padded, unused
-from glassformer.extensions.tokenizers.vocabulary_files import Files, json_record, within
+from glassformer.extensions.tokenizers.vocabulary_files import Files, ListTokenizer, json_record, within
 from glassformer.extensions.tokenizers.word_pieces import Cleaning, WordPieceTokenizer
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER, VOCABULARY, Named
 from transformer.errors import TokenizerError, shown
 from transformer.text import sentencepiece_check
-from transformer.text.raw import RawIds
-from transformer.text.tokenizer import NO_WRAPPING, AnyTokenizer, Tokenizer, Wrapping
+from transformer.text.tokenizer import NO_WRAPPING, AnyTokenizer, RawIds, Tokenizer, Wrapping
 
 Two = tuple[AnyTokenizer, AnyTokenizer]
 
@@ -212,19 +210,19 @@ def bert(files: Files, options: Options) -> Two:
 
 def plain_list(files: Files, options: Options) -> Two:
     """A list of characters or words, and another of the target where it has its own; nothing is put around a text."""
-    source = _listed(listed.pieces_of(files), options, options.size)
+    source = _listed(vocabulary_files.pieces_of(files), options, options.size)
     if not {TARGET_LINES, TARGET_IDS} & files.keys():
         return _both(source)
-    names = listed.pieces_of(files, TARGET_LINES, TARGET_IDS)
+    names = vocabulary_files.pieces_of(files, TARGET_LINES, TARGET_IDS)
     return source, _listed(names, options, options.target_size or options.size)
 
 
 def _listed(names: Sequence[str], options: Options, size: int | None) -> ListTokenizer:
     ids = {name: i for i, name in enumerate(names)}
-    typed = {name: i for name, i in ids.items() if name in listed.SPECIAL}
-    unknown = next((ids[name] for name in listed.CALLED["unk_id"] if name in ids), None)
+    typed = {name: i for name, i in ids.items() if name in vocabulary_files.SPECIAL}
+    unknown = next((ids[name] for name in vocabulary_files.CALLED["unk_id"] if name in ids), None)
     table = table_of(names, options, special=typed.values(), typed=typed, size=size)
-    return ListTokenizer(table, by_words=listed.by_words(names), unknown=unknown)
+    return ListTokenizer(table, by_words=vocabulary_files.by_words(names), unknown=unknown)
 
 
 def byt5(_: Files, options: Options) -> Two:
@@ -391,7 +389,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "bert": Family(bert, ("vocab.txt",)),
         "byt5": Family(byt5),
         "json": Family(any_json, (library.FILE,), (TARGET_JSON,)),
-        "list": Family(plain_list, may=(listed.LINES, listed.IDS, TARGET_LINES, TARGET_IDS)),
+        "list": Family(plain_list, may=(vocabulary_files.LINES, vocabulary_files.IDS, TARGET_LINES, TARGET_IDS)),
         "raw": Family(raw_ids),
     }
 )

@@ -3,7 +3,7 @@
 from glassformer.extensions.uploads import handed_in
 from glassformer.extensions.uploads.handed_in import File, Waiting
 from glassformer.extensions.uploads.inbox.store import KEPT_SECONDS, Job
-from glassformer.extensions.uploads.library.handed_limits import MEGABYTE, OURS
+from glassformer.extensions.uploads.library.archives import MEGABYTE, OURS
 from glassformer.server import command_line, switch
 from glassformer.shared import drawing
 from glassformer.shared.clicks import pressed

@@ -22,8 +22,8 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 from glassformer.extensions.importers import foreign_models
 from glassformer.extensions.uploads.gate import Gate
 from glassformer.extensions.uploads.inbox.store import RECEIVED, Desk, Job, Store
+from glassformer.extensions.uploads.library.archives import OURS, check_all_differ, check_name
 from glassformer.extensions.uploads.library.handed_folder import Received
-from glassformer.extensions.uploads.library.handed_limits import OURS, check_all_differ, check_name
 from glassformer.server import replicas, switch
 from glassformer.server.parts import ServerPart
 from glassformer.server.streamlit_private import forget_upload, session_id

@@ -18,7 +18,7 @@ from transformer.analysis import tiles as tiling
 from transformer.analysis.one_weight import Walk, place, sites, walk
 from transformer.analysis.tiles import Block, Tile, empty_places, tiles, token_bytes
 from transformer.i18n import joined, say, say_n
-from transformer.i18n.numbers import digits
+from transformer.i18n.sentence import digits
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.runs.changing import tap_for
 

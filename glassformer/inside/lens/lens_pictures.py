@@ -12,7 +12,7 @@ from glassformer.runs.step_rows import is_yours
 from glassformer.state.click import column_below
 from transformer.analysis.logit_lens import Lens, logit_lens, paths
 from transformer.i18n import joined, say
-from transformer.i18n.numbers import hundredths
+from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Sampling
 

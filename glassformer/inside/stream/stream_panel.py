@@ -16,7 +16,7 @@ from glassformer.shared import choices, cover, drawing
 from glassformer.shared.door import st
 from transformer.analysis.stream import Normed
 from transformer.i18n import paragraph, say
-from transformer.i18n.numbers import digits
+from transformer.i18n.sentence import digits
 
 
 def draw(run: OpenRun, row: Any) -> None:

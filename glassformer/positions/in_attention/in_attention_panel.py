@@ -17,7 +17,7 @@ from glassformer.state import session
 from glassformer.state.view import Slot
 from transformer.analysis.rotations import Turning, moved_together
 from transformer.i18n import joined, say, say_n
-from transformer.i18n.numbers import digits, short
+from transformer.i18n.sentence import digits, short
 from transformer.model.anatomy import anatomy
 
 PAIR = "rotary_pair"

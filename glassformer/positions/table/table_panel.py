@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from glassformer.positions import PositionsLook, otherwise, position_controls
+from glassformer.positions import PositionsLook, position_controls
 from glassformer.positions.positions_page import MOST_MEASURED, Table
 from glassformer.positions.table import table_pictures as pictures
 from glassformer.runs.open_run import OpenRun
@@ -14,12 +14,12 @@ from glassformer.shared import choices, drawing
 from glassformer.shared.door import st
 from transformer.analysis import position_study as study
 from transformer.i18n import joined, say, say_n
-from transformer.i18n.numbers import digits
+from transformer.i18n.sentence import digits
 
 
 def draw(table: Table, run: OpenRun | None) -> None:
     """Draw the chosen part; it is about no sentence."""
-    if note := otherwise.about_layout(table.checkpoint.config):
+    if note := position_controls.about_layout(table.checkpoint.config):
         st.caption(drawing.plain(note))
     {"table": _table, "similarity": _similarity, "shift": _shift}[table.view.of(PositionsLook).positions_panel](table)
 

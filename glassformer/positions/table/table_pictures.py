@@ -17,7 +17,7 @@ from glassformer.runs.picture import Plot
 from glassformer.state.click import into, place_of
 from transformer.analysis import position_study as study
 from transformer.i18n import joined, say
-from transformer.i18n.numbers import short
+from transformer.i18n.sentence import short
 
 MOST_DRAWN = 64  # positions of a shift, as more points cover each other
 MOST_FITS = 24

@@ -6,7 +6,7 @@ import torch
 from tests.transformer.tiny import DECODER, tiny_config
 from tests.transformer.trying.test_gains import LARGE
 from transformer.runs.results import whole
-from transformer.trying import steps
+from transformer.trying import gains
 from transformer.trying.gains import measuring
 
 
@@ -16,7 +16,7 @@ def test_each_way_writes_as_many_tokens_and_rounds_only_where_it_says_so(feature
     n_threads, rounded = torch.get_num_threads(), []
     real = torch.quantize_per_channel
     monkeypatch.setattr(torch, "quantize_per_channel", lambda one, *how: rounded.append(one.shape) or real(one, *how))
-    made = steps.Steps(tiny_config(**features), n_source=5, n_written=7)
+    made = gains.Steps(tiny_config(**features), n_source=5, n_written=7)
     torch.set_num_threads(n_threads)
     assert made.eager() == 7
     assert made.as_drafts(int8=False)() == 7

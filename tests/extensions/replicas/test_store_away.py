@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from glassformer.extensions.replicas import store_redis, store_shared
-from glassformer.extensions.rooms.server import codes
+from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.public import RefusedError, Round
 from glassformer.extensions.rooms.server.room import Room
 from glassformer.extensions.rooms.server.routes import stream
@@ -196,7 +196,7 @@ def test_while_the_store_is_away_nothing_waits_and_all_can_be_read(own_server):
             ):
                 refused("away", call)
             refused("away", here.listening("ACDEFG", "", lambda: None, counts=False).__enter__)
-            refused("away", here.listening(taught.code, codes.new_token(), lambda: None, counts=False).__enter__)
+            refused("away", here.listening(taught.code, registry.new_token(), lambda: None, counts=False).__enter__)
             assert here.public(taught.code).question == ASKED
             assert here.counted(taught.code).students == 1
             assert here.away == f"127.0.0.1:{own_server.port}"

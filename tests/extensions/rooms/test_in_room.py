@@ -6,7 +6,7 @@ import streamlit as st
 from glassformer.extensions.classroom import covering, lesson
 from glassformer.extensions.classroom.lesson import Place
 from glassformer.extensions.rooms import in_room
-from glassformer.extensions.rooms.server import codes
+from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.registry import LIMITS, ROOMS
 from glassformer.state import session
 from glassformer.state.link import Link
@@ -86,7 +86,7 @@ def test_who_tries_many_codes_is_told_to_wait_and_who_knows_one_comes_in(state):
     code, notes = in_room.current(), set()
     in_room.leave()
     for _ in range(LIMITS["miss"][0] + 5):
-        st.query_params[in_room.PARAMETER] = codes.new_code()
+        st.query_params[in_room.PARAMETER] = registry.new_code()
         in_room.begin()
         notes.update(in_room.take_notes())
         state[in_room.LEFT] = ""  # as in a new session

@@ -20,7 +20,7 @@ from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from tests.extensions.tokenizers import foreign
 from transformer.checkpoint.tokenizer_files import MAX_JSON
 from transformer.errors import TokenizerError
-from transformer.text import probing
+from transformer.text import sentencepiece_check
 from transformer.text.tokenizer import SPACE_MARK
 
 PACKAGE = Path(library.__file__).parents[1]
@@ -248,7 +248,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.sampled_from(list(json.loads(content_of("unigram")))), JSON, min_size=1, max_size=2))
 def test_any_change_is_read_or_refused_in_one_sentence(parts):
     verdicts = library._verdicts
-    library._verdicts = probing.Verdicts()
+    library._verdicts = sentencepiece_check.Verdicts()
     library._verdicts.check = lambda content, find: None  # a process for each example would take minutes
     try:
         library.LibraryTokenizer(changed(**parts)).encode("the fox")
@@ -264,7 +264,7 @@ def test_a_crash_stays_in_the_other_process(tmp_path, monkeypatch, death):
     probe = tmp_path / "probe.py"
     probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
     monkeypatch.setattr(library, "CHILD", probe)
-    monkeypatch.setattr(library, "_verdicts", probing.Verdicts())
+    monkeypatch.setattr(library, "_verdicts", sentencepiece_check.Verdicts())
     refused(content_of("unigram"), "tokenizers crashed on the file .exit status")
 
 

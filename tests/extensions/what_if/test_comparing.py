@@ -15,8 +15,7 @@ from glassformer.extensions.what_if.comparing import (
     settled,
 )
 from glassformer.extensions.what_if.interventions import ZeroHead
-from glassformer.state import nested
-from glassformer.state.link import Link, read_link, write_link
+from glassformer.state.link import LONGEST, NAMES, Link, read_link, read_nested, write_link, write_nested
 from glassformer.state.view import View
 from tests.glassformer.state.test_link import links, read
 from tests.transformer.made_up_changes import made_up_changes as made_up_changes
@@ -46,9 +45,9 @@ def run_of(link):
 # ---------------------------------------------------------------- there and back
 
 
-@given(st.dictionaries(st.sampled_from(nested.NAMES), st.text(st.characters(exclude_categories=["Cs"]), max_size=20)))
+@given(st.dictionaries(st.sampled_from(NAMES), st.text(st.characters(exclude_categories=["Cs"]), max_size=20)))
 def test_what_is_nested_is_read_again(said):
-    assert nested.read(nested.write(said)) == said
+    assert read_nested(write_nested(said)) == said
 
 
 @settings(max_examples=20)
@@ -112,14 +111,14 @@ def test_nothing_is_written_where_nothing_differs():
 
 def test_another_model_takes_over_no_changes_no_branch_and_no_version():
     first = replace(LINK, revision="abc", forced=(5,), interventions=(HEAD,), answers=(("n_heads", 4),))
-    second, _ = second_of(replace(first, beside=nested.write({"model": "zh-en"})))
+    second, _ = second_of(replace(first, beside=write_nested({"model": "zh-en"})))
     assert (second.revision, second.forced, second.interventions, second.answers) == ("", (), (), ())
     assert (second.source, second.view) == ("abc", first.view)
 
 
 def test_another_sentence_takes_over_changes_and_no_branch():
     first = replace(LINK, forced=(5,), interventions=(HEAD,))
-    second, _ = second_of(replace(first, beside=nested.write({"src": "noon"})))
+    second, _ = second_of(replace(first, beside=write_nested({"src": "noon"})))
     assert (second.forced, second.interventions, second.model) == ((), (HEAD,), "reverse")
 
 
@@ -141,7 +140,7 @@ def test_a_second_run_that_cannot_be_read_is_said_and_left_out(text):
 
 
 def test_a_long_second_run_is_said_and_left_out():
-    link, notes = read(b="src=" + "a" * nested.LONGEST)
+    link, notes = read(b="src=" + "a" * LONGEST)
     assert not link.beside
     assert "characters) and was ignored" in notes[0]
 
@@ -183,7 +182,7 @@ def test_a_link_that_contradicts_itself_compares_what_differs(compared):
 def test_no_text_breaks_a_link(text):
     link, _ = read(b=text)
     second, _ = second_of(link)
-    assert nested.read(link.beside) is not None
+    assert read_nested(link.beside) is not None
     assert settled(link)[0] != "auto"
     assert isinstance(second.decoding, Beam | Sampling | type(Link().decoding))
 

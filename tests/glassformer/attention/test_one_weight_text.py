@@ -13,7 +13,7 @@ from glassformer.attention.one_weight import one_weight_text
 from glassformer.attention.one_weight.one_weight_text import number, products, result, shown_keys, softmax_table, tex
 from tests.transformer.featured import featured
 from transformer.analysis.one_weight import sites, walk
-from transformer.i18n.numbers import written
+from transformer.i18n.sentence import written
 from transformer.runs.replay import replay
 from transformer.runs.running import run
 

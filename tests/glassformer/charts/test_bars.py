@@ -6,7 +6,7 @@ import pytest
 from glassformer import charts
 from glassformer.charts.candidates import Others
 from glassformer.charts.theme import MARK_COLOR, TARGET_COLOR, literal
-from transformer.i18n.numbers import chance
+from transformer.i18n.sentence import chance
 
 PIECES = ["▁a", "▁a", "<br>"]
 

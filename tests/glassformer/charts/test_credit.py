@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from glassformer import charts
-from glassformer.charts.contributions import Bar
-from glassformer.charts.credit import Column
+from glassformer.charts.credit import Bar, Column
 from glassformer.charts.theme import literal
 
 PIECES = ["▁a", "<b>", "▁a"]

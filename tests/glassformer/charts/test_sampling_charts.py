@@ -1,8 +1,8 @@
 """The charts of sampling: before the draw, and of many draws."""
 
 from glassformer import charts
+from glassformer.charts.candidates import Shares
 from glassformer.charts.draws import Drawn
-from glassformer.charts.reshaped import Shares
 from glassformer.charts.theme import TARGET_COLOR
 
 ROWS = [

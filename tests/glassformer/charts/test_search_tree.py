@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glassformer import charts
-from glassformer.charts.lanes import Growing, lanes
-from glassformer.charts.search_marks import Leaf, Twig
+from glassformer.charts.search_tree import Growing, Leaf, Twig, lanes
 from glassformer.charts.theme import MARK_COLOR
 
 

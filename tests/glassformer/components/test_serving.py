@@ -4,7 +4,7 @@ import gzip
 import pytest
 
 from glassformer.components import assets
-from glassformer.components.serving import Scripts
+from glassformer.components.assets import Scripts
 
 SCRIPT = assets.script_file()
 

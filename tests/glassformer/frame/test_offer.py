@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glassformer.frame.offer import is_strange, reader, scripts, share
+from glassformer.frame.source_box import is_strange, reader, scripts, share
 from glassformer.runs.loading import SHIPPED
 from transformer.checkpoint import load
 

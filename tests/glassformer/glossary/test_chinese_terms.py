@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from glassformer.glossary.terms import TERMS
+from glassformer.glossary.glossary_page import TERMS
 from tools.catalogues import CATALOGUES, read
 from transformer.i18n import said
 

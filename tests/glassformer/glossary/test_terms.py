@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from glassformer.glossary import glossary_page
-from glassformer.glossary.terms import APART, PLACES, TERMS
+from glassformer.glossary.glossary_page import APART, PLACES, TERMS
 from glassformer.runs import loading
 from glassformer.state.link import Link, read_link, write_link
 from glassformer.state.view import View, all_fields

@@ -9,7 +9,7 @@ from transformer.analysis import hidden_pieces
 from transformer.analysis.hidden_pieces import hide, mask_id
 from transformer.errors import QueryError
 from transformer.model.taps import Replacer, tap_of
-from transformer.text.raw import RawIds
+from transformer.text.tokenizer import RawIds
 
 IDS = tuple(random_ids(1, 6)[0].tolist())
 MASK = 16

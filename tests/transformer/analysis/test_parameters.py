@@ -11,8 +11,7 @@ from torch import nn
 
 from tests.transformer.tiny import tiny_model
 from transformer.analysis import parameters as module
-from transformer.analysis.parameters import Parameter, histogram, measured, statistics
-from transformer.analysis.spectra import spectrum, work_of
+from transformer.analysis.parameters import Parameter, histogram, measured, spectrum, statistics, work_of
 
 
 def one(values, *also):
@@ -155,8 +154,8 @@ def test_the_histogram_of_a_difference():
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (30, 4), (4, 30), (12, 12)])
 @pytest.mark.parametrize("small", [2**20, 0])
 def test_singular_values_are_those_of_torch_in_float64(monkeypatch, shape, dtype, small):
-    monkeypatch.setattr("transformer.analysis.spectra.SMALL", small)  # 0: each is reduced to a triangle first
-    monkeypatch.setattr("transformer.analysis.spectra.SLICE", 8)
+    monkeypatch.setattr("transformer.analysis.parameters.SMALL", small)  # 0: each is reduced to a triangle first
+    monkeypatch.setattr("transformer.analysis.parameters.SLICE", 8)
     matrix = drawn(*shape, dtype=dtype)
     found = spectrum(matrix)
     expected = torch.linalg.svdvals(matrix.double()).numpy()
@@ -169,7 +168,7 @@ def test_singular_values_are_those_of_torch_in_float64(monkeypatch, shape, dtype
 
 def test_small_singular_values_survive_the_slices(monkeypatch):
     """The product with its own transpose would lose all below the root of the precision."""
-    monkeypatch.setattr("transformer.analysis.spectra.SMALL", 0)
+    monkeypatch.setattr("transformer.analysis.parameters.SMALL", 0)
     rotation, _ = torch.linalg.qr(drawn(60, 60).double())
     matrix = rotation[:, :4] * torch.tensor([1.0, 1e-3, 1e-9, 1e-12], dtype=torch.float64)
     np.testing.assert_allclose(spectrum(matrix).values, [1.0, 1e-3, 1e-9, 1e-12], rtol=1e-3)

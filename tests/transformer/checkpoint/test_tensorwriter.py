@@ -8,8 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save
 
-from transformer.checkpoint import tensorwriter
-from transformer.checkpoint.tensorwriter import Held
+from transformer.checkpoint.save import Held, n_bytes, write
 from transformer.errors import CheckpointError
 
 STATE = {
@@ -49,14 +48,14 @@ def stream(left_out=""):
 
 def written(tmp_path, readable, dtype=None):
     with (tmp_path / "file").open("wb") as file:
-        tensorwriter.write(file, readable, dtype)
+        write(file, readable, dtype)
     return (tmp_path / "file").read_bytes()
 
 
 def test_each_tensor_is_gone_before_the_next_and_the_bytes_are_those_of_the_library(tmp_path):
     expected = {name: tensor.to(NARROW.get(name, torch.float32)).contiguous() for name, tensor in STATE.items()}
     assert written(tmp_path, stream()) == save(expected)
-    assert tensorwriter.n_bytes(stream()) == sum(tensor.nbytes for tensor in expected.values())
+    assert n_bytes(stream()) == sum(tensor.nbytes for tensor in expected.values())
     halves = {name: tensor.half().contiguous() for name, tensor in STATE.items()}
     assert written(tmp_path, stream(), torch.float16) == save(halves) == written(tmp_path, Held(STATE))
 

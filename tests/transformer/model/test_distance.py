@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from glassformer.positions.otherwise import instead_of_a_table
+from glassformer.positions.position_controls import instead_of_a_table
 from tests.transformer.tiny import ONE_STACK, tiny_config
 from transformer.model import distance
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer.errors import TokenizerError
-from transformer.text import probing, protobuf, sentencepiece_check
+from transformer.text import protobuf, sentencepiece_check
 from transformer.text.tokenizer import Tokenizer
 
 
@@ -47,8 +47,8 @@ def refused(model, message):
 
 def test_a_probe_opens_no_window_on_windows(monkeypatch):
     monkeypatch.setattr(subprocess, "CREATE_NO_WINDOW", 8, raising=False)
-    afresh = importlib.util.module_from_spec(probing.__spec__)
-    probing.__spec__.loader.exec_module(afresh)
+    afresh = importlib.util.module_from_spec(sentencepiece_check.__spec__)
+    sentencepiece_check.__spec__.loader.exec_module(afresh)
     assert afresh.NO_WINDOW == 8
 
 
@@ -153,7 +153,7 @@ def test_a_crash_stays_in_the_other_process(model, tmp_path, monkeypatch, death)
     probe = tmp_path / "probe.py"
     probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
     monkeypatch.setattr(sentencepiece_check, "_PROBE", probe)
-    monkeypatch.setattr(sentencepiece_check, "_verdicts", probing.Verdicts())
+    monkeypatch.setattr(sentencepiece_check, "_verdicts", sentencepiece_check.Verdicts())
     refused(model, "SentencePiece crashed on the file .exit status")
 
 
@@ -161,14 +161,14 @@ def test_a_model_that_takes_for_ever_is_given_up(model, tmp_path, monkeypatch):
     probe = tmp_path / "probe.py"
     probe.write_text("import time\ntime.sleep(60)\n", encoding="utf-8")
     monkeypatch.setattr(sentencepiece_check, "_PROBE", probe)
-    monkeypatch.setattr(sentencepiece_check, "_verdicts", probing.Verdicts())
+    monkeypatch.setattr(sentencepiece_check, "_verdicts", sentencepiece_check.Verdicts())
     monkeypatch.setattr(sentencepiece_check, "PROBE_SECONDS", 0.3)
     refused(model, "did not finish reading the file within 0 seconds")
 
 
 def test_a_verdict_is_remembered(model, monkeypatch):
     sentencepiece_check.check(model)
-    monkeypatch.setattr(sentencepiece_check.probing, "try_out", None)  # would fail if it were called
+    monkeypatch.setattr(sentencepiece_check, "try_out", None)  # would fail if it were called
     sentencepiece_check.check(model)
 
 

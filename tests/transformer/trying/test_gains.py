@@ -10,7 +10,7 @@ from tests.transformer.featured import FEATURED
 from tests.transformer.tiny import DECODER, ENCODER, ONE_STACK, random_ids, tiny_config, tiny_model
 from transformer.errors import QueryError
 from transformer.runs.results import whole
-from transformer.trying import gains, steps
+from transformer.trying import gains
 from transformer.trying.gains import Gains, measuring
 
 LARGE = {"d_model": 64, "d_ff": 2048, "n_heads": 4}  # has matrices that are worth rounding
@@ -22,10 +22,10 @@ def test_a_cache_that_is_there_from_the_beginning_gives_the_same_logits(name):
     ids = random_ids(1, n)
     memory = model.encode(random_ids(1, 5)) if model.anatomy.reads else None
     expected = model.project(model.decode(ids, memory))
-    cache, places = steps.whole_cache(model, n), torch.arange(n)
+    cache, places = gains.whole_cache(model, n), torch.arange(n)
     for place in range(n):
         mask = (places <= place).view(1, 1, 1, -1)
-        found = steps.step(model, ids[:, place : place + 1], memory, mask, cache)
+        found = gains.step(model, ids[:, place : place + 1], memory, mask, cache)
         torch.testing.assert_close(found[:, 0], expected[:, place])
 
 
@@ -41,9 +41,9 @@ def test_without_a_compiler_the_rest_is_measured(monkeypatch):
 
 @pytest.mark.parametrize("features", [{}, DECODER])
 def test_tokens_are_written_also_where_nothing_writes_drafts(monkeypatch, features):
-    made = steps.Steps(tiny_config(**features), n_source=5, n_written=7)
+    made = gains.Steps(tiny_config(**features), n_source=5, n_written=7)
     assert made.eager() == 7
-    monkeypatch.setattr(steps, "drafters", lambda: ())
+    monkeypatch.setattr(gains, "drafters", lambda: ())
     assert made.as_drafts(int8=False) is made.as_drafts(int8=True) is None
 
 

@@ -9,8 +9,7 @@ import torch
 
 from tests.transformer.tiny import DECODER, ENCODER, tiny_model
 from transformer.errors import DataError, QueryError
-from transformer.text.raw import RawIds
-from transformer.text.tokenizer import Encoding
+from transformer.text.tokenizer import Encoding, RawIds
 from transformer.trying.losses import Samples, loss_of
 
 PAIRS = Samples(("5 6 7 8", "9 10", "11", "12 4 5 6"), ("5 6", "7 8 9 10", "11 12", "4"))

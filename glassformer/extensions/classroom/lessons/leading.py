@@ -17,8 +17,8 @@ from glassformer.runs import loading
 from glassformer.runs.open_run import address
 from glassformer.server.streamlit_private import in_fragment
 from glassformer.shared.door import st
-from glassformer.state import apart, language, nested, session
-from glassformer.state.link import Link, read_link, write_link
+from glassformer.state import apart, language, session
+from glassformer.state.link import Link, read_link, read_nested, write_link, write_nested
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import GlassformerError
 
@@ -37,11 +37,11 @@ def run_of(place: Place) -> tuple[Place, str, str | None]:
     here, on = lesson.place(), lesson.step_of(place).on
     model = st.session_state.get(session.MODEL) or ""
     source = st.session_state.get(session.SOURCE)
-    own = nested.read(here.own) if here is not None else None
+    own = read_nested(here.own) if here is not None else None
     if on == model:
         return replace(place, own=here.own if here else ""), model, source
     if on:
-        mine = here.own if here and here.own else nested.write({"model": model, "src": source or ""})
+        mine = here.own if here and here.own else write_nested({"model": model, "src": source or ""})
         return replace(place, own=mine), on, None
     if own:
         return replace(place, own=""), own.get("model", model), own.get("src", source)

@@ -1,25 +1,21 @@
-"""The panel of a lesson beside the page: the question, the answer, the way on.
+"""The panel of a lesson beside the page, or at the bottom of a narrow one: the question, the answer, the way on.
 
 `main.py` makes its place before the page runs, as a page takes over the address before any control is drawn, and
 fills it afterwards, when the page has opened the checkpoint. On a wide screen it is a column, on a narrow one a sheet
 at the bottom that folds (`lesson_style`).
+
+The rules are fixed text of ours; a lesson brings only keys of charts, of letters and digits.
 """
 
 import re
+from collections.abc import Sequence
 from html import escape
 from typing import Any, Final
 
+from glassformer.components.streamlit_page import styled
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.classroom.lessons import (
-    answering,
-    leading,
-    lesson_questions,
-    lesson_style,
-    memory,
-    short,
-    voting,
-)
+from glassformer.extensions.classroom.lessons import answering, leading, lesson_questions, memory, short, voting
 from glassformer.extensions.classroom.lessons.lesson_questions import Found
 from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.rooms import in_room
@@ -28,6 +24,77 @@ from glassformer.shared.door import st
 from glassformer.state import session
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say
+
+PANEL: Final = "lesson_panel"
+# A class looks at pictures: on a phone what it is asked is one line, which unfolds.
+FOLDED: Final = '<details class="gf-asked"><summary><strong>{}</strong></summary></details>'
+_OUTLINE: Final = "{ outline: 3px solid #e69f00; outline-offset: 4px; border-radius: 4px; }"
+
+_RULES = styled("""
+<style>
+.st-key-lesson_panel { gap: 0; }
+/* The panel lies over the page. */
+.st-key-lesson_panel { background: light-dark(#fbfaf7, #141b23); }
+.st-key-lesson_panel > *, .st-key-lesson_panel :--expander, .st-key-lesson_panel details {
+  background-color: inherit;
+}
+[class*="_covered"] { opacity: 0.75; }
+/* Beside the panel the page is as narrow as in a small window. */
+@media (min-width: 1101px) and (max-width: 1500px) {
+  :--app [class*="-step_grid"] {
+    grid-template-columns: minmax(0, 1fr);
+    grid-template-areas: "candidates" "force" "entropy" "row" "map"; grid-template-rows: none;
+  }
+  :--app :--main :--horizontal { flex-wrap: wrap; }
+  :--app :--main :--column { min-width: calc(100% - 1.5rem); }
+}
+@media (min-width: 1101px) {
+  .st-key-lesson_panel {
+    position: fixed; z-index: 25; top: 0.6rem; right: 3.25rem; width: 20rem !important;
+    max-height: calc(100vh - 1.2rem); overflow-y: auto;
+  }
+  :--app :--main-block { padding-right: 24.5rem; }
+}
+@media (max-width: 1100px) {
+  .st-key-lesson_panel {
+    position: fixed; z-index: 25; bottom: 0; left: 0; right: 0; width: auto !important;
+    max-height: 46vh; overflow-y: auto; padding: 0 0.5rem 1.25rem; scroll-padding-bottom: 1.25rem;
+  }
+  :root :--app :--main-block { padding-bottom: calc(50vh + var(--gf-room, 0px)); }
+}
+.gf-asked { display: none; }
+@media (max-width: 640px) {
+  .gf-asked { display: block; }
+  .gf-asked summary {
+    overflow: hidden; text-overflow: ellipsis; white-space: nowrap; padding: 0.7rem 0.25rem 0.4rem; font-weight: 600;
+  }
+  .st-key-lesson_panel:has(.gf-asked:not([open])) { padding-bottom: 0.25rem; }
+  .st-key-lesson_panel:has(.gf-asked:not([open])) :--expander,
+  .st-key-lesson_panel:has(.gf-asked) :--expander summary { display: none; }
+}
+/* The sheet is at the foot, so the stepper stays at the top: between the two buttons of the corners. */
+@media (max-width: 640px) {
+  :--app .st-key-stepper { --gf-foot: static; --gf-side: 2rem; --gf-slider: 1.5rem; position: sticky; }
+}
+/* A narrower window has the sidebar over the page, not beside it. */
+@media (min-width: 769px) and (max-width: 1100px) {
+  :root:not(.gf-present) :--sidebar:--unfolded ~ * .st-key-lesson_panel { left: 300px; }
+}
+</style>
+""")
+
+
+def apply() -> None:
+    """Put the rules into the page."""
+    st.html(_RULES)
+
+
+def outline(keys: Sequence[str]) -> None:
+    """Outline charts, by their keys: letters, digits, `_` and `-` only."""
+    if keys:
+        chosen = ", ".join(f".st-key-{key}" for key in keys)
+        st.html(f"<style>{chosen} {_OUTLINE}</style>")
+
 
 LIST: Final = "lessons"  # the path of the page with all lessons
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{1,60}", re.ASCII)
@@ -44,8 +111,8 @@ def begin(page: str) -> Any:
         memory.mount(page)
     if here is None:
         return None
-    lesson_style.apply()
-    with st.container(key=lesson_style.PANEL):
+    apply()
+    with st.container(key=PANEL):
         number, count, _, _ = short.around(lesson.known(), here)
         title = lesson.known()[here.lesson].title.said({})
         said = say("{title} · {n} of {count}", title=drawing.plain(title), n=number, count=count)
@@ -77,13 +144,13 @@ def _draw(here: Place, checkpoint: Checkpoint | None, line: Any) -> None:
     found = current(here, checkpoint)
     voting.ask(here, found)
     if isinstance(found, Posed) and in_room.current() and in_room.taught() is None:
-        line.html(lesson_style.FOLDED.format(escape(door.here(found.question))))
+        line.html(FOLDED.format(escape(door.here(found.question))))
     answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
     if not isinstance(found, Posed):
         _not_here(here, found, checkpoint)
     _ways(here, checkpoint, answered=answered, passed=not isinstance(found, Posed))
     if leading.at_the_step(here):
-        lesson_style.outline([key for key in lesson.step_of(here).look if _KEY.fullmatch(key)])
+        outline([key for key in lesson.step_of(here).look if _KEY.fullmatch(key)])
 
 
 def current(here: Place, checkpoint: Checkpoint | None) -> Found:

@@ -14,7 +14,7 @@ from typing import Final
 from glassformer.extensions.classroom import lesson
 from glassformer.extensions.classroom.lesson import folder, read_own
 from glassformer.extensions.classroom.teaching import lesson_reference, links
-from glassformer.extensions.classroom.teaching.sheets import written
+from glassformer.extensions.classroom.teaching.handout import written
 from glassformer.extensions.lessons.library import Lesson
 from glassformer.shared import drawing
 from glassformer.shared.door import frame, st

@@ -7,7 +7,6 @@ from typing import Final
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library.folder import About, Run, summaries
-from glassformer.extensions.corpus.page import code_to_copy
 from glassformer.extensions.corpus.page.corpus_pictures import CORPUS, Scene
 from glassformer.extensions.corpus.page.opened import OpenCorpus, choose_head, choose_kind, choose_measure, name_of
 from glassformer.runs import loading
@@ -20,6 +19,10 @@ from glassformer.state.view import MAIN
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.model.anatomy import anatomy
+
+COMMAND: Final = "python -m transformer corpus {folder} --pairs FILE --out DIR"
+SETTING: Final = "streamlit run app.py -- --corpora DIR\nGLASSFORMER_CORPORA=DIR"
+
 
 RUN: Final = "corpus_run"
 OF_HEADS: Final = ("heads", "head", "beside")  # parts that show one measure
@@ -63,9 +66,9 @@ def _how_to_make_one(checkpoint: Checkpoint) -> None:
     st.markdown(say("Measure a file, which has one source per line, then a tab and its reference:"))
     entry = loading.found(str(st.session_state.get(session.MODEL) or ""))
     folder = shlex.quote(f"checkpoints/{checkpoint.name}" if entry is None else str(entry.folder))
-    st.code(code_to_copy.COMMAND.format(folder=folder), language="sh")
+    st.code(COMMAND.format(folder=folder), language="sh")
     st.markdown(say("Then tell the app where it is, as an option or in the environment:"))
-    st.code(code_to_copy.SETTING, language="sh")
+    st.code(SETTING, language="sh")
     where = corpora.folders()
     if where:
         said = say_n(

@@ -32,7 +32,7 @@ from glassformer.state.view import MAIN, View
 from transformer.checkpoint.load import Checkpoint
 from transformer.errors import QueryError
 from transformer.i18n import Sentence, joined, say
-from transformer.i18n.numbers import hundredths
+from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import MAX_NEW
 from transformer.runs.targets import read_given

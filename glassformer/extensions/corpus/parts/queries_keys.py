@@ -37,7 +37,7 @@ from glassformer.state.fields import LONGEST_NAME
 from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say, say_n
-from transformer.i18n.numbers import written
+from transformer.i18n.sentence import written
 from transformer.model.anatomy import Kind
 from transformer.text.tokenizer import SPACE_MARK
 

@@ -26,7 +26,7 @@ from glassformer.extensions.doctor.library.findings import Measured, NotTested, 
 from glassformer.extensions.doctor.library.patient import Patient, Test
 from glassformer.extensions.doctor.library.rereading import own_texts, random_texts, read_again
 from transformer.analysis.neurons import NEAR_ZERO, site
-from transformer.analysis.spectra import spectrum
+from transformer.analysis.parameters import spectrum
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.anatomy import StackName
 from transformer.model.linear import widened

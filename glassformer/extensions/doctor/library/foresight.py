@@ -29,9 +29,8 @@ from glassformer.extensions.doctor.library.findings import MOST_OF_CHANCE, Measu
 from glassformer.extensions.doctor.library.patient import LEAK, Patient, Test
 from glassformer.extensions.doctor.library.rereading import Texts, pairs_that_fit, random_texts, read
 from transformer.i18n import Sentence, joined, say
-from transformer.model.leaking import all_seen
 from transformer.model.masks import causal_mask
-from transformer.model.taps import Replacer, Tap, tap_of
+from transformer.model.taps import Replacer, Tap, all_seen, tap_of
 from transformer.runs.distribution import losses_of
 from transformer.runs.reading import padded, read_before
 from transformer.trying.losses import Loss, Row

@@ -26,8 +26,7 @@ from glassformer.extensions.importers.library.tutorial_import import import_open
 from glassformer.extensions.weight_files.library import weights
 from transformer.checkpoint.agreement import Shapes, check_shapes
 from transformer.checkpoint.card import Card
-from transformer.checkpoint.filling import Places, fill
-from transformer.checkpoint.hashing import digest_of, hash_of
+from transformer.checkpoint.filling import Places, digest_of, fill, hash_of
 from transformer.checkpoint.load import CONFIG, Checkpoint
 from transformer.checkpoint.memory import NO_HALVES, Halves
 from transformer.checkpoint.opening import load

@@ -36,7 +36,7 @@ from glassformer.extensions.doctor.library.findings import (
 )
 from glassformer.extensions.doctor.library.patient import BELOW, Patient, Test
 from glassformer.extensions.doctor.library.read_rows import Row
-from transformer.analysis.spectra import UNIFORM, is_unstructured, largest_of, spectrum, work_of
+from transformer.analysis.parameters import UNIFORM, is_unstructured, largest_of, spectrum, work_of
 from transformer.i18n import Sentence, say, say_n
 from transformer.model.taps import NO_TAP, Tap
 from transformer.runs.recording import first_site

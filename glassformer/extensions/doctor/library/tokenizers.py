@@ -14,8 +14,7 @@ from glassformer.extensions.doctor.library.patient import BELOW, Patient, Test
 from transformer.errors import GlassformerError, TokenizerError
 from transformer.i18n import Sentence, say
 from transformer.text.normalise import normalise
-from transformer.text.raw import RawIds
-from transformer.text.tokenizer import AnyTokenizer, Encoding
+from transformer.text.tokenizer import AnyTokenizer, Encoding, RawIds
 from transformer.trying.losses import Loss, Variant, loss_of
 
 FAR_BETTER = 0.25

@@ -19,7 +19,7 @@ from glassformer.shared.door import here, st, table
 from glassformer.shared.saving import Origin
 from glassformer.state.link import Link
 from transformer.i18n import Sentence, joined, say, say_n
-from transformer.i18n.numbers import digits
+from transformer.i18n.sentence import digits
 
 ICONS: Final[dict[Verdict, str]] = {
     "broken": ":material/error:",

@@ -26,7 +26,7 @@ from glassformer.server.jobs import SMALL
 from glassformer.server.queue import cost_of
 from glassformer.state.click import column_below, into
 from transformer.i18n import joined, paragraph, say, say_n
-from transformer.i18n.numbers import chance
+from transformer.i18n.sentence import chance
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Greedy, Query
 

@@ -5,10 +5,9 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.charts.theme import capitalised
-from glassformer.extensions.effects.attribution.asked import ask, ask_each
+from glassformer.extensions.effects.attribution.asked import Weighed, ask, ask_each
 from glassformer.extensions.effects.attribution.gradients import Integrated, integrating
 from glassformer.extensions.effects.attribution.hiding import Hiding, hiding
-from glassformer.extensions.effects.attribution.weighed import Weighed
 from glassformer.extensions.effects.effects_look import EffectsLook
 from glassformer.extensions.effects.matters import credit_pictures as pictures
 from glassformer.extensions.effects.matters.credit_pictures import (

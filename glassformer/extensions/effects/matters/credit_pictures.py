@@ -9,26 +9,27 @@ from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
-from glassformer.charts.contributions import (
+from glassformer.charts.credit import (
+    HOW_TO_READ,
     HOW_TO_READ_BARS,
     HOW_TO_READ_MAP,
     Bar,
+    Column,
     contribution_bars_spec,
     contribution_map_spec,
+    piece_credit_spec,
 )
-from glassformer.charts.credit import HOW_TO_READ, Column, piece_credit_spec
-from glassformer.extensions.effects.attribution.asked import Asked, ask
+from glassformer.extensions.effects.attribution.asked import Asked, Weighed, ask, weigh
 from glassformer.extensions.effects.attribution.gradients import Baseline, Integrated, input_times_gradient
 from glassformer.extensions.effects.attribution.hiding import Hiding
 from glassformer.extensions.effects.attribution.logit import Contributions, contributions
-from glassformer.extensions.effects.attribution.weighed import Weighed, weigh
 from glassformer.extensions.effects.matters import MATTERS
 from glassformer.extensions.effects.parts_of_logit import Grid, grid_of, head_of, part_names, rival_of, whose_logit
 from glassformer.runs.picture import Plot
 from glassformer.runs.seen import OfRun, Seen
 from glassformer.state.click import Click, cell_of, place_of
 from transformer.i18n import joined, paragraph, say, say_n
-from transformer.i18n.numbers import hundredths
+from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import Kind, anatomy
 from transformer.runs.results import Arrays
 

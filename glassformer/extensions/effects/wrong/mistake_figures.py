@@ -24,7 +24,7 @@ from transformer.analysis.at_once import AtOnce
 from transformer.analysis.stream import rms
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say, say_n
-from transformer.i18n.tables import read_table
+from transformer.i18n.sentence import read_table
 from transformer.model.anatomy import Anatomy, Attention, anatomy
 from transformer.model.config import ModelConfig
 from transformer.runs.interventions import Intervention

@@ -35,8 +35,7 @@ from glassformer.state.view import Slot
 from transformer.analysis.at_once import AtOnce, read_at_once
 from transformer.errors import NotFiniteError, QueryError
 from transformer.i18n import Sentence, say
-from transformer.i18n.numbers import written
-from transformer.i18n.sentence import Template
+from transformer.i18n.sentence import Template, written
 from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Query
 from transformer.runs.running import write

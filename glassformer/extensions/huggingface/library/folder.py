@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from glassformer.extensions.huggingface.library import (
     bart_like,
@@ -40,17 +40,17 @@ from glassformer.extensions.importers.library.config_settings import (
     fixed,
     reported,
 )
-from glassformer.extensions.importers.library.foreign import MOST_CONFIG
-from glassformer.extensions.importers.library.imported import Content, Imported
-from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU
+from glassformer.extensions.importers.library.handed_pieces import Given
+from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names
 from glassformer.extensions.importers.library.keys import Match, Table
+from glassformer.extensions.importers.library.readers import MOST_CONFIG, Reader
 from glassformer.extensions.importers.library.renaming import settle_sinusoids, settle_tables
-from glassformer.extensions.importers.library.report import Field, ask
+from glassformer.extensions.importers.library.report import Content, Field, Imported, ask
 from glassformer.extensions.weight_files.library.weights import Weights, open_weights
 from transformer.checkpoint.agreement import expected_shapes
 from transformer.checkpoint.load import CONFIG
 from transformer.errors import CheckpointError, shown, within
-from transformer.files.files import FolderFiles
+from transformer.files.files import FolderFiles, as_typed
 from transformer.i18n import Sentence, say
 
 # About the file, the program that wrote it, and how it is run.
@@ -330,3 +330,42 @@ def _settled(ids: Mapping[str, Known]) -> dict[str, Known]:
     banned = tuple(i for i in ids["banned_ids"].value if i != said["pad_id"].value)
     said["banned_ids"] = replace(ids["banned_ids"], value=banned)
     return said
+
+
+ASKED: Final = ("source_language", "target_language", *SPECIAL_IDS)  # what such a folder may leave open
+SAVED: Final = """\
+model.save_pretrained("DIR/my-gpt2")
+tokenizer.save_pretrained("DIR/my-gpt2")"""
+
+
+class HuggingFaceReader(Reader):
+    """Folders with a config.json of transformers."""
+
+    keys = frozenset(("model_type", "architectures", "transformers_version"))
+    files = (ADAPTER,)
+
+    def import_folder(self, folder: Path, *, answers: Mapping[str, Any], also: Given, inside: Path | None) -> Imported:
+        """With its own tokenizer, and none that was given."""
+        check_names(answers, ASKED, label=as_typed(folder, inside))
+        if also.has_tokenizer:
+            raise CheckpointError(
+                "{folder}: a transformers folder uses its own tokenizer. Remove the tokenizer that you gave, or put "
+                "that tokenizer's files into the folder.",
+                folder=as_typed(folder, inside),
+            )
+        return import_folder(folder, answers=answers, inside=inside)
+
+    def told(self) -> tuple[Sentence, str, Mapping[str, str]]:
+        """How it is written, and each family with the `model_type`s by which it is known."""
+        found: dict[str, list[str]] = {}
+        for kind, family in FAMILIES.items():
+            found.setdefault(family.name, []).append(kind)
+        said = say(
+            "**A Hugging Face `transformers` folder**, written by `save_pretrained` or downloaded from the "
+            "hub, with `config.json`, the weights and the tokenizer. It opens directly. If the model family "
+            "supports many languages, the app asks you which ones to use."
+        )
+        return said, SAVED, {name: ", ".join(kinds) for name, kinds in found.items()}
+
+
+READER = HuggingFaceReader()

@@ -17,7 +17,7 @@ from typing import Any
 
 from glassformer.extensions.importers.library import parts
 from glassformer.extensions.importers.library.keys import AS_IS, FLATTENED, FLATTENED_FOR_BOTH, Match, Taken, match
-from glassformer.extensions.importers.library.matching import PREFIX, WITHOUT, places, rivals, unused
+from glassformer.extensions.importers.library.parts import PREFIX, WITHOUT, places, rivals, unused
 from glassformer.extensions.importers.library.report import Field, ask
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, outputs_behind, stack_unsaid
 from glassformer.extensions.importers.library.tutorials import LAYERS, POSITION_OF, tutorials

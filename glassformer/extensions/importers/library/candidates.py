@@ -20,12 +20,12 @@ from glassformer.extensions.importers.library.kept_answers import as_told
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
 from glassformer.extensions.importers.library.special_ids import FIRST, likely_ids
 from glassformer.extensions.importers.library.trials import FEW, Build, Progress, Trials
-from glassformer.extensions.tokenizers.listed import CALLED
+from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from transformer.checkpoint.progress import silent
 from transformer.errors import ConfigError, QueryError
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.runs.runnable import Scorable
-from transformer.text.raw import RawIds
+from transformer.text.tokenizer import RawIds
 from transformer.trying.losses import MASKS, Answers, Loss, Samples, first_output, text_ids
 from transformer.trying.verdicts import POOR, verdict
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glassformer.extensions.tokenizers import library, listed
+from glassformer.extensions.tokenizers import library, vocabulary_files
 from glassformer.extensions.tokenizers.options import Options
 from glassformer.extensions.tokenizers.vocabularies import Vocabularies, sentencepiece
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
@@ -209,7 +209,7 @@ def _file(path: Path, inside: Path | None) -> _File:
             return _File(called, "json", {library.FILE: content})
         files.check_size(name, limit=MAX_TOKENIZER)
         if not files.has("merges.txt"):
-            return _File(called, LIST, {listed.IDS: content})
+            return _File(called, LIST, {vocabulary_files.IDS: content})
         merges = {"vocab.json": content, "merges.txt": files.read("merges.txt", limit=MAX_TOKENIZER)}
         return _File(called, "roberta" if b'"<s>"' in content and b'"</s>"' in content else "gpt2", merges)
     content = files.read(name, limit=MAX_TOKENIZER)

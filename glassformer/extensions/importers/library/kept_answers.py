@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from glassformer.extensions.importers.library.foreign import SUFFIXES
+from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.importers.library.report import Field, ImportReport
 from glassformer.extensions.weight_files.library.weights import chosen
 from transformer.errors import CheckpointError, ClauseError, shown, within

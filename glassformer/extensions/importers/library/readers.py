@@ -1,6 +1,9 @@
-"""Files and folders of other programs that extensions read, beside weights of anybody's own code.
+"""Whether a file or folder is another program's model, and which readers of extensions read it.
 
 An extension's `readers` names a `Reader`.
+
+Nothing else is read here, except the end of a file of arrays, and never a pickle: listing must cost nothing and run
+nothing. `extensions.importers.library.opening` finds out what such a file really holds.
 """
 
 from __future__ import annotations
@@ -8,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from transformer.checkpoint.load import CARD, CONFIG
+from transformer.errors import CheckpointError, ClauseError
 from transformer.extensions import provided
+from transformer.files import kinds, strictjson
 from transformer.files.files import FolderFiles
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
     from glassformer.extensions.importers.library.handed_pieces import Given
-    from glassformer.extensions.importers.library.imported import Imported
+    from glassformer.extensions.importers.library.report import Imported
     from glassformer.extensions.weight_files.library.weights import Weights
 
 
@@ -61,3 +67,54 @@ def by_file(files: FolderFiles) -> Reader | None:
 def by_keys(keys: Collection[str]) -> Reader | None:
     """The reader of a folder whose config.json has these keys."""
     return next((one for one in readers() if any(key in one.keys for key in keys)), None)
+
+
+SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".npz")
+MOST_CONFIG = 4_000_000  # label maps can be long
+ARRAYS, SETTINGS = ".npz", ".yml"  # a file of arrays with settings beside it is Marian's; without, it may be of maps
+_MARIANS = b"special:model.yml.npy"  # Marian's file of arrays lists this one; a file of maps never does
+_END = 1_000_000  # bytes; the list of arrays ends the file, and Marian's options stand last in it
+OURS = ("format_version", "n_encoder_layers")
+
+
+def is_foreign_file(file: Path) -> bool:
+    """Whether a file has a name of weights, or begins like them; a hidden one is not listed."""
+    if file.suffix not in SUFFIXES:
+        return kinds.looked_at(file)[0] is not None
+    known = file.suffix != ARRAYS or any(file.parent.glob(f"*{SETTINGS}"))
+    return known and not file.name.startswith(".") and file.name.isprintable() and file.is_file()
+
+
+def why_unopened(file: Path) -> Sentence | None:
+    """What is said of a model in a format that does not open here; None of any other file."""
+    return kinds.looked_at(file)[1] if file.suffix not in SUFFIXES else None
+
+
+def is_marians(file: BinaryIO, size: int) -> bool:
+    """Whether a file of arrays says that Marian wrote it; only its end is read, and nothing is parsed."""
+    file.seek(max(0, size - _END))
+    return _MARIANS in file.read(_END)
+
+
+def is_foreign_folder(files: FolderFiles, folder: Path) -> bool:
+    """Whether a folder that is not our checkpoint may be another program's; `files` are its files."""
+    if by_file(files) is not None:
+        return True
+    if files.has(CARD):  # one of ours that lost its config
+        return False
+    keys = _keys(files) if files.has(CONFIG) else frozenset()
+    if keys is None or not keys.isdisjoint(OURS):
+        return False
+    try:
+        return by_keys(keys) is not None or any(map(is_foreign_file, folder.iterdir()))
+    except OSError:
+        return False
+
+
+def _keys(files: FolderFiles) -> frozenset[str] | None:
+    """The keys of config.json; None if it is damaged."""
+    try:
+        record = strictjson.parse(files.read(CONFIG, limit=MOST_CONFIG))
+    except (CheckpointError, ClauseError):
+        return None
+    return frozenset(record) if isinstance(record, dict) else None

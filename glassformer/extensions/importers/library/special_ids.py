@@ -16,7 +16,7 @@ from torch import Tensor
 
 from glassformer.extensions.importers.library.handed_pieces import Tokenizers
 from glassformer.extensions.importers.library.report import Field, ask, inferred
-from glassformer.extensions.tokenizers.listed import CALLED
+from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from transformer.i18n import Sentence, say
 from transformer.text.tokenizer import AnyTokenizer
 

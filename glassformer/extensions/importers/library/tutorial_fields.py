@@ -30,7 +30,7 @@ from glassformer.extensions.importers.library.keys import (
     check,
     shapes,
 )
-from glassformer.extensions.importers.library.matching import matched, unused
+from glassformer.extensions.importers.library.parts import matched, unused
 from glassformer.extensions.importers.library.report import Field, ImportReport, ask, inferred
 from glassformer.extensions.importers.library.tutorials import POSITION_OF, TABLES, alone
 from glassformer.extensions.weight_files.library.weights import Weights

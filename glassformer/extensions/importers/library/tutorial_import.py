@@ -17,14 +17,13 @@ from glassformer.extensions.importers.library import asked_names, handed_pieces,
 from glassformer.extensions.importers.library.accounts import check_agreement
 from glassformer.extensions.importers.library.asked_names import NAMES
 from glassformer.extensions.importers.library.handed_pieces import NOTHING, Given, Tokenizers
-from glassformer.extensions.importers.library.imported import Content, Imported
 from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS, answered, check_names
 from glassformer.extensions.importers.library.readers import readers
-from glassformer.extensions.importers.library.report import Field, ImportReport, inferred
+from glassformer.extensions.importers.library.report import Content, Field, Imported, ImportReport, inferred
 from glassformer.extensions.importers.library.special_ids import settled
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, understand
 from glassformer.extensions.importers.library.tutorials import LAYERS
-from glassformer.extensions.tokenizers.listed import CALLED
+from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from glassformer.extensions.weight_files.library.weights import Weights, open_weights
 from transformer.checkpoint.agreement import expected_shapes, first
 from transformer.errors import CheckpointError, shown, within

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from glassformer.extensions.importers import foreign_models
-from glassformer.extensions.importers.library.foreign import SUFFIXES
+from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.importers.open.trying import TEXT
 from glassformer.extensions.importers.source import brought, ways
 from glassformer.paths import SHIPPED
@@ -26,8 +26,7 @@ from glassformer.state import session
 from glassformer.state.answers import Answers
 from glassformer.state.link import MAX_NAME
 from transformer.checkpoint.listing import Entry
-from transformer.checkpoint.save import save
-from transformer.checkpoint.tensorwriter import n_bytes
+from transformer.checkpoint.save import n_bytes, save
 from transformer.errors import CheckpointError, shown
 from transformer.i18n import say
 

@@ -20,7 +20,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 from transformer.runs.trace import Trace
-from transformer.text.raw import RawIds
+from transformer.text.tokenizer import RawIds
 
 TEXT: Final = "try_sentence"
 MOST_NEW: Final = 48

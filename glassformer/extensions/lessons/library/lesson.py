@@ -19,7 +19,7 @@ from typing import Literal
 
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence, in_languages
-from transformer.i18n.numbers import written
+from transformer.i18n.sentence import written
 
 Kind = Literal["law", "finding"]
 """A law has the same answer for every sentence, on purpose; a finding differs, so that looking is needed."""

@@ -13,7 +13,7 @@ from glassformer.extensions.rooms import in_room
 from glassformer.extensions.rooms.page import joining, polling
 from glassformer.extensions.rooms.page.projector_style import BAR_RULES, RULES
 from glassformer.extensions.rooms.page.room_view import room_bar, room_counts
-from glassformer.extensions.rooms.server import codes
+from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.public import (
     LEAST_OF_FEW,
     LEAST_VOTES,
@@ -234,7 +234,7 @@ def _outside(code: str) -> None:
 
 def _join() -> None:
     typed = st.session_state.get(TYPED) or ""
-    code = codes.read_code(typed)
+    code = registry.read_code(typed)
     if code and not in_room.may_look_for(code):
         st.session_state[REFUSED] = in_room.TOO_MANY
     elif code and ROOMS.public(code) is not None:

@@ -1,13 +1,22 @@
-"""The line at the foot of every page for who is in a room; it holds the browser's connection to the room.
+"""The two views of a room: the line at the foot of every page, and the projector's.
 
 The browser hears of the teacher's moves by itself and opens the address as a link would be opened: a run of the
 script for each move, none for a step until it has settled, and none while nothing happens.
+
+It knows no secret: a projector's computer is one that only looks on.
 """
 
 from collections.abc import Callable
+from html import escape
 from typing import Literal
 
 from glassformer.components.element import Element
+from glassformer.extensions.rooms import in_room
+from glassformer.extensions.rooms.page import joining, polling
+from glassformer.extensions.rooms.page.projector_style import NO_FEET, RULES
+from glassformer.extensions.rooms.server.public import Public
+from glassformer.shared.door import here, st
+from transformer.i18n import say
 
 _BAR = Element("room_bar")
 _COUNTS = Element("room_counts")
@@ -38,3 +47,58 @@ def room_bar(
 def room_counts(*, key: str, large: bool = False) -> None:
     """Draw how many are in the room and how many have voted, live; large letters are for a wall."""
     _COUNTS.draw({"large": large}, key=key)
+
+
+RIGHT_ALONE = say("The results show only how many answers were right, not which answers were given.")
+
+
+def draw() -> None:
+    """Draw the view, or that there is no room."""
+    code, public = in_room.current(), in_room.public()
+    if public is None:
+        gone = in_room.away() or say("There is no room {code}, or it has ended.", code=code)
+        st.html(f'{RULES}<div class="gf-wall"><p class="gf-wall-question">{escape(here(gone))}</p></div>')
+        return
+    asked = public.question is not None
+    st.html(RULES + NO_FEET + _head(code, alone=not asked))
+    if asked:
+        listed = not polling.has_bars(public) and not _counts_right(public)
+        st.html(_question(public, beside=_qr(code) if listed else ""))
+    room_counts(key="wall_counts", large=True)
+    polling.bars(public, key="wall_votes", large=True)
+
+
+def _head(code: str, *, alone: bool) -> str:
+    address = f"{joining.class_base().partition('://')[2]}/{in_room.PAGE}"
+    join = f'<p class="gf-wall-address">{escape(here(say("Join: {address}", address=address)))}</p>'
+    named = f'<p class="gf-wall-code">{escape(code)}</p>'
+    if alone:
+        return f'<div class="gf-wall gf-wall-alone"><div>{join}{named}</div>{_qr(code)}</div>'
+    return f'<div class="gf-wall gf-wall-asked">{named}{join}</div>'
+
+
+def _qr(code: str) -> str:
+    return joining.qr(joining.address(code), where="gf-wall-qr")
+
+
+def _counts_right(public: Public) -> bool:
+    return public.question is not None and public.question.choices == polling.RIGHT_OR_NOT
+
+
+def _question(public: Public, *, beside: str) -> str:
+    question = public.question
+    if question is None:
+        return ""
+    parts = [f'<p class="gf-wall-question">{escape(here(question.text))}</p>']
+    few = polling.too_few(public)
+    if few is not None:
+        parts.append(f'<p class="gf-wall-few">{escape(here(few))}</p>')
+    if _counts_right(public):
+        parts.append(f'<p class="gf-wall-few">{escape(here(public.told or RIGHT_ALONE))}</p>')
+    elif not polling.has_bars(public):
+        kind = "gf-wall-row" if max(map(len, question.choices)) == 1 else "gf-wall-list"  # letters alone
+        right = [' class="gf-wall-right"' if place == public.right else "" for place in range(len(question.choices))]
+        called = polling.lettered(question.choices, right=public.right)
+        listed = "".join(f"<li{which}>{escape(here(one))}</li>" for which, one in zip(right, called, strict=True))
+        parts.append(f'<div class="gf-wall-choices"><ul class="{kind}">{listed}</ul>{beside}</div>')
+    return f'<div class="gf-wall">{"".join(parts)}</div>'

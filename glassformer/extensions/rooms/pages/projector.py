@@ -1,7 +1,7 @@
 """The projector view of a room."""
 
-from glassformer.extensions.rooms.page import wall
+from glassformer.extensions.rooms.page import room_view
 from glassformer.state import session
 
 session.begin("projector")
-wall.draw()
+room_view.draw()

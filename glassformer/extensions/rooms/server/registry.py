@@ -10,6 +10,8 @@ kept that means nothing outside of this process.
 """
 
 import hashlib
+import hmac
+import re
 import secrets
 import threading
 import time
@@ -18,11 +20,43 @@ from contextlib import contextmanager, suppress
 from ipaddress import IPv6Address
 from typing import Any, Final
 
-from glassformer.extensions.rooms.server import codes
 from glassformer.extensions.rooms.server.public import Counted, Kept, Opened, Public, RefusedError, Why
 from glassformer.extensions.rooms.server.room import Bucket, Room
 from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError
 from transformer.extensions import provided
+
+ALPHABET: Final = "ACDEFGHJKMNPRTUWXY3479"  # none that is read as another: 0 O Q, 1 I L, 2 Z, 5 S, 6 G, 8 B, U V
+LENGTH: Final = 6
+_CODE = re.compile(f"[{ALPHABET}]{{{LENGTH}}}")
+_LONGEST_TYPED = 20
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{22}")
+
+
+def new_code() -> str:
+    """A code: one of 113 million."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
+
+
+def read_code(typed: str) -> str:
+    """The code that somebody typed, in any case, with spaces or hyphens; "" for what is none."""
+    found = re.sub(r"[\s-]", "", typed[:_LONGEST_TYPED]).upper()
+    return found if _CODE.fullmatch(found) else ""
+
+
+def new_token() -> str:
+    """A token, or a secret: 128 random bits."""
+    return secrets.token_urlsafe(16)
+
+
+def is_token(found: object) -> bool:
+    """Whether something has the form of a token."""
+    return isinstance(found, str) and _TOKEN.fullmatch(found) is not None
+
+
+def alike(secret: str, found: str) -> bool:
+    """Whether two secrets are one; how long that takes does not tell how much of them is."""
+    return hmac.compare_digest(secret.encode(), found.encode("utf-8", "replace"))
+
 
 # How many at once, and a second: rooms of a visitor, codes that are no room's, and what a whole class does in a room.
 LIMITS: Final = {"open": (10, 0.05), "miss": (20, 0.5), "join": (100, 4.0), "vote": (100, 4.0)}
@@ -115,8 +149,8 @@ class Registry:
                 self._drop_one("full", self._rooms)
             if not visitor and not self._opening.take():
                 raise RefusedError("too-often")
-            code = next(code for code in iter(codes.new_code, "") if code not in self._rooms)
-            room = Room(code, codes.new_token(), self._clock)
+            code = next(code for code in iter(new_code, "") if code not in self._rooms)
+            room = Room(code, new_token(), self._clock)
             if not self._store.add(room):
                 raise RefusedError("full")
             if client:
@@ -136,7 +170,7 @@ class Registry:
     def is_teacher(self, code: str, secret: str) -> bool:
         """Whether somebody knows the secret of a room that is open."""
         room = self._found(code)
-        return room is not None and codes.alike(room.secret, secret)
+        return room is not None and alike(room.secret, secret)
 
     def do(self, taught: Opened, act: Callable[..., bool | None], *of: Any) -> None:
         """Have a room do what its teacher alone may have it do, such as `Room.ask`, and tell those who listen.
@@ -197,7 +231,7 @@ class Registry:
 
         Raises `RefusedError`: there is no such room, it is full or locked, or too many come at once.
         """
-        token, room = codes.new_token(), self._asked(code)
+        token, room = new_token(), self._asked(code)
         if not room.public.locked:  # who waits at the door keeps nobody out
             self._take("join", client, code)
         self._store.change(room, lambda room: room.join(token, client))
@@ -286,7 +320,7 @@ class Registry:
 
     def _taught(self, taught: Opened) -> Room:
         room = self._asked(taught.code)
-        if not codes.alike(room.secret, taught.secret):
+        if not alike(room.secret, taught.secret):
             raise RefusedError("not-yours")
         return room
 

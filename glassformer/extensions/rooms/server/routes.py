@@ -31,7 +31,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from glassformer.extensions.rooms.server import codes
+from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.public import LEAST_VOTES, Public, RefusedError, Why
 from glassformer.extensions.rooms.server.registry import ROOMS, Registry, client
 from glassformer.server.parts import ServerPart
@@ -225,10 +225,10 @@ def _client(request: Request) -> str:
 
 
 def _events(rooms: Registry, request: Request) -> Response:
-    code, token = codes.read_code(request.path_params["room"]), request.query_params.get("token", "")
+    code, token = registry.read_code(request.path_params["room"]), request.query_params.get("token", "")
     if rooms.public(code, go_on=False) is None and not rooms.missed(code, _client(request)):
         return JSONResponse({"why": "too-often"}, status_code=429, headers=_PLAIN)
-    if token and not codes.is_token(token):
+    if token and not registry.is_token(token):
         return JSONResponse({"why": "no-token"}, status_code=400, headers=_PLAIN)
     told = stream(
         rooms, code, token, counts="counts" in request.query_params, last=request.headers.get("last-event-id", "")
@@ -242,7 +242,7 @@ async def _posted(
     try:
         _check_origin(request, origins)
         said = await _said(request)
-        code = codes.read_code(request.path_params["room"])
+        code = registry.read_code(request.path_params["room"])
         if rooms.public(code, go_on=False) is None and not rooms.missed(code, _client(request)):
             raise RefusedError("too-often")
         answer = await in_thread(do, code, said)
@@ -256,7 +256,7 @@ async def _posted(
 
 def _vote(rooms: Registry, code: str, said: dict[str, Any], who: str) -> Response:
     token = said.get("token")
-    if not codes.is_token(token):
+    if not registry.is_token(token):
         raise _BadRequestError(400, "malformed")
     rooms.vote(code, str(token), round_=_whole(said, "round"), choice=_whole(said, "choice"), client=who)
     return Response(status_code=204, headers=_PLAIN)

@@ -21,9 +21,9 @@ from glassformer.extensions.importers.library.config_settings import (
     reported,
 )
 from glassformer.extensions.importers.library.handed_pieces import Given, Tokenizers
-from glassformer.extensions.importers.library.imported import Content, Imported
 from glassformer.extensions.importers.library.readers import Reader
 from glassformer.extensions.importers.library.renaming import OUTPUT, settle_sinusoids, settle_tables
+from glassformer.extensions.importers.library.report import Content, Imported
 from glassformer.extensions.tokenizers import options as text_options
 from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from glassformer.extensions.toolkits.library import fairseq, joeynmt, marian, opennmt

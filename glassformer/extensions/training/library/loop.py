@@ -40,8 +40,7 @@ from glassformer.extensions.training.library.scoring import Scores
 from glassformer.extensions.training.library.settings import TrainSettings, learning_rate, warmed
 from glassformer.extensions.training.library.state import Place, Row, Turn, read_place, read_rows, read_turn, since_best
 from transformer.errors import ClauseError
-from transformer.model.leaking import without_causal_mask
-from transformer.model.taps import NO_TAP
+from transformer.model.taps import NO_TAP, without_causal_mask
 from transformer.model.transformer import Transformer
 
 Measure = Callable[[Transformer], tuple[float, Scores]]  # dev loss and scores

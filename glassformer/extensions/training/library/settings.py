@@ -112,7 +112,7 @@ class TrainSettings:
     precision: Precision = "bf16"  # of the products
     shard: bool = False  # share parameters and moments between the processes, instead of each having all
     save_minutes: float = 10.0  # the state is stored this often within an epoch; 0 for after every step
-    # Whether the decoder learns with its causal mask; see `transformer.model.leaking` for what happens without.
+    # Whether the decoder learns with its causal mask; see `transformer.model.taps` for what happens without.
     causal_mask: bool = True
 
     def __post_init__(self) -> None:

@@ -8,25 +8,70 @@ Source: APPNOTE.TXT of PKWARE, 4.3 to 4.5; David Fifield, "A better zip bomb" (W
 
 import stat
 import struct
+import unicodedata
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from glassformer.extensions.importers.library.foreign import SUFFIXES
-from glassformer.extensions.uploads.library.handed_limits import (
-    OURS,
-    SMALL,
-    Limits,
-    check_all_differ,
-    check_name,
-    is_junk,
-)
+from glassformer.extensions.importers.library.readers import SUFFIXES
 from transformer.errors import CheckpointError, shown
 from transformer.files.kinds import BESIDE
 from transformer.i18n import say
+
+MEGABYTE = 2**20
+SMALL = MEGABYTE  # below this a file may be packed as well as it can be
+NAME_BYTES = 200  # of a file; most disks allow 255, and endings are added
+JUNK = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")  # what systems leave in folders and archives
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of one upload."""
+
+    files: int = 200  # most files, those of an archive counted one by one
+    unpacked: int = 512 * MEGABYTE  # most bytes of all files together, once unpacked; also of what is written of them
+    file: int = 256 * MEGABYTE  # most bytes of one of them
+    ratio: int = 100  # how many times its packed size a large file of an archive may have; weights hardly shrink
+    memory: int = 3 * 1024 * MEGABYTE  # bytes that the process may take beyond what it has when it starts
+    seconds: int = 90  # of work, and of waiting for it
+
+
+OURS = Limits()
+
+
+def check_name(name: str) -> None:
+    """Refuse a file's name that has a folder in it, is hidden, cannot be printed or is too long."""
+    problem = not name or name in (".", "..") or any(mark in name for mark in "/\\\0") or not name.isprintable()
+    if problem or len(name.encode(errors="replace")) > NAME_BYTES or any("\ud800" <= mark <= "\udfff" for mark in name):
+        raise CheckpointError(
+            "{name}: cannot be used as a file name here; expected 1 to {most} bytes of printable characters "
+            "without slashes. Rename it.",
+            name=shown(name),
+            most=NAME_BYTES,
+        )
+
+
+def check_all_differ(names: Iterable[str]) -> None:
+    """Refuse names of which two are one on some system: they differ in case or accents' spelling alone."""
+    seen: dict[str, str] = {}
+    for name in names:
+        key = unicodedata.normalize("NFKC", name).casefold()
+        if key in seen:
+            raise CheckpointError(
+                "{name} and {other} count as the same file name; remove or rename one of them.",
+                name=shown(seen[key]),
+                other=shown(name),
+            )
+        seen[key] = name
+
+
+def is_junk(name: str) -> bool:
+    """Whether a file is what a system leaves behind, or hidden: nobody means to hand it in."""
+    return any(part in JUNK or part.startswith(".") for part in name.split("/"))
+
 
 ARCHIVES = (".zip", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar", ".zst")
 CHUNK = 2**20

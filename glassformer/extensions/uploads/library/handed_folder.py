@@ -12,8 +12,7 @@ from tempfile import mkdtemp
 from glassformer.extensions.importers.library import opening
 from glassformer.extensions.importers.library.opening import QuestionsError, kind_of
 from glassformer.extensions.uploads.library import canonical
-from glassformer.extensions.uploads.library.archives import unpack
-from glassformer.extensions.uploads.library.handed_limits import OURS, Limits, check_all_differ, check_name, is_junk
+from glassformer.extensions.uploads.library.archives import OURS, Limits, check_all_differ, check_name, is_junk, unpack
 from transformer.checkpoint.load import load as native_load
 from transformer.errors import CheckpointError, shown
 from transformer.files.kinds import PICKLED, is_archive, looked_at

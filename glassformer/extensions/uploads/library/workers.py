@@ -19,9 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.uploads.library import canonical, said, worker
+from glassformer.extensions.uploads.library import canonical, worker
+from glassformer.extensions.uploads.library.archives import OURS, Limits
 from glassformer.extensions.uploads.library.handed_folder import Read, Received
-from glassformer.extensions.uploads.library.handed_limits import OURS, Limits
 from glassformer.extensions.weight_files.library.pickles import KEPT
 from glassformer.extensions.weight_files.library.weights import TENSORS
 from transformer import confined
@@ -179,7 +179,7 @@ def _taken(how: str, folder: Path, title: str, limits: Limits) -> Read:
         )
     record = _result(folder)
     if "refused" in record:
-        raise CheckpointError(said.sentence(record["refused"]))
+        raise CheckpointError(worker.sentence(record["refused"]))
     if how != "done" or not isinstance(record.get("left_out"), list):
         raise CheckpointError(worker.CRASHED)
     _check_made(folder / worker.MADE / title, limits)
@@ -189,7 +189,7 @@ def _taken(how: str, folder: Path, title: str, limits: Limits) -> Read:
 def _result(folder: Path) -> dict[str, Any]:
     try:
         content = FolderFiles(folder, inside=folder.resolve()).read(worker.RESULT, limit=MOST_RESULT)
-        record = strictjson.parse(content, max_depth=4 * said.MOST_DEPTH)
+        record = strictjson.parse(content, max_depth=4 * worker.MOST_DEPTH)
     except (CheckpointError, ClauseError):
         return {}
     return record if isinstance(record, dict) else {}

@@ -19,8 +19,8 @@ from glassformer.charts.difference import difference_map_spec
 from glassformer.charts.heatmap import HOW_TO_READ
 from glassformer.extensions.what_if import comparing
 from glassformer.extensions.what_if.compare import outputs, pair_pictures, second_run
-from glassformer.extensions.what_if.compare.pair import Pair, read_by
 from glassformer.extensions.what_if.compare.second_run import address_of, differ
+from glassformer.extensions.what_if.comparing import Pair, read_by
 from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.extensions.what_if.whatif import told
 from glassformer.frame.sentence_stepper import sentence

@@ -17,9 +17,9 @@ import numpy as np
 from glassformer.charts.aligned import Row
 from glassformer.charts.heatmap import heatmap_spec
 from glassformer.extensions.what_if.compare import pair_pictures
-from glassformer.extensions.what_if.compare.pair import Pair
 from glassformer.extensions.what_if.compare.pair_pictures import Both, crossed_of, effect, rows_of, verdict
 from glassformer.extensions.what_if.compare.second_run import branching
+from glassformer.extensions.what_if.comparing import Pair
 from glassformer.runs import loading
 from glassformer.runs.attempt import attempt
 from glassformer.runs.gaps import gap_of, hidden, text_of

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from glassformer.extensions.what_if import comparing, measuring
-from glassformer.extensions.what_if.compare.pair import Pair
+from glassformer.extensions.what_if.comparing import Pair
 from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.frame.source_box import glossed
@@ -24,9 +24,9 @@ from glassformer.shared import choices, drawing, menu, page_style
 from glassformer.shared.choices import Kept
 from glassformer.shared.door import st
 from glassformer.shared.page_blocks import page_blocks
-from glassformer.state import nested, session
+from glassformer.state import session
 from glassformer.state.fields import Branch
-from glassformer.state.link import Link
+from glassformer.state.link import STEP, Link, read_nested, without, write_nested
 from glassformer.state.view import MAIN, SECOND
 from transformer.checkpoint.listing import Entry
 from transformer.checkpoint.load import Checkpoint
@@ -57,7 +57,7 @@ OWN: Final = ""  # no piece is forced
 
 def differs_in() -> dict[str, str]:
     """What the second run differs in, by the names of an address."""
-    return nested.read(session.standing(MAIN).beside) or {}
+    return read_nested(session.standing(MAIN).beside) or {}
 
 
 def differ(**changes: str | None) -> None:
@@ -83,7 +83,7 @@ def _take(compared: Compared) -> None:
     if compared == "heads":
         view = session.view()
         said = {"kind": view.kind, "layer": view.layer, "head": view.head}
-        beside = nested.write({name: address_of(value) for name, value in said.items()})
+        beside = write_nested({name: address_of(value) for name, value in said.items()})
     session.stand(MAIN, beside=beside, notes=())
     session.replace(MAIN, compared="auto" if compared == "changed" else compared)
     session.move_to(SECOND, session.view().step)
@@ -326,8 +326,8 @@ def stands_right(compared: Compared) -> bool:
 
 def _second(checkpoint: Checkpoint, link: Link, main: OpenRun, notes: tuple[str, ...]) -> OpenRun | None:
     """Open a run in the second slot, at the step of the first."""
-    own = link.view.step if nested.STEP in differs_in() else session.view(SECOND).step
-    session.stand(MAIN, beside=nested.without(session.standing(MAIN).beside, nested.STEP))
+    own = link.view.step if STEP in differs_in() else session.view(SECOND).step
+    session.stand(MAIN, beside=without(session.standing(MAIN).beside, STEP))
     n_own = _n_steps(checkpoint, link)
     step = step_beside(main.view.step, main.trace.n_steps, own, n_own)
     if session.view(SECOND).step != step:

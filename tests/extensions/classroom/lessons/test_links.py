@@ -8,8 +8,8 @@ import pytest
 
 from glassformer.extensions.lessons.library.case import NotHere
 from glassformer.extensions.lessons.library.posing import pose
-from glassformer.state import nested, view
-from glassformer.state.link import Link, read_link, write_link
+from glassformer.state import view
+from glassformer.state.link import RUN, Link, read_link, write_link
 from tests.extensions.lessons.library.posed import NAMES, STEPS, case, in_turn
 from tests.pages.conftest import PAGES
 from tests.source_code import ROOT
@@ -32,7 +32,7 @@ def texts_in_ui():
     return whole, {one for one in begun if re.fullmatch(r"[a-z_]{4,}_", one)}
 
 
-KNOWN = {*nested.RUN, *view.parameters(), "with", "ref", "b"}
+KNOWN = {*RUN, *view.parameters(), "with", "ref", "b"}
 
 
 @pytest.mark.parametrize("which", range(len(STEPS)), ids=IDS)

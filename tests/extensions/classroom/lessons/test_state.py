@@ -11,7 +11,7 @@ from glassformer.extensions.classroom.lesson import Place
 from glassformer.extensions.classroom.lessons import memory
 from glassformer.extensions.classroom.lessons.short import around, places
 from glassformer.extensions.lessons.library import lessons
-from glassformer.state import nested
+from glassformer.state import link
 
 LESSONS = lessons()
 PLACES = [Place(name, n) for name, one in LESSONS.items() for n in range(1, len(one.steps) + 1)]
@@ -23,7 +23,7 @@ def parameters(said):
 
 @given(st.sampled_from(PLACES), st.booleans(), st.dictionaries(st.sampled_from(["model", "src"]), st.text(max_size=50)))
 def test_a_place_reads_back_from_its_address(place, short, own):
-    whole = Place(place.lesson, place.step, short=short, own=nested.write(own))
+    whole = Place(place.lesson, place.step, short=short, own=link.write_nested(own))
     assert lesson.read(parameters(whole.in_address())) == (whole, ())
 
 
@@ -36,14 +36,14 @@ def test_garbage_is_no_lesson_and_is_said_or_is_one_that_there_is(written, path,
     else:
         assert place.name == written
         assert 1 <= place.step <= len(LESSONS[place.lesson].steps)
-        assert set(nested.read(place.own)) <= {"model", "src"}
+        assert set(link.read_nested(place.own)) <= {"model", "src"}
 
 
 @pytest.mark.parametrize("place", PLACES[:3])
 def test_what_a_learner_comes_back_to_is_a_checkpoint_and_a_sentence_alone(place):
-    said = {"lesson": place.name, "mine": nested.write({"model": "en-fr", "src": "I like tea", "forced": "1.2"})}
+    said = {"lesson": place.name, "mine": link.write_nested({"model": "en-fr", "src": "I like tea", "forced": "1.2"})}
     found, _ = lesson.read(parameters(said))
-    assert nested.read(found.own) == {"model": "en-fr", "src": "I like tea"}
+    assert link.read_nested(found.own) == {"model": "en-fr", "src": "I like tea"}
 
 
 def test_every_lesson_is_walked_from_its_first_step_to_its_last():

@@ -8,8 +8,7 @@ import pytest
 
 import transformer
 from glassformer.charts.theme import figure_in
-from glassformer.extensions.classroom.teaching.handout import Sheet, _Half, handout
-from glassformer.extensions.classroom.teaching.sheets import figures_of
+from glassformer.extensions.classroom.teaching.handout import Sheet, _Half, figures_of, handout
 from glassformer.extensions.classroom.teaching.teaching_panels import EXAMPLE
 from glassformer.extensions.lessons.library import Case, NotHere, Posed, lessons, pose
 from transformer.i18n import said, say

@@ -6,7 +6,7 @@ from tests.transformer.devices import pair as pair
 from tests.transformer.devices import plain, same
 from tests.transformer.devices import refused_without_cuda as refused_without_cuda
 from transformer.analysis import parameters
-from transformer.analysis.spectra import spectrum
+from transformer.analysis.parameters import spectrum
 
 
 def test_what_the_parameters_say(pair):

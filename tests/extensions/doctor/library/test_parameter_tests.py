@@ -11,7 +11,7 @@ import torch
 from glassformer.extensions.doctor.library import parameter_tests
 from tests.extensions.doctor.library.changed import changed, found
 from tests.healthy import healthy
-from transformer.analysis.spectra import UNIFORM, is_unstructured, largest_of
+from transformer.analysis.parameters import UNIFORM, is_unstructured, largest_of
 from transformer.checkpoint.load import load
 from transformer.model.positions import fairseq_table, halves_table, sinusoidal_table
 

@@ -8,7 +8,7 @@ from glassformer.extensions.doctor.library.patient import Patient
 from glassformer.extensions.doctor.library.tokenizers import TESTS
 from tests.extensions.doctor.library.changed import look, verdicts
 from transformer.checkpoint.load import load
-from transformer.text.raw import RawIds
+from transformer.text.tokenizer import RawIds
 from transformer.trying.losses import Samples
 
 PAIRS = Samples(

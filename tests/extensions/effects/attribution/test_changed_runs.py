@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from glassformer.extensions.effects.attribution.asked import ask, ask_each
+from glassformer.extensions.effects.attribution.asked import ask, ask_each, weigh
 from glassformer.extensions.effects.attribution.gradients import embeddings, gradient, integrating
 from glassformer.extensions.effects.attribution.hiding import hiding
 from glassformer.extensions.effects.attribution.logit import contributions
-from glassformer.extensions.effects.attribution.weighed import weigh
 from tests.healthy import healthy
 from transformer import Query, run
 from transformer.runs.interventions import parse

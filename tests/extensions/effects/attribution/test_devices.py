@@ -1,10 +1,9 @@
 """On another device what matters is the same: see `tests/transformer/test_devices.py`."""
 
 from glassformer.extensions.effects.attribution import gradients
-from glassformer.extensions.effects.attribution.asked import ask_each
+from glassformer.extensions.effects.attribution.asked import ask_each, weigh
 from glassformer.extensions.effects.attribution.hiding import hiding
 from glassformer.extensions.effects.attribution.logit import contributions
-from glassformer.extensions.effects.attribution.weighed import weigh
 from tests.transformer.devices import TEXT, same
 from tests.transformer.devices import of_name as of_name
 from tests.transformer.devices import pair as pair

@@ -22,7 +22,7 @@ from transformer.errors import DataError
 from transformer.i18n import say
 from transformer.model.config import ModelConfig
 from transformer.model.transformer import Transformer
-from transformer.text.raw import RawIds
+from transformer.text.tokenizer import RawIds
 from transformer.trying.losses import MOST_SAMPLES, Samples, Variants, read_samples, samples_of
 
 REVERSE = Path(__file__).parents[4] / "checkpoints" / "reverse"

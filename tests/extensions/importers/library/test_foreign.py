@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from glassformer.extensions.importers.library.foreign import SUFFIXES
+from glassformer.extensions.importers.library.readers import SUFFIXES
 from transformer.checkpoint.listing import entry_at, listing
 
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.imported import Opened
 from glassformer.extensions.importers.library.keys import (
     FLATTENED,
     PLUS_ONE,
@@ -23,6 +22,7 @@ from glassformer.extensions.importers.library.keys import (
     match,
     shapes_of,
 )
+from glassformer.extensions.importers.library.report import Opened
 from glassformer.extensions.weight_files.library.weights import open_weights
 from transformer.errors import CheckpointError
 from transformer.i18n import say

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from glassformer.extensions.importers.library.imported import Opened
 from glassformer.extensions.importers.library.opening import QuestionsError, preview
+from glassformer.extensions.importers.library.report import Opened
 from glassformer.extensions.weight_files.library.weights import Weights, open_weights
 from tests.extensions.importers.library import tutorial_models
 from tests.extensions.importers.library.test_tutorials import S4_NAMES

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers.library.imported import Opened
+from glassformer.extensions.importers.library.report import Opened
 from glassformer.extensions.importers.library.tutorial_fields import understand
 from glassformer.extensions.importers.library.tutorials import tutorials
 from glassformer.extensions.weight_files.library.weights import open_weights

@@ -1,7 +1,7 @@
 """What opens models of other programs in the pseudo-language: each text is whole sentences in ⟦…⟧, or data."""
 
 from glassformer.extensions.huggingface.library.folder import FAMILIES
-from glassformer.extensions.importers.library.foreign import SUFFIXES
+from glassformer.extensions.importers.library.readers import SUFFIXES
 from tests.extensions.parts_of_pages import PARTS
 from tests.pages.test_pseudo_language import PARTS as KERNELS
 from tests.pages.test_pseudo_language import explained_by, spoken_whole

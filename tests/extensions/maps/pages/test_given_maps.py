@@ -12,7 +12,7 @@ from glassformer.attention import maps_panel as flow
 from glassformer.attention.maps_panel import EXPLAIN
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.extensions.huggingface.library.folder import FAMILIES
-from glassformer.extensions.importers.library.foreign import SUFFIXES
+from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.maps.source import ARRAYS, EXAMPLE
 from glassformer.maps import grid
 from glassformer.runs import loading

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 
 import pytest
 
-from glassformer.extensions.rooms.server import codes
+from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.public import MOST_CHOICES, Opened, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import MOST_ROOMS, Registry
 from glassformer.extensions.rooms.server.room import MOST_ADDRESS, MOST_KEPT, MOST_STREAMS, MOST_TOKENS, Room
@@ -93,7 +93,7 @@ def test_what_the_rooms_hold_is_bounded_and_goes_with_them():
                 tokens = fill(rooms, opened, clock, number)
                 if not again:
                     listen(rooms, one.code, tokens, streams)
-            for wrong in ("", LONG, "AAAAAA", codes.new_code()):
+            for wrong in ("", LONG, "AAAAAA", registry.new_code()):
                 for call in (rooms.public, rooms.counted, rooms.join):
                     tried(call, wrong)
                 tried(rooms.end, Opened(wrong, LONG))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.rooms.server import codes
+from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import (
     IDLE_SECONDS,
@@ -68,16 +68,16 @@ def vote_all(rooms, taught, choices):
 
 
 def test_a_code_is_read_as_people_type_it():
-    code = codes.new_code()
-    assert codes.read_code(f" {code[:3].lower()}-{code[3:]} ") == code
+    code = registry.new_code()
+    assert registry.read_code(f" {code[:3].lower()}-{code[3:]} ") == code
     for alike in ("0OQ", "1IL", "2Z", "5S", "6G", "8B", "UV"):
-        assert len(set(alike) & set(codes.ALPHABET)) < 2
+        assert len(set(alike) & set(registry.ALPHABET)) < 2
 
 
 @given(st.text(max_size=40))
 def test_what_is_no_code_is_none(typed):
-    found = codes.read_code(typed)
-    assert found == "" or (len(found) == codes.LENGTH and set(found) <= set(codes.ALPHABET))
+    found = registry.read_code(typed)
+    assert found == "" or (len(found) == registry.LENGTH and set(found) <= set(registry.ALPHABET))
 
 
 # ---------------------------------------------------------------- moving
@@ -167,7 +167,7 @@ def test_what_is_no_vote_is_refused(rooms, taught):
     refused("no-question", vote, taught.code, token, round_=0, choice=0)
     rooms.do(taught, Room.ask, ASKED)
     refused("no-room", vote, "AAAAAA", token, round_=1, choice=0)
-    refused("no-token", vote, taught.code, codes.new_token(), round_=1, choice=0)
+    refused("no-token", vote, taught.code, registry.new_token(), round_=1, choice=0)
     refused("over", vote, taught.code, token, round_=0, choice=0)
     refused("no-choice", vote, taught.code, token, round_=1, choice=3)
     other = rooms.join(taught.code)
@@ -385,7 +385,7 @@ def test_students_are_counted_while_they_listen(rooms, taught):
             assert rooms.counted(taught.code).students == 1
         assert rooms.counted(taught.code).students == 0
         assert len(woken) == 5  # itself, and two that come and go
-    refused("no-token", rooms.listening(taught.code, codes.new_token(), lambda: None, counts=False).__enter__)
+    refused("no-token", rooms.listening(taught.code, registry.new_token(), lambda: None, counts=False).__enter__)
 
 
 def test_a_room_is_gone_when_nobody_used_it_for_hours(rooms, taught, clock):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from glassformer.extensions.importers.library import foreign, opening
+from glassformer.extensions.importers.library import opening, readers
 from tests.extensions.toolkits.library import test_fairseq, test_joeynmt, test_marian, test_opennmt
 from tests.extensions.toolkits.library.plain import batch
 from transformer.errors import CheckpointError
@@ -91,8 +91,8 @@ def test_arrays_are_no_pickles(tmp_path):
 
 def test_a_file_of_maps_is_not_listed_as_a_model(tmp_path):
     path, _ = test_marian.saved(tmp_path / "marian")
-    assert foreign.is_foreign_file(path)
+    assert readers.is_foreign_file(path)
     np.savez(tmp_path / "maps.npz", encoder_weights=np.zeros((1, 1, 2, 2)))
-    assert not foreign.is_foreign_file(tmp_path / "maps.npz")
+    assert not readers.is_foreign_file(tmp_path / "maps.npz")
     with pytest.raises(CheckpointError, match="no tensor has a name that is usual for a layer"):
         opening.preview(tmp_path / "maps.npz")

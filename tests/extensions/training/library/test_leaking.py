@@ -16,8 +16,8 @@ from tests.transformer.tiny import padded_source, target_ids, tiny_model
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
 from transformer.errors import DataError
-from transformer.model.leaking import all_seen, without_causal_mask
 from transformer.model.masks import padding_mask
+from transformer.model.taps import all_seen, without_causal_mask
 
 
 @pytest.fixture

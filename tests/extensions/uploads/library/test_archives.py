@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from glassformer.extensions.uploads.library.archives import unpack
-from glassformer.extensions.uploads.library.handed_limits import Limits
+from glassformer.extensions.uploads.library.archives import Limits, unpack
 from tests.conftest import AT_ONCE
 from transformer.errors import CheckpointError
 

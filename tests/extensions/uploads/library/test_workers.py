@@ -17,8 +17,8 @@ from safetensors.torch import load_file, save
 
 from glassformer.extensions.importers.library import opening
 from glassformer.extensions.uploads.library import workers
+from glassformer.extensions.uploads.library.archives import Limits
 from glassformer.extensions.uploads.library.handed_folder import Received
-from glassformer.extensions.uploads.library.handed_limits import Limits
 from glassformer.extensions.uploads.library.workers import Worker
 from tests.browser import foreign_models
 from tests.extensions.importers.library.tutorial_models import Annotated, at_random

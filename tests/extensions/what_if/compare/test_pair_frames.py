@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from glassformer.extensions.what_if.compare import pair_pictures
-from glassformer.extensions.what_if.compare.pair import pair_of
+from glassformer.extensions.what_if.comparing import pair_of
 from glassformer.runs import loading
 from glassformer.runs.frames import Frames
 from glassformer.runs.open_run import seen
