@@ -19,13 +19,14 @@ from typing import Any
 from transformer.extensions import extensions
 
 _PREFIX = f"{__package__}."
+MOVED = {"transformer.analysis.spectra": "transformer.analysis.parameters"}  # names that pages or docs have said
 
 
 def renamed(name: str) -> str | None:
     """The name of the module itself; None where a name is no other name of any."""
     if not name.startswith(_PREFIX):
         return None
-    names = {other: own for one in extensions() for other, own in one.modules.items()}
+    names = MOVED | {other: own for one in extensions() for other, own in one.modules.items()}
     other = max((other for other in names if f"{name}.".startswith(f"{other}.")), key=len, default=None)
     return None if other is None else names[other] + name.removeprefix(other)
 
