@@ -5,7 +5,7 @@ the key's end only: `st-key-candidates` and `st-key-b-candidates` both hold "-ca
 
 No rule asks with `:has()` what the whole page holds: whenever something comes, and Plotly puts every label that it
 measures into the page, the browser would look at all elements anew, 10 ms a time. What holds in a room or a lesson is
-put into the page with it (`extensions/rooms/page/projector_style.py`,
+put into the page with it (`extensions/rooms/page/room_view.py`,
 `extensions/classroom/lessons/lesson_style.py`).
 
 They come with the page's HTML (`first_sight`), so that nothing is drawn without them and moves once they are there.

@@ -30,10 +30,22 @@ import numpy as np
 import torch
 
 from transformer.checkpoint import room, snapshots
-from transformer.checkpoint.agreement import Shapes, check_shapes, check_tensors, check_vocabularies, first, most_bytes
+from transformer.checkpoint.agreement import (
+    ContentHash,
+    Places,
+    Shapes,
+    Values,
+    check_shapes,
+    check_tensors,
+    check_vocabularies,
+    digest_of,
+    fill,
+    first,
+    hash_of,
+    most_bytes,
+)
 from transformer.checkpoint.card import MAX_BYTES as MAX_CARD
 from transformer.checkpoint.card import Card, read_card
-from transformer.checkpoint.filling import ContentHash, Places, Values, digest_of, fill, hash_of
 from transformer.checkpoint.memory import Halves
 from transformer.checkpoint.progress import Progress, silent
 from transformer.checkpoint.room import CPU, Device, device_of

@@ -28,10 +28,9 @@ from typing import BinaryIO, Protocol
 import torch
 from torch import Tensor
 
-from transformer.checkpoint.agreement import Shapes
+from transformer.checkpoint.agreement import Shapes, parts_of
 from transformer.checkpoint.exchange import exchange
 from transformer.checkpoint.exchange import sync_folder as sync_folder
-from transformer.checkpoint.filling import parts_of
 from transformer.checkpoint.load import CARD, CONFIG, MAX_CONFIG, WEIGHTS, read_config
 from transformer.checkpoint.memory import Halves
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY, Stored, file_names, stored_tokenizers

@@ -20,8 +20,15 @@ from types import MappingProxyType
 from typing import Literal
 
 from glassformer.extensions.tokenizers import languages, library, vocabulary_files
-from glassformer.extensions.tokenizers.byte_pairs import BytePairTokenizer, ByteTokenizer, as_bytes, for_people
-from glassformer.extensions.tokenizers.mapped import LANGUAGE, MappedTokenizer, UnchangedTokenizer
+from glassformer.extensions.tokenizers.byte_pairs import (
+    LANGUAGE,
+    BytePairTokenizer,
+    ByteTokenizer,
+    MappedTokenizer,
+    UnchangedTokenizer,
+    as_bytes,
+    for_people,
+)
 from glassformer.extensions.tokenizers.options import Options, options_from
 from glassformer.extensions.tokenizers.piece_rows import Table, Way, padded, unused
 from glassformer.extensions.tokenizers.vocabulary_files import Files, ListTokenizer, json_record, within

@@ -73,7 +73,7 @@ def _is_punctuation(character: str) -> bool:
     return signs or unicodedata.category(character)[0] == "P"
 
 
-def words(text: str) -> Iterator[str]:
+def cleaned_words(text: str) -> Iterator[str]:
     """The words of a cleaned text; each punctuation mark is one."""
     for chunk in text.split(" "):
         word = ""
@@ -103,7 +103,7 @@ class WordPieceTokenizer(Rows):
         return self._cleaning.clean(text)
 
     def _split(self, text: str) -> Iterable[Token]:
-        for word in words(text):
+        for word in cleaned_words(text):
             yield from self._pieces_of(word) or [(self._unknown, word)]
 
     def _pieces_of(self, word: str) -> list[Token]:

@@ -173,7 +173,7 @@ def newer_than_theirs():
     def differs(c):
         text = f"a{c}b"
         return cleans.normalize_str(text) != ours.clean(text) or (
-            not c.isspace() and [part for part, _ in cuts.pre_tokenize_str(text)] != list(own.words(text))
+            not c.isspace() and [part for part, _ in cuts.pre_tokenize_str(text)] != list(own.cleaned_words(text))
         )
 
     return "".join(filter(differs, characters()))

@@ -12,7 +12,7 @@ from glassformer.shared.door import st
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, joined, say, say_n
 
-LIST: Final = "lesson_list"
+LIST_KEY: Final = "lesson_list"
 
 
 def draw(checkpoint: Checkpoint | None) -> None:
@@ -44,7 +44,7 @@ def draw(checkpoint: Checkpoint | None) -> None:
 
 
 def _lesson(one: Lesson) -> None:
-    with st.container(key=f"{LIST}_{one.name}", border=True, gap="small"):
+    with st.container(key=f"{LIST_KEY}_{one.name}", border=True, gap="small"):
         title = one.title.said({})
         st.markdown(drawing.strong(say("{n}. {title}", n=one.number, title=title) if one.number else title))
         st.markdown(drawing.plain(one.teaches.said({})))

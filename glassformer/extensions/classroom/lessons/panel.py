@@ -15,7 +15,7 @@ from typing import Any, Final
 from glassformer.components.streamlit_page import styled
 from glassformer.extensions.classroom import lesson, predictions
 from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.classroom.lessons import answering, leading, lesson_questions, memory, short, voting
+from glassformer.extensions.classroom.lessons import answering, leading, lesson_questions, memory, short
 from glassformer.extensions.classroom.lessons.lesson_questions import Found
 from glassformer.extensions.lessons.library import Posed
 from glassformer.extensions.rooms import in_room
@@ -106,7 +106,7 @@ def begin(page: str) -> Any:
     lesson.begin()
     here = lesson.place()
     if here is None:
-        voting.ask(None, None)
+        answering.ask(None, None)
     if here is not None or page == LIST:
         memory.mount(page)
     if here is None:
@@ -134,7 +134,7 @@ def fill(place: Any) -> None:
 
 def _draw(here: Place, checkpoint: Checkpoint | None, line: Any) -> None:
     if (begins := short.has_words(here)) or short.has_summary(here):
-        voting.ask(None, None)
+        answering.ask(None, None)
         if begins:
             short.words(checkpoint)
         label = short.BEGINS if begins else say("Back to the step")
@@ -142,7 +142,7 @@ def _draw(here: Place, checkpoint: Checkpoint | None, line: Any) -> None:
         _leave()
         return
     found = current(here, checkpoint)
-    voting.ask(here, found)
+    answering.ask(here, found)
     if isinstance(found, Posed) and in_room.current() and in_room.taught() is None:
         line.html(FOLDED.format(escape(door.here(found.question))))
     answered = isinstance(found, Posed) and checkpoint is not None and _asked(here, found, checkpoint)
@@ -167,7 +167,7 @@ def _asked(here: Place, found: Posed, checkpoint: Checkpoint) -> bool:
     """Ask, or say what became of the answer; tells whether there is one."""
     room = in_room.asks(here.name, predictions.run_at_hand())
     if room is not None:
-        return voting.draw(here, found, checkpoint, room)
+        return answering.draw(here, found, checkpoint, room)
     given = predictions.of(here)
     source = st.session_state.get(session.SOURCE) or ""
     if given is not None and answering.reveal(here, given, checkpoint, source):

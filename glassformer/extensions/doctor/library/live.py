@@ -24,9 +24,8 @@ from glassformer.extensions.importers.library.handed_pieces import NOTHING, Give
 from glassformer.extensions.importers.library.opening import QuestionsError, incomplete, made
 from glassformer.extensions.importers.library.tutorial_import import import_opened
 from glassformer.extensions.weight_files.library import weights
-from transformer.checkpoint.agreement import Shapes, check_shapes
+from transformer.checkpoint.agreement import Places, Shapes, check_shapes, digest_of, fill, hash_of
 from transformer.checkpoint.card import Card
-from transformer.checkpoint.filling import Places, digest_of, fill, hash_of
 from transformer.checkpoint.load import CONFIG, Checkpoint
 from transformer.checkpoint.memory import NO_HALVES, Halves
 from transformer.checkpoint.opening import load

@@ -28,7 +28,6 @@ from glassformer.extensions.huggingface.library import (
 from glassformer.extensions.huggingface.library.folder_tokenizers import LANGUAGES
 from glassformer.extensions.huggingface.library.rotary_config import grows
 from glassformer.extensions.importers.library import keys
-from glassformer.extensions.importers.library.accounts import account, check_agreement
 from glassformer.extensions.importers.library.config_settings import (
     Family,
     Fields,
@@ -44,7 +43,7 @@ from glassformer.extensions.importers.library.handed_pieces import Given
 from glassformer.extensions.importers.library.kept_answers import NO_ANSWERS, YOU, check_names
 from glassformer.extensions.importers.library.keys import Match, Table
 from glassformer.extensions.importers.library.readers import MOST_CONFIG, Reader
-from glassformer.extensions.importers.library.renaming import settle_sinusoids, settle_tables
+from glassformer.extensions.importers.library.renaming import account, check_agreement, settle_sinusoids, settle_tables
 from glassformer.extensions.importers.library.report import Content, Field, Imported, ask
 from glassformer.extensions.weight_files.library.weights import Weights, open_weights
 from transformer.checkpoint.agreement import expected_shapes

@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 
+from glassformer.extensions.importers.library.handed_pieces import FIRST, likely_ids
 from glassformer.extensions.importers.library.kept_answers import as_told
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
-from glassformer.extensions.importers.library.special_ids import FIRST, likely_ids
 from glassformer.extensions.importers.library.trials import FEW, Build, Progress, Trials
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from transformer.checkpoint.progress import silent

@@ -21,8 +21,7 @@ from glassformer.extensions.importers.library import keys
 from glassformer.extensions.importers.library.keys import AS_IS, Facts, Match, Taken
 from glassformer.extensions.tokenizers.vocabularies import Vocabularies
 from glassformer.extensions.weight_files.library.weights import Weights
-from transformer.checkpoint.agreement import Shapes
-from transformer.checkpoint.filling import Places
+from transformer.checkpoint.agreement import Places, Shapes
 from transformer.checkpoint.memory import Halves
 from transformer.checkpoint.save import Parts
 from transformer.errors import CheckpointError

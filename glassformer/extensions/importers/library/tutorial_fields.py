@@ -20,7 +20,6 @@ from typing import Any
 from torch import Tensor
 
 from glassformer.extensions.importers.library import parts
-from glassformer.extensions.importers.library.accounts import account
 from glassformer.extensions.importers.library.keys import (
     ONE_MAP,
     UNIT_VECTORS,
@@ -31,6 +30,7 @@ from glassformer.extensions.importers.library.keys import (
     shapes,
 )
 from glassformer.extensions.importers.library.parts import matched, unused
+from glassformer.extensions.importers.library.renaming import account
 from glassformer.extensions.importers.library.report import Field, ImportReport, ask, inferred
 from glassformer.extensions.importers.library.tutorials import POSITION_OF, TABLES, alone
 from glassformer.extensions.weight_files.library.weights import Weights

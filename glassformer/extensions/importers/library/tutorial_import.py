@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library import asked_names, handed_pieces, keys, parts
-from glassformer.extensions.importers.library.accounts import check_agreement
 from glassformer.extensions.importers.library.asked_names import NAMES
-from glassformer.extensions.importers.library.handed_pieces import NOTHING, Given, Tokenizers
+from glassformer.extensions.importers.library.handed_pieces import NOTHING, Given, Tokenizers, settled
 from glassformer.extensions.importers.library.kept_answers import CONFIG_FIELDS, answered, check_names
 from glassformer.extensions.importers.library.readers import readers
+from glassformer.extensions.importers.library.renaming import check_agreement
 from glassformer.extensions.importers.library.report import Content, Field, Imported, ImportReport, inferred
-from glassformer.extensions.importers.library.special_ids import settled
 from glassformer.extensions.importers.library.tutorial_fields import Understanding, understand
 from glassformer.extensions.importers.library.tutorials import LAYERS
 from glassformer.extensions.tokenizers.vocabulary_files import CALLED

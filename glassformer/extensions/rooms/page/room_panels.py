@@ -11,8 +11,7 @@ from urllib.parse import urlencode
 from glassformer.components.element import told_text
 from glassformer.extensions.rooms import in_room
 from glassformer.extensions.rooms.page import joining, polling
-from glassformer.extensions.rooms.page.projector_style import BAR_RULES, RULES
-from glassformer.extensions.rooms.page.room_view import room_bar, room_counts
+from glassformer.extensions.rooms.page.room_view import BAR_RULES, RULES, room_bar, room_counts
 from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.public import (
     LEAST_OF_FEW,

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from glassformer.extensions.importers.library import handed_pieces, keys
-from glassformer.extensions.importers.library.accounts import account, check_agreement
 from glassformer.extensions.importers.library.config_settings import (
     Fields,
     at_most,
@@ -22,7 +21,13 @@ from glassformer.extensions.importers.library.config_settings import (
 )
 from glassformer.extensions.importers.library.handed_pieces import Given, Tokenizers
 from glassformer.extensions.importers.library.readers import Reader
-from glassformer.extensions.importers.library.renaming import OUTPUT, settle_sinusoids, settle_tables
+from glassformer.extensions.importers.library.renaming import (
+    OUTPUT,
+    account,
+    check_agreement,
+    settle_sinusoids,
+    settle_tables,
+)
 from glassformer.extensions.importers.library.report import Content, Imported
 from glassformer.extensions.tokenizers import options as text_options
 from glassformer.extensions.tokenizers.vocabularies import Vocabularies

@@ -34,8 +34,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.parallel import DistributedDataParallel
 
 from glassformer.extensions.training.library.data import Batch
-from glassformer.extensions.training.library.loss import target_loss
 from glassformer.extensions.training.library.processes import Processes
+from glassformer.extensions.training.library.scoring import target_loss
 from glassformer.extensions.training.library.settings import Precision, TrainSettings
 from transformer.errors import DataError
 from transformer.model.config import ModelConfig

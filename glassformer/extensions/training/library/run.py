@@ -15,10 +15,9 @@ from glassformer.extensions.training.library.data import Batches, Example, encod
 from glassformer.extensions.training.library.keeping import Keeper, Kept, Log, log_of
 from glassformer.extensions.training.library.learner import precision_on
 from glassformer.extensions.training.library.loop import Trainer
-from glassformer.extensions.training.library.place import claimed
 from glassformer.extensions.training.library.processes import Processes, started, was_restarted
 from glassformer.extensions.training.library.settings import NOT_LEARNED, ROUNDED, SCHEDULES, TrainSettings
-from glassformer.extensions.training.library.state import Row, has_state, read_state, read_tokenizers
+from glassformer.extensions.training.library.state import Row, claimed, has_state, read_state, read_tokenizers
 from transformer.analysis.hidden_pieces import MASK_PIECES
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import CONFIG, WEIGHTS, Checkpoint, load

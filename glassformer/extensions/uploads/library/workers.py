@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from glassformer.extensions.uploads.library import canonical, worker
+from glassformer.extensions.uploads.library import handed_folder, worker
 from glassformer.extensions.uploads.library.archives import OURS, Limits
 from glassformer.extensions.uploads.library.handed_folder import Read, Received
 from glassformer.extensions.weight_files.library.pickles import KEPT
@@ -199,7 +199,7 @@ def _check_made(made: Path, limits: Limits) -> None:
     """Nothing but plain files of the kinds that `canonical` writes, and not more than there may be."""
     files = FolderFiles(made, inside=made.parents[1].resolve())
     names = os.listdir(made)
-    endings = {TENSORS, ".json", *canonical.SENTENCEPIECE, *canonical.TEXTS}
+    endings = {TENSORS, ".json", *handed_folder.SENTENCEPIECE, *handed_folder.TEXTS}
     if len(names) > 2 * limits.files or any(Path(name).suffix.lower() not in endings for name in names):
         raise CheckpointError(worker.CRASHED)
     for name in names:

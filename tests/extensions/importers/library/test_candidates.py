@@ -9,12 +9,11 @@ import torch
 import torch.nn.functional as F
 
 from glassformer.extensions.importers.library.candidates import POINTS_TO_THE_DOCTOR, best_answers, scored
-from glassformer.extensions.importers.library.handed_pieces import Given
+from glassformer.extensions.importers.library.handed_pieces import Given, likely_ids
 from glassformer.extensions.importers.library.kept_answers import as_told
 from glassformer.extensions.importers.library.opening import load as open_any
 from glassformer.extensions.importers.library.opening import preview
 from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
-from glassformer.extensions.importers.library.special_ids import likely_ids
 from tests.transformer.tiny import ENCODER, tiny_model
 from tests.transformer.trying.test_losses import Tried
 from transformer.checkpoint.load import load

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from glassformer.extensions.training.library.data import Batches, Example, each_alone, encode_pairs, hiding, make_batch
 from glassformer.extensions.training.library.evaluation import evaluate, read_held_out, score_gaps
-from glassformer.extensions.training.library.loss import target_loss
 from glassformer.extensions.training.library.run import learn_vocabulary, train
-from glassformer.extensions.training.library.scoring import guesses, held_out_loss, translate
+from glassformer.extensions.training.library.scoring import guesses, held_out_loss, target_loss, translate
 from glassformer.extensions.training.library.tasks import write_task
 from tests.conftest import SOURCES, TARGETS
 from tests.extensions.training.library.training_jobs import make_job, train_and_stop, with_settings

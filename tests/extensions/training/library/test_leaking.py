@@ -8,9 +8,8 @@ import torch.nn.functional as F
 
 from glassformer.extensions.training.library import keeping, run
 from glassformer.extensions.training.library.data import Batch, encode_pairs
-from glassformer.extensions.training.library.loss import target_loss
 from glassformer.extensions.training.library.run import train
-from glassformer.extensions.training.library.scoring import held_out_loss
+from glassformer.extensions.training.library.scoring import held_out_loss, target_loss
 from tests.extensions.training.library.training_jobs import train_and_stop, with_settings
 from tests.transformer.tiny import padded_source, target_ids, tiny_model
 from transformer.__main__ import main

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from glassformer.extensions.training.library.data import Batch
-from glassformer.extensions.training.library.loss import ROWS, smoothed_loss, target_loss
+from glassformer.extensions.training.library.scoring import ROWS, smoothed_loss, target_loss
 from tests.transformer.tiny import padded_source, target_ids, tiny_model
 
 D, V = 6, 23

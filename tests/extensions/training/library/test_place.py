@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from glassformer.extensions.training.library import run
-from glassformer.extensions.training.library.place import claimed
 from glassformer.extensions.training.library.run import train
+from glassformer.extensions.training.library.state import claimed
 from tests.extensions.training.library.training_jobs import train_and_stop, with_settings
 from transformer.__main__ import main
 from transformer.checkpoint.load import load
@@ -118,7 +118,7 @@ def test_a_second_training_into_one_folder_is_refused(job, monkeypatch):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
 def test_the_lock_of_a_killed_training_holds_nobody_up(job, monkeypatch):
     program = (
-        "import pathlib, sys; from glassformer.extensions.training.library.place import claimed\n"
+        "import pathlib, sys; from glassformer.extensions.training.library.state import claimed\n"
         "with claimed(pathlib.Path(sys.argv[1]), resume=False, force=False):\n"
         "    print('held', flush=True); sys.stdin.read()"
     )

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from glassformer.extensions.training.library.place import claimed
-from glassformer.extensions.training.library.state import paths
+from glassformer.extensions.training.library.state import claimed, paths
 from tests.extensions.training.library.ranks import together
 from tests.extensions.training.library.training_jobs import make_job, stored
 from transformer.__main__ import main

@@ -19,9 +19,8 @@ Pick = Callable[[Case], Mapping[str, Any]]
 
 _NAMES: Final = (  # as a list of them is shown
     *("steps", "decoding_questions", "looking_questions", "weights_questions", "heads_questions"),
-    *("order_questions", "masks_questions", "choosing_questions", "clocks_questions", "cost_questions"),
-    *("stream_questions", "neurons_questions", "training_questions", "faults_questions"),
-    *("building_questions", "caching_questions", "pieces_questions", "recipe_questions"),
+    *("order_questions", "masks_questions", "clocks_questions", "cost_questions", "stream_questions"),
+    *("neurons_questions", "training_questions", "faults_questions", "building_questions"),
 )
 
 

@@ -7,7 +7,7 @@ import torch
 from glassformer.extensions.lessons.library.case import NotHere
 from glassformer.extensions.lessons.library.lesson_files import lessons
 from glassformer.extensions.lessons.library.posing import pose
-from glassformer.extensions.lessons.library.subjects import caching_questions
+from glassformer.extensions.lessons.library.subjects import cost_questions
 from tests.extensions.lessons.library.posed import SPOKEN, case
 
 STEPS = lessons()["cache"].steps
@@ -18,7 +18,7 @@ both = pytest.mark.parametrize(("name", "sentence"), SPOKEN)
 def test_counts_are_those_of_the_run(name, sentence):
     run = case(name, sentence)
     n, s = run.trace.n_steps, len(run.trace.src_ids)
-    kept, afresh = (caching_questions.write_again(run, cached=cached) for cached in (True, False))
+    kept, afresh = (cost_questions.write_again(run, cached=cached) for cached in (True, False))
     assert kept.own == (1,) * n
     assert afresh.own == tuple(range(1, n + 1))
     assert kept.source == (s, *[0] * (n - 1))
@@ -37,7 +37,7 @@ def test_both_write_what_whole_passes_write(name, sentence):
         memory, mask = model.encode(src), model.source_mask(src)
         whole = model.project(model.decode(torch.tensor([trace.read_ids]), memory, mask))[0].log_softmax(-1).numpy()
     for cached in (True, False):
-        assert caching_questions.write_again(run, cached=cached).log_probs == pytest.approx(whole, abs=1e-3)
+        assert cost_questions.write_again(run, cached=cached).log_probs == pytest.approx(whole, abs=1e-3)
     assert np.abs(whole).max() > 1
 
 
@@ -54,6 +54,6 @@ def test_what_is_told(name, sentence):
 
 
 def test_a_long_output_is_not_written_twice(monkeypatch):
-    monkeypatch.setattr(caching_questions, "MOST_STEPS", 3)
+    monkeypatch.setattr(cost_questions, "MOST_STEPS", 3)
     with pytest.raises(NotHere, match="too long"):
         pose(STEPS[1], case("en-fr", "The dog bit the man."))

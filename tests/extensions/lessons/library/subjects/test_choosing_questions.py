@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from glassformer.extensions.lessons.library.case import Case, NotHere
-from glassformer.extensions.lessons.library.subjects import choosing_questions
+from glassformer.extensions.lessons.library.subjects import decoding_questions
 from tests.extensions.lessons.library.posed import RUNS, case_at
 from tests.healthy import healthy
 from transformer.runs.query import Sampling
@@ -16,7 +16,7 @@ SENTENCES = [*RUNS, ("zh-en", "你知道火车站在哪里吗？")]
 
 def case_of(name: str, sentence: str) -> Case:
     """A run of a shipped checkpoint, at the step that the pick finds."""
-    return case_at(name, sentence, choosing_questions.open_choice)
+    return case_at(name, sentence, decoding_questions.open_choice)
 
 
 def softmax(case: Case, step: int, temperature: float) -> np.ndarray:
@@ -36,7 +36,7 @@ def test_half_the_temperature_squares_the_probabilities(name: str, sentence: str
     case = case_of(name, sentence)
     before = softmax(case, int(case.picked["step"]) - 1, 1.0)
     squared = before**2 / (before**2).sum()
-    answer = choosing_questions.sharpened(case)
+    answer = decoding_questions.sharpened(case)
     assert answer.right == "surer"
     assert answer.values["p"] == pytest.approx(before.max(), abs=1e-5)
     assert answer.values["p2"] == pytest.approx(squared.max(), abs=1e-5)
@@ -48,7 +48,7 @@ def test_the_entropy_at_twice_the_temperature_is_that_of_the_square_roots(name: 
     case = case_of(name, sentence)
     roots = np.sqrt(softmax(case, int(case.picked["step"]) - 1, 1.0))
     expected = bits(roots / roots.sum())
-    answer = choosing_questions.flattened(case)
+    answer = decoding_questions.flattened(case)
     assert answer.values["h2"] == pytest.approx(expected, abs=1e-3)
     share = expected / np.log2(len(roots))
     assert answer.right == ("half" if share <= 0.5 else "between" if share <= 0.9 else "above")
@@ -59,7 +59,7 @@ def test_top_p_keeps_the_fewest_pieces_that_reach_it(name: str, sentence: str) -
     case = case_of(name, sentence)
     falling = np.sort(softmax(case, int(case.picked["step"]) - 1, 1.0))[::-1]
     kept = next(n for n in range(1, len(falling) + 1) if falling[:n].sum() >= 0.9)
-    answer = choosing_questions.kept_by_top_p(case)
+    answer = decoding_questions.kept_by_top_p(case)
     assert answer.values["n"] == kept
     label = next(option.label for option in answer.options if option.word == answer.right)
     least, _, most = label.replace(",", "").partition(" – ")
@@ -71,8 +71,8 @@ def test_a_flat_distribution_keeps_nine_tenths_and_has_no_favourite() -> None:
     n_pieces = len(case.trace.vocabulary)
     flat = np.full_like(case.trace.log_probs, -np.log(n_pieces))
     case = dataclasses.replace(case, trace=dataclasses.replace(case.trace, log_probs=flat))
-    assert choosing_questions.kept_by_top_p(case).values["n"] >= 0.9 * (n_pieces - 3)
-    for oracle in (choosing_questions.sharpened, choosing_questions.flattened):
+    assert decoding_questions.kept_by_top_p(case).values["n"] >= 0.9 * (n_pieces - 3)
+    for oracle in (decoding_questions.sharpened, decoding_questions.flattened):
         with pytest.raises(NotHere):
             oracle(case)
 
@@ -84,14 +84,14 @@ def test_a_seed_repeats_a_draw_and_another_may_not(name: str, sentence: str) -> 
         case.checkpoint.run(dataclasses.replace(case.trace.query, decoding=Sampling(seed=seed))).tgt_ids
         for seed in (1, 2)
     )
-    assert choosing_questions.seeds(case).right == ("all" if one == two else "pair")
+    assert decoding_questions.seeds(case).right == ("all" if one == two else "pair")
 
 
 @pytest.mark.parametrize(("name", "sentence"), SENTENCES)
 def test_one_beam_writes_what_is_most_probable_at_each_step(name: str, sentence: str) -> None:
     case = case_of(name, sentence)
     assert [int(softmax(case, step, 1.0).argmax()) for step in range(case.trace.n_steps)] == list(case.trace.tgt_ids)
-    answer = choosing_questions.one_beam(case)
+    answer = decoding_questions.one_beam(case)
     assert answer.right == "same"
     assert answer.values["b"] == pytest.approx(answer.values["g"], abs=1e-4)
 
@@ -102,7 +102,7 @@ def test_an_output_is_drawn_as_often_as_the_product_of_its_steps_says(name: str,
     product = 1.0
     for step, piece in enumerate(case.trace.tgt_ids):
         product *= softmax(case, step, 1.0)[piece]
-    answer = choosing_questions.draws_like_greedy(case)
+    answer = decoding_questions.draws_like_greedy(case)
     assert answer.values["n"] == round(1000 * product)
     assert answer.values["least"] == pytest.approx(
         min(softmax(case, step, 1.0)[piece] for step, piece in enumerate(case.trace.tgt_ids)), abs=1e-5
@@ -113,10 +113,10 @@ def test_an_encoder_alone_chooses_nothing() -> None:
     checkpoint = healthy("bert")
     case = Case(checkpoint=checkpoint, trace=checkpoint.run("a cat sees a dog"))
     for question in (
-        choosing_questions.open_choice,
-        choosing_questions.seeds,
-        choosing_questions.one_beam,
-        choosing_questions.draws_like_greedy,
+        decoding_questions.open_choice,
+        decoding_questions.seeds,
+        decoding_questions.one_beam,
+        decoding_questions.draws_like_greedy,
     ):
         with pytest.raises(NotHere):
             question(case)
