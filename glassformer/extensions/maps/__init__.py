@@ -12,6 +12,6 @@ EXTENSION = Extension(
         "load_maps": "glassformer.extensions.maps.library.npzfile:load_maps",
         "save_maps": "glassformer.extensions.maps.library.npzfile:save_maps",
     },
-    formats="glassformer.extensions.maps.source:FORMAT",
+    formats="glassformer.extensions.maps.format:FORMAT",
     sources="glassformer.extensions.maps.source:SOURCE",
 )

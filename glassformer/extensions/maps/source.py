@@ -1,11 +1,12 @@
-"""Files of attention maps: among checkpoints, and where a page wants a checkpoint."""
+"""Files of attention maps where a page wants a checkpoint, and what is told of them."""
 
 from pathlib import Path
 from typing import Final
 
 from glassformer.charts.theme import shortened
 from glassformer.checkpoints.checkpoint_panels import table
-from glassformer.extensions.maps.library.npzfile import SUFFIX, check_maps, read_maps
+from glassformer.extensions.maps.format import HOLDS
+from glassformer.extensions.maps.library.npzfile import read_maps
 from glassformer.extensions.maps.library.own_maps import GivenMaps
 from glassformer.runs.open_run import address
 from glassformer.runs.sides import KIND_NAMES
@@ -13,37 +14,10 @@ from glassformer.runs.sources import Source
 from glassformer.shared import drawing, menu, page_style
 from glassformer.shared.door import st
 from glassformer.state import session
-from transformer.checkpoint.listing import Entry, Format, Signature, signature
-from transformer.errors import GlassformerError
+from transformer.checkpoint.listing import Entry, Signature, signature
 from transformer.files.files import FolderFiles
 from transformer.i18n import say
 from transformer.runs.labelled_maps import LabelledAttention, LabelledMaps
-
-HOLDS = "maps"
-
-
-class MapsFormat(Format):
-    """Files `NAME.npz` next to the folders."""
-
-    def lists(self, file: Path, inside: Path) -> bool:
-        """Whether a file is called as one of maps is."""
-        return file.suffix == SUFFIX and file.name[0] != "." and file.name.isprintable() and not file.is_dir()
-
-    def look(self, place: Path, name: str, root: Path) -> Entry | None:
-        """The entry of a file, by its header."""
-        if place.suffix != SUFFIX or place.is_dir():
-            return None
-        try:
-            files = FolderFiles(root, inside=root)
-            with files.open(place.name) as (content, size):
-                title = check_maps(content, size, label=files.label(place.name))
-        except GlassformerError as error:
-            return Entry(name, place, error.sentence, name, root, holds=HOLDS)
-        return Entry(name, place, None, title or name, root, holds=HOLDS)
-
-
-FORMAT = MapsFormat()
-
 
 EXAMPLE: Final = """\
 inputs = tokenizer("The cat sat on the mat.", return_tensors="pt")
