@@ -20,9 +20,9 @@ from pathlib import Path
 
 import torch
 
-from glassformer.extensions.sentences.many import ROWS, run_lines
+from glassformer.extensions.sentences.line_runs import ROWS, run_lines
 from glassformer.extensions.sentences.sentence_runs import SentenceRuns
-from glassformer.server.work import Runner
+from glassformer.server.model_runner import Runner
 from glassformer.state.link import Link
 from transformer.analysis.line_file import Line, read_file
 from transformer.checkpoint.load import Checkpoint, load

@@ -15,4 +15,4 @@ class AttentionLook(Look):
     heads: tuple[int, ...] = places("heads", most=MAX_LAYER, count=MOST_HEADS)
     follow: bool = flag("follow")  # the flow view shows the row of the step that is looked at, and moves with it
     panel: AttentionPanel = choice("panel", "overview")  # which part of the page
-    measure: str = text("measure", "entropy_share")  # of the table of heads; a name of `runs.head_measures`
+    measure: str = text("measure", "entropy_share")  # of the table of heads; a name of `runs.head_measure_labels`

@@ -7,13 +7,13 @@ from typing import Any, Final
 from glassformer.attention import AttentionLook, AttentionPanel
 from glassformer.attention.drawn_maps import ATTENTION, KINDS, is_spread_thin
 from glassformer.frame.sentence_stepper import Still, encoder_attention, sentence
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.show import choose_part
-from glassformer.runs.step_rows import can_roll, has_words
-from glassformer.shared import choices, cover, drawing
-from glassformer.shared.dialect import about_scores
-from glassformer.shared.door import st
+from glassformer.runs.visible_trace import can_roll, has_words
+from glassformer.shared import choices, cover_box, drawing
+from glassformer.shared.attention_notes import about_scores
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state.view import Aggregate, Slot
 from transformer.i18n import joined, say
@@ -80,7 +80,7 @@ def below(run: AnyRun, draw: Callable[[], object]) -> None:
         draw()
         return
     otherwise(run)
-    cover.part(lambda: attempt(draw))
+    cover_box.part(lambda: attempt(draw))
 
 
 # ------------------------------------------------------------------------------------------------ what parts share

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from glassformer.runs.map_axes import KIND_NAMES, Sides, sides
 from glassformer.runs.picture import Page, PartEntry
-from glassformer.runs.sides import KIND_NAMES, Sides, sides
-from glassformer.runs.step_rows import HIDDEN, GivenLooking, Looking, heads_name, marked, mean
+from glassformer.runs.visible_trace import HIDDEN, GivenLooking, Looking, heads_name, marked, mean
 from glassformer.state.view import Aggregate, View
 from transformer.analysis.rollout import cross_rollout, self_rollout
-from transformer.analysis.words import Span, by_words, open_words, word_spans, word_text
+from transformer.analysis.word_merging import Span, by_words, open_words, word_spans, word_text
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Kind
 from transformer.runs.labelled_maps import LabelledMaps

@@ -33,13 +33,13 @@ from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from glassformer.charts.prompt import part_map
 from glassformer.components.flow_data import Choice, Flow, Pin, flow_payload
 from glassformer.maps.grid import grid
+from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row, shared_by, size_of
 from glassformer.runs.picture import Part, Picture, Plot
-from glassformer.runs.seen import Drawn, OfDrawn, Seen
-from glassformer.runs.sides import KIND_NAMES, mask_reason, prompt_row, shared_by, size_of
-from glassformer.shared.saving import Origin
+from glassformer.runs.viewed_run import Drawn, OfDrawn, Seen
+from glassformer.shared.csv_export import Origin
 from glassformer.state.click import Click, cell_of
 from glassformer.state.view import View
-from transformer.analysis.words import Span
+from transformer.analysis.word_merging import Span
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind
 from transformer.runs.labelled_maps import LabelledMaps

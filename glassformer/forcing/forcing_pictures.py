@@ -20,7 +20,7 @@ from glassformer.charts.two_texts import HOW_TO_READ as HOW_TO_READ_TEXTS
 from glassformer.charts.two_texts import HOW_TO_READ_SHIFT, shift_spec, two_texts_spec
 from glassformer.forcing import ForcingLook
 from glassformer.runs.picture import Page, Plot, Said
-from glassformer.runs.seen import OfRun, Seen
+from glassformer.runs.viewed_run import OfRun, Seen
 from glassformer.state.click import Click, place_below
 from transformer.i18n import paragraph, say, say_n
 from transformer.model.anatomy import anatomy

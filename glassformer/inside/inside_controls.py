@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from glassformer.frame.sentence_stepper import Still, one_token, sentence
-from glassformer.inside.looked_at import INSIDE, chosen_row, sides_of, token_of
+from glassformer.inside.token_selection import INSIDE, chosen_row, sides_of, token_of
+from glassformer.runs.map_axes import SIDES
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import choose_part
-from glassformer.runs.sides import SIDES
-from glassformer.shared import choices, cover
+from glassformer.shared import choices, cover_box
 from glassformer.state import session
 from glassformer.state.view import Side, Slot
 from transformer.i18n import say
@@ -20,7 +20,7 @@ def draw(run: OpenRun) -> None:
     row = choices.bar(run.slot)
     with row:
         choose_part(INSIDE, run.slot)
-    cover.part(lambda: INSIDE.entry(run).draw(run, row))
+    cover_box.part(lambda: INSIDE.entry(run).draw(run, row))
 
 
 def still(run: OpenRun) -> Still | None:

@@ -13,9 +13,9 @@ from glassformer.charts.packing import Blocks, block_size, open_blocks, pooled
 from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
 from glassformer.charts.tables import heads_columns, too_many
 from glassformer.charts.theme import Spec
+from glassformer.runs.map_axes import KIND_NAMES, Sides, mask_reason, own_masks, prompt_row, sides, size_of
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import Drawn, Seen
-from glassformer.runs.sides import KIND_NAMES, Sides, mask_reason, own_masks, prompt_row, sides, size_of
+from glassformer.runs.viewed_run import Drawn, Seen
 from glassformer.state.click import cell_of, fields
 from transformer.i18n import joined, say
 from transformer.model.anatomy import Kind

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 from glassformer.charts.theme import shortened
-from glassformer.masks import MasksLook, mask_pictures, words
+from glassformer.masks import MasksLook, mask_pictures, mask_texts
 from glassformer.masks.scene import (
     ATTENTIONS,
     KINDS,
@@ -22,11 +22,11 @@ from glassformer.masks.scene import (
     scene_of,
     verdict,
 )
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import choose_part, show, show_beside
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import frame, st
+from glassformer.shared.i18n import frame, st
 from glassformer.state import session
 from glassformer.state.fields import MOST_COMPANIONS
 from glassformer.state.view import Slot
@@ -170,13 +170,13 @@ def draw(run: OpenRun) -> None:
     if batch is None:
         return
     if run.view.guess and batch.parts.writes:
-        st.info(words.GUESSING, icon=":material/visibility_off:")
+        st.info(mask_texts.GUESSING, icon=":material/visibility_off:")
     if part != "one_row" and run.trace.query.interventions:
-        st.info(words.UNCHANGED, icon=":material/info:")
+        st.info(mask_texts.UNCHANGED, icon=":material/info:")
     scene = scene_of(run, batch)
     if part != "checks":
         choose_mask(scene, row)
-        if special := words.about_special(run.checkpoint.config, scene.name, part):
+        if special := mask_texts.about_special(run.checkpoint.config, scene.name, part):
             st.info(drawing.plain(special))
     _DRAW[part](scene)
 
@@ -192,19 +192,19 @@ def _masks(scene: Scene) -> None:
     with right:
         show(mask_pictures.as_additive, scene)
     own = scene.run.checkpoint.config.of(scene.batch.parts.attention(scene.kind).stack)
-    st.markdown(drawing.plain(words.about_mask(scene.name, scene.masks, n_heads=own.n_heads)))
-    st.caption(drawing.plain(words.about_batch(scene.batch)))
+    st.markdown(drawing.plain(mask_texts.about_mask(scene.name, scene.masks, n_heads=own.n_heads)))
+    st.caption(drawing.plain(mask_texts.about_batch(scene.batch)))
     show_beside(mask_pictures.batch, mask_pictures.own, scene, gap="medium")
     st.subheader(say("Two conventions"), divider=False)
-    st.code(words.CONVERSION, language="python")
-    st.warning(words.TORCH, icon=":material/warning:")
+    st.code(mask_texts.CONVERSION, language="python")
+    st.warning(mask_texts.TORCH, icon=":material/warning:")
     cells, different = _differences(scene)
     if cells:
-        st.caption(drawing.plain(words.agreement(cells, different)))
+        st.caption(drawing.plain(mask_texts.agreement(cells, different)))
     if scene.batch.parts.writes:
-        st.caption(drawing.plain(words.without_mask(scene.batch)))
+        st.caption(drawing.plain(mask_texts.without_mask(scene.batch)))
     with st.expander(say("Common mistakes")):
-        st.markdown(words.MISTAKES)
+        st.markdown(mask_texts.MISTAKES)
 
 
 def _differences(scene: Scene) -> tuple[int, int]:
@@ -227,7 +227,7 @@ def _one_row(scene: Scene) -> None:
     if row is None:
         return
     show(mask_pictures.one_row, scene)
-    about = words.about_cell(row.scores, row.allowed, row.weights, scene.cell, filled=row.filled)
+    about = mask_texts.about_cell(row.scores, row.allowed, row.weights, scene.cell, filled=row.filled)
     st.markdown(drawing.plain(about))
     if scene.run.view.layer is None or scene.run.view.head is None:
         st.caption(say("A mean over heads has no scores of its own, so one head is shown instead."))
@@ -242,7 +242,7 @@ def _numbers(row: mask_pictures.Row, keys: list[str]) -> pd.DataFrame:
             say("Key"): [f"{place + 1}: {piece}" for place, piece in enumerate(keys)],
             say("Score"): [written(f"{score:.6f}") for score in row.scores],
             say("May attend"): [say("True") if may else say("False: {reason}", reason=why) for _, may, _, why in cells],
-            say("Added"): ["0" if may else words.added(row.filled) for _, may, _, _ in cells],
+            say("Added"): ["0" if may else mask_texts.added(row.filled) for _, may, _, _ in cells],
             say("After the mask"): [written(f"{score:.6f}") if may else row.filled for score, may, _, _ in cells],
             say("Weight"): [f"{weight:.6f}" if may or weight else say("closed") for _, may, weight, _ in cells],
         }
@@ -253,14 +253,14 @@ def _checks(scene: Scene) -> None:
     """Run both checks on the sentence that is looked at and draw what they found."""
     found = attempt(lambda: [_causality(scene), _padding(scene)])
     for check in [check for check in found or () if check is not None][:1]:
-        st.caption(drawing.plain(words.about_rounding(check.moved, logits=scene.batch.parts.writes)))
+        st.caption(drawing.plain(mask_texts.about_rounding(check.moved, logits=scene.batch.parts.writes)))
 
 
 def _causality(scene: Scene) -> mask_pictures.Check | None:
     st.subheader(say("Causality: change a later piece, and earlier rows must stay the same"), divider=False)
     changed, batch = mask_pictures.changed_token(scene), scene.batch
     if changed is None:
-        st.info(words.nothing_later(batch), icon=":material/info:")
+        st.info(mask_texts.nothing_later(batch), icon=":material/info:")
         return None
     pieces = batch.pieces("target", batch.sentence)
     tokens = choices.labelled(pieces[: batch.n_target(batch.sentence)], first=1)
@@ -285,7 +285,7 @@ def _padding(scene: Scene) -> mask_pictures.Check | None:
         st.info(say("This model has no padding piece, so there is nothing to check."), icon=":material/info:")
         return None
     if most < 1:
-        st.info(words.no_pad_fits(scene.batch, config.max_len), icon=":material/info:")
+        st.info(mask_texts.no_pad_fits(scene.batch, config.max_len), icon=":material/info:")
         return None
     if most == 1:
         st.caption(say("There is room for only one pad."))

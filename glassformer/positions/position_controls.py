@@ -21,9 +21,9 @@ from glassformer.positions.positions_page import (
     spread,
 )
 from glassformer.runs import loading
-from glassformer.runs.sides import SIDE_OF, SIDES
+from glassformer.runs.map_axes import SIDE_OF, SIDES
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot
 from transformer.analysis import position_study as study
@@ -35,7 +35,7 @@ from transformer.model.anatomy import Anatomy, anatomy
 from transformer.model.config import ModelConfig
 from transformer.model.distance import reached
 from transformer.model.position_kinds import Adds
-from transformer.runs.interventions.where import ANY_STACK
+from transformer.runs.interventions.targets import ANY_STACK
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint

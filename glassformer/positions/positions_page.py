@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from glassformer.positions import PositionsLook
+from glassformer.runs.map_axes import STACKS, fit_parts
 from glassformer.runs.picture import Page, PartEntry
-from glassformer.runs.seen import Seen, Work
-from glassformer.runs.sides import STACKS, fit_parts
+from glassformer.runs.viewed_run import Seen, Work
 from glassformer.state.view import Slot, View
 from transformer.analysis import position_study as study
 from transformer.analysis.position_study import own_table
@@ -19,7 +19,7 @@ from transformer.analysis.rotations import DistanceBias, Turning, distance_bias,
 from transformer.i18n import joined, say
 from transformer.model.anatomy import StackName, anatomy
 from transformer.model.config import ModelConfig
-from transformer.runs.recording import not_finite
+from transformer.runs.recording_pass import not_finite
 
 if TYPE_CHECKING:
     from transformer.checkpoint.load import Checkpoint

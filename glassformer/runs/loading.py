@@ -23,13 +23,13 @@ import numpy as np
 
 from glassformer.paths import SHIPPED
 from glassformer.runs import sources
-from glassformer.runs.step_rows import Work
+from glassformer.runs.visible_trace import Work
 from glassformer.server import command_line
-from glassformer.server.shelf import Open, Opening, Shelf
+from glassformer.server.checkpoint_cache import Open, Opening, Shelf
+from glassformer.server.model_runner import Runner
 from glassformer.server.streamlit_private import session_id
-from glassformer.server.work import Runner
-from glassformer.shared.door import st
 from glassformer.shared.drawing import plain
+from glassformer.shared.i18n import st
 from transformer.checkpoint import snapshot_names as snapshots
 from transformer.checkpoint.listing import Entry, Seen, Signature, listing, own_format, signature
 from transformer.checkpoint.progress import Progress
@@ -283,7 +283,7 @@ def replay(checkpoint: Checkpoint, trace: Trace, sites: Sequence[str]) -> dict[s
 def by_layer(
     checkpoint: Checkpoint, trace: Trace, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None
 ) -> list[np.ndarray]:
-    """What some work makes of each layer's maps of a run that keeps none; see `glassformer.runs.step_rows`."""
+    """What some work makes of each layer's maps of a run that keeps none; see `glassformer.runs.visible_trace`."""
     return runner().compute(
         ("by_layer", trace.query, trace.src_ids, trace.read_ids, kind, key, layers),
         lambda: checkpoint.each_layer(trace, kind, work, layers=layers),

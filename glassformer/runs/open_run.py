@@ -13,13 +13,13 @@ import numpy as np
 from glassformer.charts.theme import capitalised
 from glassformer.components.stepper_view import SourceChip, StepperRun, TargetChip, settled_step
 from glassformer.runs import loading, sources
-from glassformer.runs.attempt import attempt
-from glassformer.runs.seen import Drawn, Seen
-from glassformer.runs.sides import fit_aggregate, fit_given, fit_parts
-from glassformer.runs.step_rows import GivenLooking, Looking, fit_view, is_yours, own_choice
-from glassformer.server.work import BusyError
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.map_axes import fit_aggregate, fit_given, fit_parts
+from glassformer.runs.viewed_run import Drawn, Seen
+from glassformer.runs.visible_trace import GivenLooking, Looking, fit_view, is_yours, own_choice
+from glassformer.server.model_runner import BusyError
 from glassformer.shared import drawing, menu
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
 from glassformer.state.link import DEFAULT_NEW, Link

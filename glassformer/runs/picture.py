@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from glassformer.charts.theme import Spec
-from glassformer.runs.seen import Seen, Stepped
-from glassformer.shared.saving import Origin
+from glassformer.runs.viewed_run import Seen, Stepped
+from glassformer.shared.csv_export import Origin
 from glassformer.state.click import Click
 from glassformer.state.view import Slot, View, all_fields
 from transformer.extensions import LISTED, extensions, imported, provided
@@ -46,7 +46,7 @@ class InASlot(Protocol):
 _APP: Final = __name__.partition(".")[0]
 _Scene = TypeVar("_Scene", bound=InASlot)
 Follows = Literal["frames", "still", "server"]
-"""How a picture follows the step: the browser has it at every step and draws that at once (`runs.frames`); it is
+"""How a picture follows the step: the browser has it at every step and draws that at once (`runs.step_frames`); it is
 the same at all of them, but for a row that the browser marks; or the server draws it anew, as each step is work for
 the model."""
 

@@ -5,15 +5,15 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
-from glassformer.runs.frames import FRAMES, NoFramesError
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import InASlot, Page, PartEntry, Picture
-from glassformer.runs.seen import Stepped, at_step, step_of
-from glassformer.server.work import BusyError
+from glassformer.runs.step_frames import FRAMES, NoFramesError
+from glassformer.runs.viewed_run import Stepped, at_step, step_of
+from glassformer.server.model_runner import BusyError
 from glassformer.shared import choices, drawing
 from glassformer.shared.clicks import on_click
-from glassformer.shared.door import st
-from glassformer.shared.saving import Origin, Table
+from glassformer.shared.csv_export import Origin, Table
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.click import Click
 from glassformer.state.view import Slot

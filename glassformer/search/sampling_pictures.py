@@ -10,14 +10,14 @@ from glassformer.charts.candidates import HOW_TO_READ_RESHAPED, Shares, others_n
 from glassformer.charts.draws import HOW_TO_READ as HOW_TO_READ_DRAWS
 from glassformer.charts.draws import Drawn, draws_spec
 from glassformer.runs.picture import Plot, Rows, Said
-from glassformer.runs.seen import OfRun, Seen
+from glassformer.runs.viewed_run import OfRun, Seen
 from glassformer.search import SearchLook
 from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
-from glassformer.server.queue import cost_of
+from glassformer.server.fair_queue import cost_of
 from glassformer.state.click import place_of
 from glassformer.state.view import Slot, View
-from transformer.analysis.draws import Draw, Outcome, draws, outcomes
-from transformer.analysis.reshaping import Reshaped, Spread, reshaped, spread
+from transformer.analysis.sampled_outputs import Draw, Outcome, draws, outcomes
+from transformer.analysis.sampling_stages import Reshaped, Spread, reshaped, spread
 from transformer.i18n import joined, say
 from transformer.i18n.sentence import chance
 from transformer.runs.distribution import best

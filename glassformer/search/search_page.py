@@ -3,7 +3,7 @@
 from typing import Final
 
 from glassformer.runs.picture import Page, PartEntry
-from glassformer.runs.seen import Seen
+from glassformer.runs.viewed_run import Seen
 from transformer.i18n import say
 
 SEARCH = Page(

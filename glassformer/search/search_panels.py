@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measured import takes_about
 from glassformer.runs.open_run import OpenRun, address, publish
 from glassformer.runs.show import choose_part, show
 from glassformer.search import MOST_DRAWS, SearchLook, sampling_pictures
 from glassformer.search.sampling_pictures import COUNTS, QUICK_SECONDS, USUAL_COUNT, Outputs, looked_at, run_draws
 from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
+from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import ROWS, Job, Jobs, Seen
-from glassformer.server.queue import cost_of
-from glassformer.server.work import BusyError, Runner
-from glassformer.shared import choices, cover, drawing, menu
+from glassformer.server.model_runner import BusyError, Runner
+from glassformer.shared import choices, cover_box, drawing, menu
 from glassformer.shared.choices import Kept
-from glassformer.shared.door import frame, here, st
+from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import MAIN, Slot, View
-from transformer.analysis.draws import Draw, Outcome, draws
+from transformer.analysis.sampled_outputs import Draw, Outcome, draws
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import chance
 from transformer.model.anatomy import anatomy
@@ -51,7 +51,7 @@ def draw(run: OpenRun) -> None:
     row = choices.bar(run.slot)
     with row:
         choose_part(SEARCH, run.slot)
-    cover.part(lambda: attempt(lambda: SEARCH.entry(run).draw(run, row)))
+    cover_box.part(lambda: attempt(lambda: SEARCH.entry(run).draw(run, row)))
 
 
 # ------------------------------------------------------------------------------------------------ the settings

@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.show import show
 from glassformer.search import Rounds, tree_pictures
 from glassformer.shared import choices, menu
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.link import write_link
 from glassformer.state.view import Slot

@@ -8,11 +8,11 @@ from typing import Final
 from glassformer.charts.search_tree import HOW_TO_READ as HOW_TO_READ_TREE
 from glassformer.charts.search_tree import Leaf, Twig, search_tree_spec
 from glassformer.runs.picture import Plot, Rows, Said
-from glassformer.runs.seen import OfRun, Seen
+from glassformer.runs.viewed_run import OfRun, Seen
 from glassformer.search import SearchLook
 from glassformer.search.search_page import NO_TEXT, SEARCH
+from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import SMALL
-from glassformer.server.queue import cost_of
 from glassformer.state.click import place_of
 from transformer.analysis.search_tree import Node, SearchTree, search_tree
 from transformer.i18n import joined, paragraph, say, say_n

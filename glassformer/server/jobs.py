@@ -2,8 +2,8 @@
 
 Files of sentences, many draws, measurements and examinations are such jobs. Each runs in a thread, so many at a time,
 in the order in which they were asked for. What needs the model goes through the one queue in front of it
-(`glassformer.server.work`), a part after the other: whoever asks for a sentence meanwhile goes first, also within a
-part, wherever that pauses.
+(`glassformer.server.model_runner`), a part after the other: whoever asks for a sentence meanwhile goes first, also
+within a part, wherever that pauses.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Literal, TypeVar
 
-from glassformer.server.work import BusyError, Runner
+from glassformer.server.model_runner import BusyError, Runner
 from transformer.errors import SaidError
 from transformer.i18n import Sentence, say
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from glassformer.shared import page_style
-from glassformer.shared.door import here, st
+from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.fields import MAX_STEP
 from glassformer.state.view import Slot, View, all_fields

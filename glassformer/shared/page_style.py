@@ -8,8 +8,8 @@ measures into the page, the browser would look at all elements anew, 10 ms a tim
 put into the page with it (`extensions/rooms/page/room_view.py`,
 `extensions/classroom/lessons/lesson_style.py`).
 
-They come with the page's HTML (`first_sight`), so that nothing is drawn without them and moves once they are there.
-Knows nothing of Streamlit but its names.
+They come with the page's HTML (`loading_placeholder`), so that nothing is drawn without them and moves once they are
+there. Knows nothing of Streamlit but its names.
 """
 
 from glassformer.components.streamlit_page import styled

@@ -19,14 +19,14 @@ from glassformer.charts.curves import HOW_TO_READ as HOW_TO_READ_ENTROPY
 from glassformer.charts.curves import entropy_spec
 from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from glassformer.charts.prompt import HOW_TO_READ as HOW_TO_READ_PROMPT
-from glassformer.maps.seen_map import seen_map
+from glassformer.maps.visible_map import seen_map
+from glassformer.runs.map_axes import KIND_NAMES, mask_reason, prompt_row
 from glassformer.runs.picture import Page, Part, Plot
-from glassformer.runs.seen import Seen
-from glassformer.runs.sides import KIND_NAMES, mask_reason, prompt_row
-from glassformer.runs.step_rows import N_CANDIDATES, Looking, is_yours
+from glassformer.runs.viewed_run import Seen
+from glassformer.runs.visible_trace import N_CANDIDATES, Looking, is_yours
 from glassformer.state.click import place_of
 from glassformer.step import StepLook, Unsureness
-from transformer.analysis.reshaping import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
+from transformer.analysis.sampling_stages import N_BEST, entropy_of_best, entropy_of_smoothed, other_share
 from transformer.i18n import joined, say
 from transformer.runs.distribution import RuleChange
 from transformer.runs.query import Sampling

@@ -47,5 +47,5 @@ def _children(pid):
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
-            if parent == str(pid) and b"training_child" in (process / "cmdline").read_bytes():
+            if parent == str(pid) and b"training_worker" in (process / "cmdline").read_bytes():
                 yield process

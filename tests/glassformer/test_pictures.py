@@ -14,7 +14,7 @@ import pytest
 
 from glassformer.charts.theme import SCALES, figure_in
 from glassformer.runs import loading
-from glassformer.runs.declared import PAGES, PICTURES
+from glassformer.runs.all_pictures import PAGES, PICTURES
 from glassformer.runs.open_run import seen
 from glassformer.state.click import Click
 from glassformer.state.link import Link

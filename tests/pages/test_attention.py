@@ -12,7 +12,7 @@ from glassformer.attention.maps_panel import EXPLAIN
 from glassformer.attention.one_weight import one_weight_panel as one_weight
 from glassformer.maps import grid
 from glassformer.runs import loading
-from glassformer.runs.sides import KIND_NAMES
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.shared import choices
 from glassformer.state import session
 from tests.pages.conftest import ATTENTION, check

@@ -14,7 +14,7 @@ from glassformer.attention.head_table import head_table_panel as head_table
 from glassformer.attention.head_table import head_table_pictures
 from glassformer.attention.head_table.head_table_panel import CSV, MEASURE, OPEN_BY_MEASURE
 from glassformer.runs import loading
-from glassformer.server.work import BusyError, Runner
+from glassformer.server.model_runner import BusyError, Runner
 from tests.pages.conftest import STEP, check
 from tests.pages.reading import figure, go_to, numbers, opened, payload, sentences, view
 from transformer.analysis.head_statistics import measure_by_layer

@@ -9,7 +9,7 @@ from glassformer.runs import loading, measured
 from tests.pages.conftest import INSIDE, check
 from tests.pages.reading import charts_of, figure, go_to, keys_of, numbers, opened, payload, told, view
 from transformer.runs.replay import replay
-from transformer.trying.gains import Gains
+from transformer.trying.speed_gains import Gains
 
 CHARTS = {"tile_scores", "tile_output", "cache_blocks", "cache_places"}
 

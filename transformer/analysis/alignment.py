@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer.analysis.words import Floats
+from transformer.analysis.word_merging import Floats
 from transformer.errors import ClauseError, DataError, within
 from transformer.files import files
 from transformer.i18n import Sentence, say, say_n

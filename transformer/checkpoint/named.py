@@ -6,7 +6,7 @@ from pathlib import Path
 from transformer.errors import CheckpointError
 from transformer.extensions import shipped
 from transformer.files.files import as_typed
-from transformer.files.hidden import replaced
+from transformer.files.staging_folders import replaced
 
 
 def named(source: Path | str) -> Path:

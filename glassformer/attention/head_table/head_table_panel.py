@@ -11,13 +11,13 @@ from glassformer.attention.attention_panels import below, controls
 from glassformer.attention.head_table import head_table_pictures as pictures
 from glassformer.charts.theme import capitalised
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
-from glassformer.runs.head_measures import Words
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.head_measure_labels import Words
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import AnyRun, OpenMaps
 from glassformer.runs.show import show
-from glassformer.runs.sides import KIND_NAMES
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import here, st
+from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import draw_below
 from glassformer.state import session
 from transformer.analysis.head_statistics import NAMES, Measure, Name

@@ -16,10 +16,10 @@ from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.charts.groups import HOW_TO_READ as HOW_TO_READ_GROUPS
 from glassformer.charts.statistics import HOW_TO_READ_HEADS, HOW_TO_READ_ROWS, head_measure_spec, row_measure_spec
 from glassformer.charts.theme import capitalised
-from glassformer.runs.head_measures import UNITS, Words, words
+from glassformer.runs.head_measure_labels import UNITS, Words, words
+from glassformer.runs.map_axes import KIND_NAMES, sides, size_of
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import Drawn, OfDrawn, Seen, Work
-from glassformer.runs.sides import KIND_NAMES, sides, size_of
+from glassformer.runs.viewed_run import Drawn, OfDrawn, Seen, Work
 from glassformer.state.click import cell_of, fields
 from transformer.analysis.head_statistics import (
     Measure,

@@ -8,12 +8,12 @@ from glassformer.attention.attention_panels import below, for_head, one_head
 from glassformer.attention.one_weight import one_weight_pictures as pictures
 from glassformer.attention.one_weight import one_weight_text as text
 from glassformer.attention.one_weight.one_weight_pictures import KEY, OpenWeight, open_weight, opening
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import AnyRun, OpenMaps, OpenRun
 from glassformer.runs.picture import Picture
 from glassformer.runs.show import show
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import frame, st
+from glassformer.shared.i18n import frame, st
 from transformer.analysis.one_weight import Walk, strongest
 from transformer.analysis.stand_ins import said as said_of
 from transformer.analysis.stand_ins import stand_ins

@@ -18,18 +18,18 @@ from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.one_weight import head_norms_spec, key_row_spec, query_times_key_spec
 from glassformer.charts.signed import frame, signed_rows_spec
+from glassformer.runs.map_axes import KIND_NAMES, Sides, sides
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.sides import KIND_NAMES, Sides, sides
-from glassformer.runs.step_rows import Looking
-from glassformer.shared.dialect import formula
+from glassformer.runs.viewed_run import OfRun, Seen
+from glassformer.runs.visible_trace import Looking
+from glassformer.shared.attention_notes import formula
 from glassformer.state.click import cell_of, fields, place_of, row_below
+from transformer.analysis.default_cell import Tops, worth_seeing
 from transformer.analysis.one_weight import Walk, place, sites, walk
-from transformer.analysis.worth_seeing import Tops, worth_seeing
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import EVERY_PART, anatomy
 from transformer.model.config import ModelConfig
-from transformer.runs.changing import tap_for
+from transformer.runs.apply_interventions import tap_for
 
 MOST_ON_MAP: Final = 128  # rows and columns of the map that cells are picked from
 MAP_HEIGHT: Final = 300

@@ -9,10 +9,10 @@ from glassformer.charts.theme import capitalised
 from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.library.folder import Run, summaries
 from glassformer.extensions.corpus.library.rollups import Key, Summary
-from glassformer.runs.attempt import attempt
-from glassformer.runs.seen import Seen
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.viewed_run import Seen
 from glassformer.shared import drawing, menu
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from transformer.i18n import Sentence, joined, say
 
 LINE = "over_corpus"

@@ -22,14 +22,14 @@ from typing import Final, Literal
 
 import torch
 
+from glassformer.extensions.doctor.library.context import Patient, Test
 from glassformer.extensions.doctor.library.findings import Finding, not_applicable
-from glassformer.extensions.doctor.library.patient import Patient, Test
-from glassformer.extensions.doctor.library.whole import TESTS, Report, run_test
+from glassformer.extensions.doctor.library.report import TESTS, Report, run_test
 from glassformer.runs import loading
-from glassformer.runs.attempt import Examiner
+from glassformer.runs.error_boundary import Examiner
 from glassformer.server.jobs import Job, Jobs, Seen, StoppedError
-from glassformer.server.work import BusyError
-from glassformer.shared.door import st
+from glassformer.server.model_runner import BusyError
+from glassformer.shared.i18n import st
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say, say_n
 from transformer.trying.losses import Samples

@@ -8,7 +8,7 @@ import numpy as np
 
 from glassformer.extensions.effects.attribution.logit import Contributions, Part
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.runs.seen import Seen
+from glassformer.runs.viewed_run import Seen
 from transformer.i18n import Sentence, joined, paragraph, say
 from transformer.model.anatomy import Kind, Sublayer, anatomy
 from transformer.model.config import ModelConfig

@@ -18,7 +18,7 @@ from glassformer.extensions.parameters.charts.parameters import (
 )
 from glassformer.extensions.parameters.parameters_look import ParametersLook
 from glassformer.runs.picture import Picture, Plot
-from glassformer.runs.seen import Seen, Work
+from glassformer.runs.viewed_run import Seen, Work
 from glassformer.state.view import MAIN, Slot
 from transformer.analysis import neighbours, parameters
 from transformer.analysis.parameters import Histogram, Parameter, Spectrum, Statistics, histogram, measured, work_of

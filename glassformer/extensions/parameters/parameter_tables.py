@@ -18,9 +18,9 @@ from glassformer.extensions.parameters.differences import Difference, Paired
 from glassformer.extensions.parameters.parameter_pictures import Known, spectrum_key, statistics, with_spectrum
 from glassformer.extensions.parameters.parameters_look import ParametersLook, Tensors
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.shared import choices, drawing, page_style
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.analysis.parameters import Parameter, Spectrum

@@ -21,8 +21,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from glassformer.extensions.replicas.store_redis import BY, ERRORS, REV, Link
-from glassformer.extensions.rooms.server.public import Kept, Public, Question, RefusedError, Round
 from glassformer.extensions.rooms.server.room import Bucket, Room, Student
+from glassformer.extensions.rooms.server.room_state import Kept, Public, Question, RefusedError, Round
 from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, Store
 from glassformer.server.replicas import read, written
 

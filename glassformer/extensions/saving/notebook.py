@@ -22,10 +22,10 @@ from warnings import warn
 
 from glassformer.charts.theme import Spec, figure_in
 from glassformer.extensions.saving.saved_run import Shown, file_of
-from glassformer.runs.declared import PAGES, PICTURES
+from glassformer.runs.all_pictures import PAGES, PICTURES
 from glassformer.runs.open_run import seen, stepper_run
 from glassformer.runs.picture import Picture, Plot
-from glassformer.runs.seen import Seen
+from glassformer.runs.viewed_run import Seen
 from glassformer.state.link import Link, address_words, read_link, write_link
 from glassformer.state.view import View, all_fields
 from transformer.checkpoint.load import Checkpoint, in_memory, load

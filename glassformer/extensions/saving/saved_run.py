@@ -21,13 +21,13 @@ from plotly.offline import get_plotlyjs
 
 from glassformer.components.assets import read_asset, script
 from glassformer.components.stepper_view import StepperRun
-from glassformer.runs.frames import Again, NoFramesError, frames_of
 from glassformer.runs.open_run import seen
 from glassformer.runs.picture import PAGES, Page, Part, Picture, declare_all
-from glassformer.runs.seen import Seen, at_step
-from glassformer.shared.door import here
+from glassformer.runs.step_frames import Again, NoFramesError, frames_of
+from glassformer.runs.viewed_run import Seen, at_step
+from glassformer.shared.csv_export import Origin, decoding_of
 from glassformer.shared.drawing import at_a_moment
-from glassformer.shared.saving import Origin, decoding_of
+from glassformer.shared.i18n import here
 from glassformer.state.language import tag_of
 from glassformer.state.session import STEPPER
 from transformer.errors import GlassformerError

@@ -17,14 +17,14 @@ from glassformer.extensions.sentences.charts.sentences import (
     line_points_spec,
     line_spread_spec,
 )
-from glassformer.extensions.sentences.many import LineResult, Summary, columns, summary
+from glassformer.extensions.sentences.line_runs import LineResult, Summary, columns, summary
 from glassformer.extensions.sentences.sentence_runs import SentenceFile
 from glassformer.extensions.sentences.sentences_look import LineOrder, Listed, SentencesLook
 from glassformer.runs.open_run import REVISION_LENGTH
 from glassformer.shared import choices, drawing, menu, page_style
 from glassformer.shared.clicks import on_click
-from glassformer.shared.door import here, st
-from glassformer.shared.saving import Origin, decoding_of
+from glassformer.shared.csv_export import Origin, decoding_of
+from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.click import place_of
 from glassformer.state.fields import LONGEST_NAME

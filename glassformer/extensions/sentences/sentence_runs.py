@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from glassformer.extensions.sentences.many import LineResult, batches, check_can_run, run_batch_of_lines
+from glassformer.extensions.sentences.line_runs import LineResult, batches, check_can_run, run_batch_of_lines
 from glassformer.server import replicas
+from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import ROWS, Job, Jobs
-from glassformer.server.queue import cost_of
+from glassformer.server.model_runner import BusyError, Runner
 from glassformer.server.replicas import read, written
-from glassformer.server.work import BusyError, Runner
 from glassformer.state.link import Link, read_link, write_link
 from transformer.analysis.line_file import Limits, Line
 from transformer.checkpoint.load import Checkpoint

@@ -16,7 +16,7 @@ row each piece has. LLaMA 2, Mistral and Gemma have the ids that SentencePiece h
 written as bytes, one piece each.
 
 Sources: Kudo and Richardson, "SentencePiece" (2018); Touvron et al., "LLaMA" (2023), section 2.1; for each mapping
-see `vocabularies`. That of LLaMA's texts the first word alone gets a space before it, and none
+see `tokenizer_families`. That of LLaMA's texts the first word alone gets a space before it, and none
 if the text has one, is how Hugging Face's transformers reads these files.
 """
 
@@ -29,7 +29,7 @@ import sentencepiece
 
 from glassformer.extensions.tokenizers.piece_rows import Rows, Table, Token, Way, padded
 from transformer.text import protobuf
-from transformer.text.sampling import merged
+from transformer.text.subword_sampling import merged
 from transformer.text.tokenizer import SPACE_MARK, Tokenizer, Wrapping
 
 Pair = tuple[str, str]

@@ -1,6 +1,6 @@
 """Trainings that visitors start: one at a time, each a process of its own in a folder of this server's own.
 
-The process runs `python -m transformer train ...` (`training_child`), and what it writes is read from its folder: the
+The process runs `python -m transformer train ...` (`training_worker`), and what it writes is read from its folder: the
 checkpoint, its snapshots, `progress.json`. A training has a name that nobody can guess; who has it sees the training.
 One that was stopped, or failed, can go on from its last state. What nobody looks at for some hours is removed, and
 all of it when the server ends.
@@ -25,12 +25,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from glassformer.extensions.training_page import training_child
+from glassformer.extensions.training_page import training_worker
 from glassformer.server import replicas
 from glassformer.server.jobs import Job, Jobs, Seen
-from glassformer.server.own_folder import OwnFolder
-from glassformer.server.work import BusyError
-from transformer import confined
+from glassformer.server.model_runner import BusyError
+from glassformer.server.private_folder import OwnFolder
+from transformer import sandbox
 from transformer.checkpoint.load import CONFIG
 from transformer.errors import DataError
 from transformer.i18n import Sentence, say, say_n
@@ -156,7 +156,7 @@ class Trainings:
         clock: Callable[[], float] = time.monotonic,
         late: float = LATE_SECONDS,
         most_bytes: int = MOST_BYTES,
-        child: str = training_child.__name__,
+        child: str = training_worker.__name__,
     ) -> None:
         self._own, self._memory, self._clock = OwnFolder(PREFIX, place, shared), memory, clock
         self._late, self._most_bytes, self._child = late, most_bytes, child
@@ -376,7 +376,7 @@ class Trainings:
                 process.kill()
             status = _stopped(process)
         finally:
-            confined.end(process)
+            sandbox.end(process)
         training.note()
         job.pause()
         if took_too_much is not None:
@@ -385,7 +385,7 @@ class Trainings:
             raise DataError(_why(training, status, self._memory))
 
     def _process(self, training: Training, command: tuple[str, ...]) -> subprocess.Popen[bytes]:
-        root = str(training_child.ROOT)
+        root = str(training_worker.ROOT)
         environment = {key: os.environ[key] for key in _KEPT if key in os.environ} | _ONE_THREAD
         environment |= {"TMPDIR": str(training.folder)}
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
@@ -456,7 +456,7 @@ def _why(training: Training, status: int, memory: int) -> Sentence:
         _LOG.warning("a training ended with status %d:\n%s", status, "\n".join(last[-20:]))
         if status == 2 and told:
             return say("The training could not go on: {problem}", problem=told[-1])
-    if status in (training_child.NO_MEMORY, -signal.SIGKILL):
+    if status in (training_worker.NO_MEMORY, -signal.SIGKILL):
         return say(
             "The training needed more memory than it may have ({most:,} MB). Choose fewer layers or shorter pairs.",
             most=memory // 2**20,

@@ -8,8 +8,10 @@ EXTENSION = Extension(
         f"transformer.importers.{name}": f"glassformer.extensions.weight_files.library.{now}"
         for name, now in (
             ("npz", "weights"),
-            ("parametrised", "wrapped"),
-            *((name, name) for name in ("pickle_child", "pickles", "weights", "wrapped")),
+            ("parametrised", "state_dict_search"),
+            ("wrapped", "state_dict_search"),
+            ("pickle_child", "pickle_worker"),
+            *((name, name) for name in ("pickles", "weights")),
         )
     },
 )

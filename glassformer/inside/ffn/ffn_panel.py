@@ -11,13 +11,13 @@ from typing import Any, Final
 from glassformer.inside import InsideLook, inside_controls
 from glassformer.inside.ffn import ffn_pictures as pictures
 from glassformer.inside.ffn.ffn_pictures import OpenLayer, layer_of, open_layer
-from glassformer.inside.looked_at import pieces_of, writes
-from glassformer.runs.attempt import attempt
+from glassformer.inside.token_selection import pieces_of, writes
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.map_axes import STACK_NAMES, STACKS
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import ask_first, show
-from glassformer.runs.sides import STACK_NAMES, STACKS
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import Side, Slot
 from transformer.i18n import paragraph, say

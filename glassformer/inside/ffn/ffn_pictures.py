@@ -11,11 +11,11 @@ from glassformer.charts.marks import Axis, Numbers, bars, heat
 from glassformer.charts.neurons import HOW_TO_READ_HISTOGRAM, pre_activations_spec
 from glassformer.inside import InsideLook
 from glassformer.inside.features import ACTIVATIONS
-from glassformer.inside.looked_at import INSIDE, pieces_of, side_of, token_of, writes
+from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token_of, writes
+from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
 from glassformer.runs.picture import Plot, Said
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.sides import AXES, STACK_NAMES, STACKS
-from glassformer.shared.dialect import formula
+from glassformer.runs.viewed_run import OfRun, Seen
+from glassformer.shared.attention_notes import formula
 from glassformer.state.click import Click, cell_of, place_below, place_of
 from glassformer.state.view import Side
 from transformer.analysis import neurons

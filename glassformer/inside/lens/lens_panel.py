@@ -10,11 +10,11 @@ import numpy as np
 
 from glassformer.inside.lens import lens_pictures as pictures
 from glassformer.inside.lens.lens_pictures import COLOUR_NAMES, DEPTH_NAMES, depths_of, open_lens
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import ask_first, show, show_beside
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.analysis.logit_lens import Paths, paths
 from transformer.i18n import joined, paragraph, say

@@ -5,10 +5,10 @@ from typing import Final
 
 from glassformer.charts.lens import Depth, lens_curves_spec, lens_map_spec, lens_table_spec
 from glassformer.inside import Depths, InsideLook, LensColour
-from glassformer.inside.looked_at import INSIDE
+from glassformer.inside.token_selection import INSIDE
 from glassformer.runs.picture import Plot, Said
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.step_rows import is_yours
+from glassformer.runs.viewed_run import OfRun, Seen
+from glassformer.runs.visible_trace import is_yours
 from glassformer.state.click import column_below
 from transformer.analysis.logit_lens import Lens, logit_lens, paths
 from transformer.i18n import joined, say

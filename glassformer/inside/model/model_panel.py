@@ -6,16 +6,16 @@ from functools import partial
 from typing import Any
 
 from glassformer.inside.features import in_words, not_drawn
-from glassformer.inside.looked_at import in_words as tokens_in_words
 from glassformer.inside.model import model_pictures as pictures
 from glassformer.inside.model import shapes
 from glassformer.inside.model.blocks import contents, destination
 from glassformer.inside.model.model_pictures import OpenModel, lengths, named
+from glassformer.inside.token_selection import in_words as tokens_in_words
+from glassformer.runs.map_axes import has_one_stack
 from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.show import show, show_beside
-from glassformer.runs.sides import has_one_stack
 from glassformer.shared import choices, drawing, menu
-from glassformer.shared.door import st, table
+from glassformer.shared.i18n import st, table
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import Slot

@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.inside import inside_controls
-from glassformer.inside.pieces import pieces_pictures as pictures
-from glassformer.inside.pieces.pieces_pictures import Book, Chosen, ids_of, open_piece
-from glassformer.runs.attempt import attempt
+from glassformer.inside.pieces import embeddings_pictures as pictures
+from glassformer.inside.pieces.embeddings_pictures import Book, Chosen, ids_of, open_piece
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import Slot
 from transformer.analysis.neighbours import Measure

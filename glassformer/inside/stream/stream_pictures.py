@@ -16,10 +16,10 @@ from glassformer.charts.stream import (
     stream_lines_spec,
 )
 from glassformer.inside import InsideLook
-from glassformer.inside.looked_at import INSIDE, pieces_of, side_of, token_of
+from glassformer.inside.token_selection import INSIDE, pieces_of, side_of, token_of
+from glassformer.runs.map_axes import AXES, STACK_NAMES, STACKS
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.sides import AXES, STACK_NAMES, STACKS
+from glassformer.runs.viewed_run import OfRun, Seen
 from glassformer.state.click import place_below
 from glassformer.state.view import Side
 from transformer.analysis import stream

@@ -12,7 +12,7 @@ from glassformer.positions.positions_page import Shown, layers_said
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import Slot
 from transformer.analysis.rotations import Turning, moved_together

@@ -12,11 +12,11 @@ from glassformer.positions.position_controls import take_head
 from glassformer.positions.positions_page import Shown, Table
 from glassformer.positions.sentence import sentence_pictures as pictures
 from glassformer.positions.sentence.sentence_pictures import PLACES, InScores, Start, open_sentence
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from transformer.analysis.stream import rms
 from transformer.i18n import joined, say
 

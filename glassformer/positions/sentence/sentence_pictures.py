@@ -8,9 +8,9 @@ import numpy as np
 from glassformer.charts.by_distance import Curve, distance_curves_spec, spreads_spec
 from glassformer.charts.embedding import HOW_TO_READ_ROWS, Strengths, embedding_rows_spec, embedding_strengths_spec
 from glassformer.positions.positions_page import PAGE, Shown, open_shown
+from glassformer.runs.map_axes import STACKS, Sides, sides
 from glassformer.runs.picture import Part, Plot, Said
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.sides import STACKS, Sides, sides
+from glassformer.runs.viewed_run import OfRun, Seen
 from glassformer.state.click import into, place_below
 from glassformer.state.view import Side
 from transformer.analysis.rotations import Spreads, Turning, product_by_distance, spreads

@@ -11,7 +11,7 @@ from glassformer.positions.table import table_pictures as pictures
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from transformer.analysis import position_study as study
 from transformer.i18n import joined, say, say_n
 from transformer.i18n.sentence import digits

@@ -2,8 +2,8 @@
 
 import pytest
 
-from glassformer.runs.sides import fit_given, sides
-from glassformer.runs.step_rows import GivenLooking, can_roll, has_words, marked
+from glassformer.runs.map_axes import fit_given, sides
+from glassformer.runs.visible_trace import GivenLooking, can_roll, has_words, marked
 from glassformer.state.view import View
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights
 from transformer import given_maps

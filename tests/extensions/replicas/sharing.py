@@ -5,9 +5,9 @@ import contextlib
 import pytest
 
 from glassformer.extensions.replicas.store_shared import Shared
-from glassformer.extensions.rooms.server.public import Question, RefusedError
 from glassformer.extensions.rooms.server.registry import Registry
 from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.room_state import Question, RefusedError
 from tests.glassformer.waiting import until
 from transformer.i18n import say
 

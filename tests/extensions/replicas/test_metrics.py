@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from glassformer.extensions.replicas import metrics
 from glassformer.server import measures
-from glassformer.server.work import Runner
+from glassformer.server.model_runner import Runner
 from tests.glassformer.waiting import WAIT, until
 
 
@@ -103,7 +103,7 @@ def test_a_pause_of_the_model_is_not_counted_twice(client):
 
 
 def metrics_request(work):
-    from glassformer.server.queue import Request
+    from glassformer.server.fair_queue import Request
 
     return Request("short", None, 1.0, lambda _: 1, work=work)
 

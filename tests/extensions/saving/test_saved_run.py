@@ -13,17 +13,17 @@ import pytest
 from glassformer.attention.map_pictures import drawn_flow
 from glassformer.components.assets import read_asset
 from glassformer.components.flow_data import Choice, flow_payload
-from glassformer.components.plotly_view import figure_json
+from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import saved_run
 from glassformer.extensions.saving.saved_run import Kept
 from glassformer.runs import loading
-from glassformer.runs.declared import PAGES, PICTURES
-from glassformer.runs.frames import Again
+from glassformer.runs.all_pictures import PAGES, PICTURES
 from glassformer.runs.open_run import seen, stepper_run
-from glassformer.runs.seen import at_step
-from glassformer.shared.door import here
+from glassformer.runs.step_frames import Again
+from glassformer.runs.viewed_run import at_step
+from glassformer.shared.i18n import here
 from glassformer.state.link import Link
-from tests.glassformer.runs.test_frames import changed
+from tests.glassformer.runs.test_step_frames import changed
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 from tests.source_code import ROOT
 from transformer.checkpoint.load import load

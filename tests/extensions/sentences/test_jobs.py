@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.extensions.sentences.many import run_lines
+from glassformer.extensions.sentences.line_runs import run_lines
 from glassformer.extensions.sentences.sentence_runs import SentenceRuns
 from glassformer.extensions.what_if.interventions import ZeroHead
-from glassformer.server.work import BusyError, Runner
+from glassformer.server.model_runner import BusyError, Runner
 from glassformer.state.link import Link
 from tests.glassformer.runs.held import WAIT, until_waiting
 from transformer import load
 from transformer.analysis.line_file import read_text
 from transformer.errors import QueryError
+from transformer.runs.dynamic_batching import run_together
 from transformer.runs.query import Beam
-from transformer.runs.together import run_together
 
 REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
 TEXT = "abc\tcba\nglass\na b c d e f g h i j\nxy\tyx"

@@ -7,10 +7,10 @@ import shutil
 import pytest
 
 from glassformer.extensions.tokenizers.options import Options
-from glassformer.extensions.tokenizers.vocabularies import FILE_NAMES, VOCABULARY, Vocabularies
+from glassformer.extensions.tokenizers.tokenizer_families import FILE_NAMES, VOCABULARY, Vocabularies
 from tests.conftest import SOURCES, TARGETS
 from tests.extensions.tokenizers import foreign
-from tests.extensions.tokenizers.test_library import content_of
+from tests.extensions.tokenizers.test_tokenizers_library import content_of
 from tests.transformer.learned_pieces import learn_pieces
 from tests.transformer.spoiling import refused
 from tests.transformer.tiny import tiny_model

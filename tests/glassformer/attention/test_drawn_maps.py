@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from glassformer.attention.drawn_maps import aggregate_of, drawn_map, map_name, piece_map, rollout_note
-from glassformer.runs.step_rows import Looking
+from glassformer.runs.visible_trace import Looking
 from glassformer.state.view import View
 from transformer import load, run
 from transformer.runs.query import Query

@@ -8,11 +8,11 @@ import pytest
 from glassformer.attention.drawn_maps import drawn_map, piece_map
 from glassformer.attention.one_weight.one_weight_pictures import opening
 from glassformer.charts.packing import block_size, open_blocks, pooled
-from glassformer.runs.step_rows import Looking
+from glassformer.runs.visible_trace import Looking
 from glassformer.state.view import View
 from transformer.analysis.head_statistics import measure, measure_by_layer
+from transformer.runs.dynamic_batching import run_together
 from transformer.runs.replay import each_layer
-from transformer.runs.together import run_together
 
 KINDS = ("encoder", "decoder", "cross")
 

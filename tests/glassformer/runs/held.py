@@ -3,7 +3,7 @@
 import threading
 from types import SimpleNamespace
 
-from glassformer.server.work import Runner
+from glassformer.server.model_runner import Runner
 from tests.glassformer.waiting import WAIT, until
 from transformer.errors import QueryError
 from transformer.runs.query import Beam, Query

@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
-from glassformer.runs.declared import PICTURES
-from glassformer.runs.frames import Frames
+from glassformer.runs.all_pictures import PICTURES
+from glassformer.runs.step_frames import Frames
 from glassformer.state.view import all_fields
-from tests.glassformer.runs.test_frames import OF, changed, drawn, fetched
+from tests.glassformer.runs.test_step_frames import OF, changed, drawn, fetched
 from tests.glassformer.test_pictures import look, opened  # noqa: F401 (a fixture)
 from tests.transformer.made_up_changes import SilentHead
 from transformer.runs.query import Beam, Sampling

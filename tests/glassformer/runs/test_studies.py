@@ -8,7 +8,7 @@ import pytest
 
 from glassformer.runs.measured import new_studies, study
 from glassformer.server import jobs
-from glassformer.server.work import BusyError, Runner
+from glassformer.server.model_runner import BusyError, Runner
 from tests.glassformer.waiting import WAIT, until
 from transformer.errors import QueryError
 

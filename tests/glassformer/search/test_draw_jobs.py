@@ -6,9 +6,9 @@ import pytest
 
 from glassformer.search import search_panels
 from glassformer.search.search_panels import Draws, Wanted
-from glassformer.server.work import BusyError, Runner
+from glassformer.server.model_runner import BusyError, Runner
 from transformer import Sampling, load
-from transformer.analysis.draws import draws
+from transformer.analysis.sampled_outputs import draws
 
 SECONDS = 30
 

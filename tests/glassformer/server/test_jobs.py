@@ -8,7 +8,7 @@ import weakref
 import pytest
 
 from glassformer.server.jobs import Jobs
-from glassformer.server.work import BusyError
+from glassformer.server.model_runner import BusyError
 from tests.glassformer.waiting import WAIT, until
 
 

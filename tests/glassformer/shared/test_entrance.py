@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from glassformer.shared.first_sight import Entrance, leads_to
+from glassformer.shared.loading_placeholder import Entrance, leads_to
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,18 @@ from glassformer.extensions.corpus import corpora
 from glassformer.extensions.corpus.corpus_look import CorpusLook
 from glassformer.extensions.corpus.library.folder import About, Run, summaries
 from glassformer.extensions.corpus.page.corpus_pictures import CORPUS, Scene
-from glassformer.extensions.corpus.page.opened import OpenCorpus, choose_head, choose_kind, choose_measure, name_of
+from glassformer.extensions.corpus.page.open_corpus_run import (
+    OpenCorpus,
+    choose_head,
+    choose_kind,
+    choose_measure,
+    name_of,
+)
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.show import choose_part
-from glassformer.shared import choices, cover, drawing
-from glassformer.shared.door import st
+from glassformer.shared import choices, cover_box, drawing
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.checkpoint.load import Checkpoint
@@ -49,7 +55,7 @@ def draw(checkpoint: Checkpoint) -> None:
             choose_head(scene)
         if part in OF_HEADS:
             choose_measure(scene)
-    cover.part(lambda: attempt(lambda: CORPUS.listed()[part].draw(OpenCorpus(run, scene, checkpoint))))
+    cover_box.part(lambda: attempt(lambda: CORPUS.listed()[part].draw(OpenCorpus(run, scene, checkpoint))))
 
 
 # ------------------------------------------------------------------------------------------------ which run

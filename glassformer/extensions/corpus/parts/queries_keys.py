@@ -22,15 +22,15 @@ from glassformer.extensions.corpus.charts.corpus_joined import (
     joined_spec,
 )
 from glassformer.extensions.corpus.corpus_look import CorpusLook, Lit, PointsBy
-from glassformer.extensions.corpus.library.joined import Joined, Tokens, nearest
+from glassformer.extensions.corpus.library.joint_space import Joined, Tokens, nearest
 from glassformer.extensions.corpus.library.queries import Place
-from glassformer.extensions.corpus.page import asking, opened
+from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
 from glassformer.extensions.corpus.page.corpus_pictures import PARTS, Scene, head_name
-from glassformer.extensions.corpus.page.opened import OpenCorpus, card
+from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, card
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import here, st
+from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.click import Click, place_of
 from glassformer.state.fields import LONGEST_NAME
@@ -272,7 +272,7 @@ def draw(corpus: OpenCorpus) -> None:
         return
     layer, head = scene.head
     with st.spinner(say("Reading queries and keys…")):
-        found = asking.joined_heads(run, scene.kind, layer + 1, scene.size(scene.kind)[1])
+        found = cached_queries.joined_heads(run, scene.kind, layer + 1, scene.size(scene.kind)[1])
     if head not in found:
         st.info(say("This corpus run kept no queries and keys of this head."), icon=":material/info:")
         return
@@ -336,14 +336,14 @@ def _selected(corpus: OpenCorpus, layer: Layer, whose: tuple[str, Checkpoint] | 
         "around": text(here(say("In its line")), width=420),
     }
     alt = say("The selected tokens: line, side, place, piece, and the pieces around it.")
-    opened.drawn(TABLE, here(cells), opens, button, looks, alt, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
+    open_corpus_run.drawn(TABLE, here(cells), opens, button, looks, alt, most=_MOST_WITHOUT_SCROLLING, height=_HEIGHT)
     count = say_n("{n:,} token is selected.", "{n:,} tokens are selected.", len(found))
     first = say("The first {n} are listed; the file has all.", n=_MOST_LISTED)
     how = say("Click a number to select that token and to see the way to its line.")
     st.caption(joined(" ", [count, *[first] * (len(found) > _MOST_LISTED), how]))
     title = say("selected queries and keys")
     file = {"line": tokens.line[found], **_cells(layer, found)}
-    drawing.csv_button(pd.DataFrame(here(file)), key=CSV, title=title, of=opened.origin(corpus.run, title))
+    drawing.csv_button(pd.DataFrame(here(file)), key=CSV, title=title, of=open_corpus_run.origin(corpus.run, title))
 
 
 def _click(name: str) -> None:

@@ -9,9 +9,9 @@ from glassformer.extensions.corpus.corpus_look import CorpusLook, Sought, TextIn
 from glassformer.extensions.corpus.library import queries
 from glassformer.extensions.corpus.library.conditions import Asked, Condition, Contains, Disagrees, LooksAt, OfSentence
 from glassformer.extensions.corpus.library.folder import Run
-from glassformer.extensions.corpus.page import asking, opened
+from glassformer.extensions.corpus.page import cached_queries, open_corpus_run
 from glassformer.extensions.corpus.page.corpus_pictures import Scene
-from glassformer.extensions.corpus.page.opened import (
+from glassformer.extensions.corpus.page.open_corpus_run import (
     Heading,
     OpenCorpus,
     can_ask,
@@ -21,9 +21,9 @@ from glassformer.extensions.corpus.page.opened import (
     choose_measure,
     of,
 )
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.shared import choices, drawing
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.fields import LONGEST_NAME, MAX_STEP
 from glassformer.state.view import MAIN
@@ -64,7 +64,7 @@ def draw(corpus: OpenCorpus) -> None:
         st.info(say("Choose at least one condition above."), icon=":material/filter_list:")
         return
     page = session.view(MAIN).of(CorpusLook).leaf
-    found = attempt(lambda: asking.search(corpus.run, tuple(conditions), n=A_PAGE, offset=page * A_PAGE))
+    found = attempt(lambda: cached_queries.search(corpus.run, tuple(conditions), n=A_PAGE, offset=page * A_PAGE))
     if found is None:
         return
     if not found.total:
@@ -76,18 +76,21 @@ def draw(corpus: OpenCorpus) -> None:
     choose_line(corpus)
     card(corpus, at_head=any(one.of_head for one in conditions))
     title = say("lines of a corpus that were searched for")
-    opened.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
+    open_corpus_run.table(TABLE, found.hits, headings, say("The lines that fit, what fits best first."))
     _pages(found.total)
     st.caption(say("Click a number to open that line. Click a column heading to sort this page by it."))
     drawing.csv_button(
-        partial(_saved, corpus.run, tuple(conditions)), key=CSV, title=title, of=opened.origin(corpus.run, title)
+        partial(_saved, corpus.run, tuple(conditions)),
+        key=CSV,
+        title=title,
+        of=open_corpus_run.origin(corpus.run, title),
     )
 
 
 def _saved(run: Run, conditions: Sequence[Condition]) -> Mapping[str, Any]:
     """The columns of all lines that fit, but for those after many."""
     found = queries.search(run, conditions, n=MOST_SAVED).hits
-    return {"line": [one.line for one in found]} | opened.columns(found, len(conditions))
+    return {"line": [one.line for one in found]} | open_corpus_run.columns(found, len(conditions))
 
 
 def _pages(total: int) -> None:

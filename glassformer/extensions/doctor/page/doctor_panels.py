@@ -4,16 +4,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from glassformer.extensions.doctor.examinations import Asked, Progress, examinations
-from glassformer.extensions.doctor.library.whole import Report
+from glassformer.extensions.doctor.library.report import Report
 from glassformer.extensions.doctor.page import findings
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measured import begins_by_itself
 from glassformer.runs.open_run import address
 from glassformer.server.jobs import Seen
 from glassformer.shared import drawing, pairs
 from glassformer.shared.choices import KEEP
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.link import Link
 from transformer.checkpoint.load import Checkpoint

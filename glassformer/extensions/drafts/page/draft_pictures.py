@@ -20,10 +20,10 @@ from glassformer.extensions.drafts.rounds import (
 )
 from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
 from glassformer.runs.picture import Plot, Rows, Said
-from glassformer.runs.seen import OfRun, Seen
+from glassformer.runs.viewed_run import OfRun, Seen
 from glassformer.search.search_page import NO_TEXT, SEARCH
+from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import SMALL
-from glassformer.server.queue import cost_of
 from glassformer.state.click import column_below, into
 from transformer.i18n import joined, paragraph, say, say_n
 from transformer.i18n.sentence import chance

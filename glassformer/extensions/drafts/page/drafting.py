@@ -9,14 +9,14 @@ from glassformer.extensions.drafts.page import draft_pictures as pictures
 from glassformer.extensions.drafts.page.draft_pictures import Checked
 from glassformer.extensions.drafts.rounds import Kind, Times, layers_there, timing
 from glassformer.extensions.what_if.interventions.layer_changes import WIDTHS
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measured import AT_ONCE, measured
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.search.search_page import seconds_of
 from glassformer.shared import choices
 from glassformer.shared.choices import field
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy

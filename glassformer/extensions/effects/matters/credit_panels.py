@@ -5,12 +5,12 @@ from functools import partial
 from typing import Any, Final
 
 from glassformer.charts.theme import capitalised
-from glassformer.extensions.effects.attribution.asked import Weighed, ask, ask_each
 from glassformer.extensions.effects.attribution.gradients import Integrated, integrating
-from glassformer.extensions.effects.attribution.hiding import Hiding, hiding
+from glassformer.extensions.effects.attribution.occlusion import Hiding, hiding
+from glassformer.extensions.effects.attribution.target import Weighed, ask, ask_each
 from glassformer.extensions.effects.effects_look import EffectsLook
-from glassformer.extensions.effects.matters import credit_pictures as pictures
-from glassformer.extensions.effects.matters.credit_pictures import (
+from glassformer.extensions.effects.matters import attribution_pictures as pictures
+from glassformer.extensions.effects.matters.attribution_pictures import (
     BASELINES,
     StepView,
     bars,
@@ -26,12 +26,12 @@ from glassformer.extensions.effects.matters.credit_pictures import (
 )
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.what_if.whatif import for_head
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measured import measured
 from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.show import ask_first, show
-from glassformer.shared import choices, cover, drawing, menu
-from glassformer.shared.door import st
+from glassformer.shared import choices, cover_box, drawing, menu
+from glassformer.shared.i18n import st
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
 
@@ -71,7 +71,7 @@ def _part(
     if writes:
         with row:
             controls(run)
-    cover.part(uncovered)
+    cover_box.part(uncovered)
 
 
 def _credit(run: OpenRun) -> None:

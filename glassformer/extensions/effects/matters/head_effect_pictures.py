@@ -19,11 +19,11 @@ from glassformer.extensions.effects.effects_look import Effect, EffectsLook
 from glassformer.extensions.effects.matters import MATTERS
 from glassformer.extensions.what_if.head_effects import HeadEffects, head_effects
 from glassformer.maps.grid import grid
-from glassformer.maps.seen_map import seen_map
+from glassformer.maps.visible_map import seen_map
+from glassformer.runs.map_axes import KIND_NAMES, mask_reason, size_of
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import OfRun, Seen
-from glassformer.runs.sides import KIND_NAMES, mask_reason, size_of
-from glassformer.runs.step_rows import Looking
+from glassformer.runs.viewed_run import OfRun, Seen
+from glassformer.runs.visible_trace import Looking
 from glassformer.server.jobs import SMALL
 from glassformer.state.click import Click, cell_of
 from transformer.analysis.head_statistics import largest

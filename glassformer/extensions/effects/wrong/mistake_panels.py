@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from glassformer.extensions.effects.effects_look import EffectsLook, Mistake
-from glassformer.extensions.effects.wrong.deck import CARDS
+from glassformer.extensions.effects.wrong.mistake_cards import CARDS
 from glassformer.extensions.effects.wrong.mistake_figures import (
     LEAK,
     Card,
@@ -20,19 +20,19 @@ from glassformer.extensions.effects.wrong.mistake_figures import (
     Sides,
     happened,
 )
-from glassformer.extensions.what_if.comparing import comparing
+from glassformer.extensions.what_if.comparison import comparing
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
 from glassformer.runs.measured import studies
 from glassformer.runs.open_run import OpenRun
 from glassformer.server.jobs import Job
-from glassformer.server.work import BusyError
+from glassformer.server.model_runner import BusyError
 from glassformer.shared import choices, drawing, menu
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.link import Link
 from glassformer.state.view import Slot
-from transformer.analysis.at_once import AtOnce, read_at_once
+from transformer.analysis.teacher_forced_pass import AtOnce, read_at_once
 from transformer.errors import NotFiniteError, QueryError
 from transformer.i18n import Sentence, say
 from transformer.i18n.sentence import Template, written

@@ -21,7 +21,7 @@ from transformer.files.files import FolderFiles
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:
-    from glassformer.extensions.importers.library.handed_pieces import Given
+    from glassformer.extensions.importers.library.import_inputs import Given
     from glassformer.extensions.importers.library.report import Imported
     from glassformer.extensions.weight_files.library.weights import Weights
 

@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any, Literal
 
 from glassformer.charts.votes import HOW_TO_READ, RIGHT, votes_spec
-from glassformer.extensions.rooms.server.public import Opened, Public, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
+from glassformer.extensions.rooms.server.room_state import Opened, Public, Question, RefusedError
 from glassformer.shared import drawing
 from glassformer.shared.choices import KEEP
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from transformer.i18n import Sentence, joined, say, say_n
 
 LETTERS = "ABCDEFGH"

@@ -20,8 +20,8 @@ from contextlib import contextmanager, suppress
 from ipaddress import IPv6Address
 from typing import Any, Final
 
-from glassformer.extensions.rooms.server.public import Counted, Kept, Opened, Public, RefusedError, Why
 from glassformer.extensions.rooms.server.room import Bucket, Room
+from glassformer.extensions.rooms.server.room_state import Counted, Kept, Opened, Public, RefusedError, Why
 from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS, Store, StoreError
 from transformer.extensions import provided
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Self
 
-from glassformer.extensions.rooms.server.public import (
+from glassformer.extensions.rooms.server.room_state import (
     LEAST_OF_FEW,
     LEAST_VOTES,
     MOST_CHOICES,

@@ -32,8 +32,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.public import LEAST_VOTES, Public, RefusedError, Why
 from glassformer.extensions.rooms.server.registry import ROOMS, Registry, client
+from glassformer.extensions.rooms.server.room_state import LEAST_VOTES, Public, RefusedError, Why
 from glassformer.server.parts import ServerPart
 from transformer.i18n import say
 

@@ -1,7 +1,7 @@
 """The picture of the part "Over training": the map of one head at each snapshot, side by side.
 
-All snapshots read the finished checkpoint's output (`extensions.snapshots.grown`), so all tiles have the same rows
-and columns.
+All snapshots read the finished checkpoint's output (`extensions.snapshots.snapshot_runs`), so all tiles have the same
+rows and columns.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from glassformer.attention.drawn_maps import ATTENTION
 from glassformer.charts.grid import HOW_TO_READ_CLOSED
 from glassformer.charts.packing import open_blocks
 from glassformer.extensions.snapshots.charts.film import HOW_TO_READ, film_spec, moment_in_film
-from glassformer.extensions.snapshots.grown import Growth, block_of, growth, hides
+from glassformer.extensions.snapshots.snapshot_runs import Growth, block_of, growth, hides
+from glassformer.runs.map_axes import KIND_NAMES, mask_reason, sides
 from glassformer.runs.picture import Plot
-from glassformer.runs.seen import Seen
-from glassformer.runs.sides import KIND_NAMES, mask_reason, sides
+from glassformer.runs.viewed_run import Seen
 from glassformer.state.click import Click
 from glassformer.state.view import Slot
 from transformer.analysis.head_statistics import entropy_share

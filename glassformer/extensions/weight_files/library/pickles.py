@@ -1,6 +1,6 @@
 """Open a file of `torch.save`, whatever it is called, without ever unpickling it in this process.
 
-A pickle can run code, so `pickle_child` opens it in a process of its own, under limits, and hands back a tensor file
+A pickle can run code, so `pickle_worker` opens it in a process of its own, under limits, and hands back a tensor file
 and an outline. Both are read here with the same suspicion as files from anywhere. What is refused is refused in one
 sentence, which never says how to open it less safely.
 """
@@ -20,14 +20,14 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, BinaryIO
 
-from transformer.checkpoint.room import check_disk
+from transformer.checkpoint.free_memory import check_disk
 from transformer.errors import CheckpointError, ClauseError, shown
 from transformer.files import kinds, strictjson
 from transformer.files.files import FolderFiles
 from transformer.files.kinds import SAVE_AGAIN
 from transformer.i18n import Sentence, say
 
-CHILD = Path(__file__).with_name("pickle_child.py")
+CHILD = Path(__file__).with_name("pickle_worker.py")
 OUTLINE, TENSORS = "outline.json", "tensors.safetensors"
 MAX_OUTLINE = 40_000_000
 MAX_DEPTH = 64  # brackets: three for each of the child's levels
@@ -185,7 +185,7 @@ def outline_of(files: FolderFiles, name: str, *, label: str) -> Any:
 
 
 def _value(node: Any, *, label: str) -> Any:
-    """What a node of the outline stands for; see `pickle_child`."""
+    """What a node of the outline stands for; see `pickle_worker`."""
     if not isinstance(node, Mapping):
         return node
     ((kind, content),) = node.items()

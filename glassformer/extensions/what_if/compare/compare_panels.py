@@ -17,25 +17,25 @@ import numpy as np
 from glassformer.charts.difference import HOW_TO_READ as HOW_TO_READ_DIFFERENCE
 from glassformer.charts.difference import difference_map_spec
 from glassformer.charts.heatmap import HOW_TO_READ
-from glassformer.extensions.what_if import comparing
+from glassformer.extensions.what_if import comparison
 from glassformer.extensions.what_if.compare import outputs, pair_pictures, second_run
 from glassformer.extensions.what_if.compare.second_run import address_of, differ
-from glassformer.extensions.what_if.comparing import Pair, read_by
+from glassformer.extensions.what_if.comparison import Pair, read_by
 from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.extensions.what_if.whatif import told
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.frame.sidebar import HOW_NAMES
-from glassformer.maps.seen_map import SeenMap, seen_map
+from glassformer.maps.visible_map import SeenMap, seen_map
 from glassformer.runs import loading
-from glassformer.runs.attempt import attempt
+from glassformer.runs.error_boundary import attempt
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import OpenRun, open_run, publish
 from glassformer.runs.show import show
-from glassformer.runs.sides import KIND_NAMES
-from glassformer.runs.step_rows import Looking, heads_name
+from glassformer.runs.visible_trace import Looking, heads_name
 from glassformer.shared import choices, drawing
 from glassformer.shared.choices import Kept
-from glassformer.shared.door import st
-from glassformer.shared.saving import Origin
+from glassformer.shared.csv_export import Origin
+from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN, Slot
 from transformer.checkpoint.load import Checkpoint
@@ -65,7 +65,7 @@ def draw(checkpoint: Checkpoint) -> None:
         st.info(HIDDEN, icon=":material/visibility_off:")
         publish(checkpoint)
         return
-    compared, notes = comparing.settled(session.asked())
+    compared, notes = comparison.settled(session.asked())
     drawing.notes(notes)
     second_run.row(compared)
     main = open_run(checkpoint)

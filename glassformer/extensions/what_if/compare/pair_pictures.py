@@ -14,11 +14,11 @@ from glassformer.charts.aligned import HOW_TO_READ as HOW_TO_READ_ALIGNED
 from glassformer.charts.aligned import HOW_TO_READ_CROSSED, Row, aligned_outputs_spec
 from glassformer.charts.candidates import HOW_TO_READ, candidates_spec
 from glassformer.charts.theme import shortened
-from glassformer.extensions.what_if.comparing import Pair, cross, pair_of, read_by
+from glassformer.extensions.what_if.comparison import Pair, cross, pair_of, read_by
 from glassformer.extensions.what_if.two_runs import Aligned, Crossed, aligned, first_difference, own_log_probs
 from glassformer.runs.picture import Page, Plot, Rows, Said
-from glassformer.runs.seen import Seen
-from glassformer.runs.step_rows import N_CANDIDATES, branch_at
+from glassformer.runs.viewed_run import Seen
+from glassformer.runs.visible_trace import N_CANDIDATES, branch_at
 from glassformer.state.click import Click, place_of
 from transformer.i18n import Sentence, joined, say, say_n
 from transformer.i18n.sentence import hundredths

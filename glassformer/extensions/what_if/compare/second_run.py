@@ -10,19 +10,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from glassformer.extensions.what_if import comparing, measuring
-from glassformer.extensions.what_if.comparing import Pair
+from glassformer.extensions.what_if import comparison, head_effect_jobs
+from glassformer.extensions.what_if.comparison import Pair
 from glassformer.extensions.what_if.interventions import ZeroHead
 from glassformer.extensions.what_if.what_if_look import Compared
 from glassformer.frame.source_box import glossed
 from glassformer.runs import loading, sources
+from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import OpenRun, Shown, open_run
-from glassformer.runs.sides import KIND_NAMES
-from glassformer.runs.step_rows import own_choice
-from glassformer.server.work import BusyError
+from glassformer.runs.visible_trace import own_choice
+from glassformer.server.model_runner import BusyError
 from glassformer.shared import choices, drawing, menu, page_style
 from glassformer.shared.choices import Kept
-from glassformer.shared.door import st
+from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
 from glassformer.state.fields import Branch
@@ -62,7 +62,7 @@ def differs_in() -> dict[str, str]:
 
 def differ(**changes: str | None) -> None:
     """Callback: it differs in something else, by the names of an address; None: not in that."""
-    session.stand(MAIN, beside=comparing.with_said(session.standing(MAIN).beside, **changes), notes=())
+    session.stand(MAIN, beside=comparison.with_said(session.standing(MAIN).beside, **changes), notes=())
 
 
 def address_of(value: str | int | None) -> str:
@@ -112,7 +112,7 @@ def proposed(main: OpenRun) -> ZeroHead:
     """
     view, trace = main.view, main.trace
     stays = st.session_state.get(PROPOSED) == trace.query
-    found = None if stays or view.head is not None else measuring.found_now(main.checkpoint, trace)
+    found = None if stays or view.head is not None else head_effect_jobs.found_now(main.checkpoint, trace)
     if view.layer is not None and view.head is not None:
         change = ZeroHead(view.kind, view.layer, view.head)
         said = say(
@@ -120,7 +120,7 @@ def proposed(main: OpenRun) -> ZeroHead:
             "that you have chosen."
         )
     elif found is not None:
-        change = ZeroHead(*measuring.matters_most(found))
+        change = ZeroHead(*head_effect_jobs.matters_most(found))
         said = say(
             "Nothing has been changed in this run yet. As a suggestion, the run on the right leaves out the head "
             "that matters most for this output."
@@ -298,7 +298,7 @@ def _branch_off(base: Query, branch: Branch) -> None:
 def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
     """Open the second run, and draw what is to be said of it; None where there is none, which is said."""
     if stands_right(compared):
-        control = _second(main.checkpoint, comparing.control_of(replace(main.link, view=main.view)), main, ())
+        control = _second(main.checkpoint, comparison.control_of(replace(main.link, view=main.view)), main, ())
         return None if control is None else Pair(compared, control, main)
     if compared == "changed":
         change = proposed(main)
@@ -308,7 +308,7 @@ def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
     checkpoint = chosen(main, compared)
     if checkpoint is None:
         return None
-    second, notes = comparing.second_of(replace(main.link, view=main.view))
+    second, notes = comparison.second_of(replace(main.link, view=main.view))
     run = _second(checkpoint, second, main, notes)
     return None if run is None else Pair(compared, main, run)
 
@@ -316,7 +316,7 @@ def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
 def control(checkpoint: Checkpoint) -> OpenRun | None:
     """Open the control of what is asked for, where the changed run could not be done."""
     session.stand(SECOND, interventions=(), notes=())
-    return open_run(checkpoint, slot=SECOND, link=comparing.control_of(session.asked()))
+    return open_run(checkpoint, slot=SECOND, link=comparison.control_of(session.asked()))
 
 
 def stands_right(compared: Compared) -> bool:
@@ -367,7 +367,7 @@ class ShownPair:
         step, own, beside = session.view(MAIN).step, session.view(SECOND).step, session.standing(MAIN).beside
         if self.n_second:
             ahead = step == self.n_steps - 1 and step < own < self.n_second
-            beside = comparing.with_said(beside, step=str(own + 1) if ahead else None)
+            beside = comparison.with_said(beside, step=str(own + 1) if ahead else None)
         replace(self.main, link=replace(self.main.link, beside=beside)).publish(step, carries=carries)
 
 

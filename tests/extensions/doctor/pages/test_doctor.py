@@ -11,8 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from glassformer.extensions.doctor.examinations import Asked, Examinations
+from glassformer.extensions.doctor.library.context import Test
 from glassformer.extensions.doctor.library.findings import Measured, Shown, not_applicable
-from glassformer.extensions.doctor.library.patient import Test
 from glassformer.extensions.doctor.page import doctor_panels
 from glassformer.runs import loading, measured
 from tests.extensions.scripts import DOCTOR

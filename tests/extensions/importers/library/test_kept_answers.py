@@ -8,7 +8,7 @@ from safetensors.torch import save_file
 import transformer
 from glassformer.extensions.importers.library.kept_answers import paths_of
 from glassformer.extensions.importers.library.opening import QuestionsError
-from tests.extensions.importers.test_foreign_models import ANSWERS, state
+from tests.extensions.importers.test_third_party_models import ANSWERS, state
 from transformer.__main__ import main
 from transformer.errors import CheckpointError
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from glassformer.extensions.importers.open.trying import TEXT
+from glassformer.extensions.importers.open.trial_run import TEXT
 from glassformer.runs import loading
 from glassformer.state.answers import write
-from tests.extensions.importers.test_foreign_models import ANSWERS, state
+from tests.extensions.importers.test_third_party_models import ANSWERS, state
 from tests.extensions.scripts import OPEN
 from tests.pages.conftest import STEP, check
 from tests.pages.speaking import texts_of_page

@@ -16,8 +16,8 @@ from glassformer.extensions.importers.library.readers import SUFFIXES
 from glassformer.extensions.maps.source import ARRAYS, EXAMPLE
 from glassformer.maps import grid
 from glassformer.runs import loading
-from glassformer.runs.sides import sides
-from glassformer.runs.step_rows import GivenLooking
+from glassformer.runs.map_axes import sides
+from glassformer.runs.visible_trace import GivenLooking
 from glassformer.state import session
 from glassformer.state.view import View
 from tests.extensions.maps.library.made_up import SOURCE, TARGET, all_three, weights

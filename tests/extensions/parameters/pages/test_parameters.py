@@ -16,7 +16,7 @@ from glassformer.extensions.parameters import parameter_panels as parameters
 from glassformer.extensions.parameters import parameter_pictures, parameter_tables
 from glassformer.extensions.parameters.parameters_look import ParametersLook
 from glassformer.runs import loading
-from glassformer.server.work import Runner
+from glassformer.server.model_runner import Runner
 from glassformer.state import session
 from tests.extensions.scripts import DOCTOR
 from tests.pages.conftest import check

@@ -8,9 +8,9 @@ from dataclasses import fields, is_dataclass
 import pytest
 
 from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.public import MOST_CHOICES, Opened, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import MOST_ROOMS, Registry
 from glassformer.extensions.rooms.server.room import MOST_ADDRESS, MOST_KEPT, MOST_STREAMS, MOST_TOKENS, Room
+from glassformer.extensions.rooms.server.room_state import MOST_CHOICES, Opened, Question, RefusedError
 from tests.glassformer.waiting import Clock
 
 MOST_BYTES = 20_000_000

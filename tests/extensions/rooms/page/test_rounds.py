@@ -5,10 +5,10 @@ import io
 
 import pytest
 
-from glassformer.extensions.rooms.server.public import LEAST_VOTES, Opened, Question, RefusedError, table
 from glassformer.extensions.rooms.server.registry import Registry
 from glassformer.extensions.rooms.server.room import Room
-from glassformer.shared.saving import Origin, saved
+from glassformer.extensions.rooms.server.room_state import LEAST_VOTES, Opened, Question, RefusedError, table
+from glassformer.shared.csv_export import Origin, saved
 from tests.glassformer.waiting import Clock
 
 pytestmark = pytest.mark.usefixtures("each_store")

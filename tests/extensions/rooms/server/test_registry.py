@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glassformer.extensions.rooms.server import registry
-from glassformer.extensions.rooms.server.public import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
 from glassformer.extensions.rooms.server.registry import (
     IDLE_SECONDS,
     LEFT_SECONDS,
@@ -31,6 +30,7 @@ from glassformer.extensions.rooms.server.room import (
     VOTES_AT_ONCE,
     Room,
 )
+from glassformer.extensions.rooms.server.room_state import LEAST_VOTES, MOST_CHOICES, Opened, Question, RefusedError
 from tests.glassformer.waiting import Clock
 
 pytestmark = pytest.mark.usefixtures("each_store")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from glassformer.extensions.uploads.inbox.store import Desk
-from glassformer.extensions.uploads.library.handed_folder import Read
-from glassformer.extensions.uploads.library.workers import Done
+from glassformer.extensions.uploads.inbox.upload_store import Desk
+from glassformer.extensions.uploads.library.upload_folder import Read
+from glassformer.extensions.uploads.library.upload_worker_client import Done
 from tests.glassformer.waiting import until
 from transformer.errors import CheckpointError
 

@@ -1,0 +1,79 @@
+"""The draft with 8-bit matrices: without rounding, its steps compute what the model computes, of every kind."""
+
+import pytest
+import torch
+
+from glassformer.extensions.drafts import int8_draft
+from tests.transformer.featured import FEATURED
+from tests.transformer.tiny import DECODER, ONE_STACK, laid_out, random_ids, tiny_model
+from transformer.model.cache import KVCache
+from transformer.runs.decoding import Prefix
+
+KINDS = {
+    **{
+        name: (ONE_STACK if "n_encoder_layers" in changes else {}) | changes
+        for name, changes in FEATURED.items()
+        if name != "no positions"
+    },
+    "plain": {},
+    "post": {"norm": "post", "final_norm": False},
+    "both": {"norm": "both", "norm_kind": "rms", "bias": False},
+    "parallel": {**DECODER, "parallel_residual": True, "activation": "gelu_tanh", "positions": "learned"},
+    "gated": {"gated": True, "activation": "silu", "n_kv_heads": 1, "qk_norm": True},
+    "no norm, no residual": {"norm_kind": "none", "residual": False, "positions": "learned"},
+    "output": {"tie_output": False, "output_bias": True, "output_scale": 0.5, "logit_cap": 8.0},
+    "embedding": {"embedding_norm": True, "scale_embedding": False, "norm_kind": "deviation"},
+}
+
+
+def both_ways(changes, *, n_begun, seed=0):
+    """Logits of the next pieces in the model and in the draft, both given the same pieces [steps, B, V]."""
+    model = laid_out(tiny_model(seed=seed, dtype=torch.float32, **changes))
+    size = model.config.tgt_vocab_size
+    src, written = random_ids(3, 5, vocab=17), random_ids(3, 6, vocab=size, seed=1)
+    if model.anatomy.reads:
+        src[1, 3:] = model.config.pad_id  # of different lengths
+        begun = torch.cat((torch.full((3, 1), model.config.decoder_start_id), written[:, :n_begun]), dim=1)
+    else:
+        begun = torch.cat((src, written[:, :n_begun]), dim=1)
+    memory, mask = (model.encode(src), model.source_mask(src)) if model.anatomy.reads else (None, None)
+    theirs = Prefix(model, src, cache=KVCache(3), memory=memory)
+    ours = int8_draft.QuickPrefix(int8_draft.QuickDecoder(model), model, begun, memory, mask, room=12)
+    for place in range(n_begun):
+        theirs.append(written[:, place])
+    found = []
+    for place in range(n_begun, 6):
+        found.append((theirs.next_log_probs(), ours.next_log_probs().log_softmax(dim=-1)))
+        if place == 4:  # a row leaves, the others change places
+            theirs.select(torch.tensor([2, 0]))
+            ours.select(torch.tensor([2, 0]))
+            written = written[[2, 0]]
+        theirs.append(written[:, place])
+        ours.append(written[:, place])
+    return found
+
+
+@pytest.mark.parametrize("n_begun", [0, 2])
+@pytest.mark.parametrize("name", KINDS)
+@torch.inference_mode()
+def test_a_step_computes_what_the_model_computes(name, n_begun):
+    for expected, found in both_ways(KINDS[name], n_begun=n_begun):
+        torch.testing.assert_close(found, expected, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", ["plain", "gated", "rotary", "output"])
+@torch.inference_mode()
+def test_with_8_bits_it_computes_nearly_that(name, monkeypatch):
+    monkeypatch.setattr(int8_draft, "SMALLEST", 0)
+    far = [float((expected - found).abs().max()) for expected, found in both_ways(KINDS[name], n_begun=1)]
+    assert 0 < max(far) < 0.5  # it does round, and by little
+
+
+@torch.inference_mode()
+def test_one_product_is_rounded_by_at_most_its_steps(monkeypatch):
+    monkeypatch.setattr(int8_draft, "SMALLEST", 0)
+    weight, bias, x = torch.randn(30, 20), torch.randn(30), torch.randn(4, 20)
+    found, expected = int8_draft.product(weight, bias)(x), torch.nn.functional.linear(x, weight, bias)
+    of_weights = x.abs().sum(dim=1)[:, None] * weight.abs().amax(dim=1) / 254
+    of_vectors = weight.abs().sum(dim=1) * (x.max() - x.min()) / 255
+    assert bool(((found - expected).abs() <= of_weights + of_vectors + 1e-3).all())

@@ -1,0 +1,308 @@
+"""What a file cannot say is found on a few texts, or is said to be undecided."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from glassformer.extensions.importers.library.answer_ranking import POINTS_TO_THE_DOCTOR, best_answers, scored
+from glassformer.extensions.importers.library.import_inputs import Given, likely_ids
+from glassformer.extensions.importers.library.kept_answers import as_told
+from glassformer.extensions.importers.library.opening import load as open_any
+from glassformer.extensions.importers.library.opening import preview
+from glassformer.extensions.importers.library.report import Choice, Field, ImportReport
+from tests.transformer.tiny import ENCODER, tiny_model
+from tests.transformer.trying.test_losses import Tried
+from transformer.checkpoint.load import load
+from transformer.errors import DataError
+from transformer.i18n import say
+from transformer.model.config import ModelConfig
+from transformer.model.transformer import Transformer
+from transformer.text.tokenizer import RawIds
+from transformer.trying.losses import MOST_SAMPLES, Samples, Variants, read_samples, samples_of
+
+REVERSE = Path(__file__).parents[4] / "checkpoints" / "reverse"
+WORDS = ("glass", "abcdef", "kitten", "noon", "aabbcc", "umbrella", "zx", "helloworld")
+WHY = say("Nothing says so.")
+
+
+def asking(**fields):
+    """A report that asks fields, each with its choices."""
+    asked = tuple(Field(name, "asked", None, WHY, tuple(map(Choice, values or ()))) for name, values in fields.items())
+    return ImportReport("model.pt", say("A model."), (), (), asked)
+
+
+def structure(width):
+    return {
+        "n_heads": [n for n in range(1, width + 1) if width % n == 0],
+        "norm": ["post", "pre"],
+        "scale_embedding": [True, False],
+        "activation": ["gelu", "relu", "silu"],
+    }
+
+
+IDS = {"pad_id": None, "unk_id": None, "bos_id": None, "eos_id": None}
+
+
+def by_name(report):
+    return {one.name: one for one in report.fields}
+
+
+@pytest.fixture(scope="module")
+def reverse():
+    found = load(REVERSE)
+    return Tried(found.model, found.src_tokenizer, found.tgt_tokenizer)
+
+
+# What article S4 calls the parts of our model; a final norm and learned positions are from others.
+S4 = (
+    ("encoder.layers", "encoder_layers"), ("decoder.layers", "decoder_layers"), (".q_proj", ".W_q"),
+    (".k_proj", ".W_k"), (".v_proj", ".W_v"), (".out_proj", ".W_o"), ("ffn.up_proj", "feed_forward.fc1"),
+    ("ffn.down_proj", "feed_forward.fc2"), ("self_attn_residual.norm", "norm1"),
+    ("cross_attn_residual.norm", "norm2"), ("final_norm", "norm"), ("src_table", "encoder_embedding.weight"),
+    ("encoder.embedding.positions.table", "src_pos_embedding.weight"),
+    ("decoder.embedding.positions.table", "tgt_pos_embedding.weight"),
+)  # fmt: skip
+
+
+def in_s4(model):
+    for ours, tensor in model.state_dict().items():
+        name = ours.replace("ffn_residual.norm", "norm2" if ours.startswith("encoder") else "norm3")
+        for old, new in S4:
+            name = name.replace(old, new)
+        yield name, tensor
+    yield "decoder_embedding.weight", model.src_table
+    yield "fc.weight", model.output_weight
+
+
+@pytest.mark.parametrize("has_pieces", [True, False])
+def test_the_truth_is_found_for_the_shipped_model_saved_as_a_tutorial_would(reverse, has_pieces, tmp_path):
+    torch.save(dict(in_s4(reverse.model)), tmp_path / "reverse.pt")
+    pieces = REVERSE / "pieces.model" if has_pieces else None
+
+    def written(word, *end):
+        return word if has_pieces else " ".join(map(str, (*reverse.src_tokenizer.encode(word).ids, *end)))
+
+    lines = (f"{written(word, 3)}\t{written(word[::-1])}" for word in WORDS)
+    (tmp_path / "pairs.tsv").write_text("\n".join(lines), encoding="utf-8")
+    report = preview(tmp_path / "reverse.pt", given=Given(pieces=pieces, pairs=tmp_path / "pairs.tsv")).report
+    best, config = best_answers(report), reverse.model.config
+    of_ids = ("append_source_eos", "prepend_source_bos") if has_pieces else ("pad_id", "bos_id", "eos_id")
+    assert best == {name: getattr(config, name) for name in (*structure(64), *of_ids)}
+    assert POINTS_TO_THE_DOCTOR not in report.notes
+    assert {one.name: one.value for one in report.asked} == dict.fromkeys(best)  # the user has the last word
+    heads = by_name(report)["n_heads"].choices
+    assert heads[0].value == 4
+    assert [choice.score for choice in heads] == sorted(choice.score for choice in heads)
+    assert {choice.value for choice in heads} == {1, 2, 4, 8, 16, 32, 64}
+    loaded = open_any(tmp_path / "reverse.pt", answers=best, given=Given(pieces=pieces))
+    assert loaded.run(written("hello", 3)).output_text == written("olleh")
+
+
+def test_without_references_what_the_model_writes_finds_the_structure(reverse):
+    tried = []
+    asked = {name: values for name, values in structure(64).items() if name != "activation"}
+    report = scored(
+        asking(**asked), Variants(reverse).get, Samples(WORDS), progress=lambda done, most: tried.append((done, most))
+    )
+    assert best_answers(report) == {name: getattr(reverse.model.config, name) for name in asked}
+    assert "have a mean probability of 90" in by_name(report)["norm"].evidence
+    assert "on 8 texts" in report.notes[-2]
+    assert "a wrong model can be certain, too" in report.notes[-1]
+    assert tried[-1][0] == len(tried) <= tried[-1][1]
+
+
+@cache
+def a_gpt(score_scale, width=32, heads=4, half=5, steps=120):
+    """A decoder alone that learned to repeat: `2 x 1 x 3`."""
+    torch.manual_seed(0)
+    size = 20
+    model = Transformer(
+        ModelConfig(
+            n_encoder_layers=0, n_decoder_layers=2, d_model=width, n_heads=heads, d_ff=2 * width, dropout=0.0,
+            src_vocab_size=size, tgt_vocab_size=size, shared_vocab=True, append_source_eos=False, max_len=24,
+            activation="gelu_tanh", positions="learned", scale_embedding=False, score_scale=score_scale,
+        )
+    )  # fmt: skip
+    learn = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    slower = torch.optim.lr_scheduler.OneCycleLR(learn, 1e-2, total_steps=steps)
+
+    def rows(n):
+        half_text = torch.randint(4, size, (n, half))
+        start, between, end = (torch.full((n, 1), i) for i in (2, 1, 3))
+        return torch.cat((start, half_text, between, half_text, end), dim=1)
+
+    for _ in range(steps):
+        batch = rows(64)
+        loss = F.cross_entropy(model(batch[:, :-1], batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
+        learn.zero_grad()
+        loss.backward()
+        learn.step()
+        slower.step()
+    tokenizer = RawIds(size)
+    return Tried(model.requires_grad_(False).eval(), tokenizer, tokenizer), rows(12)
+
+
+def test_the_truth_is_found_for_a_decoder_alone_of_which_only_lines_are_known():
+    gpt, rows = a_gpt(None)
+    lines = Samples(tuple(" ".join(map(str, row)) for row in rows.tolist()))
+    report = scored(asking(**structure(32), eos_id=None), Variants(gpt).get, lines)
+    best, config = best_answers(report), gpt.model.config
+    found = {name: best[name] for name in ("n_heads", "norm", "scale_embedding", "eos_id")}
+    assert found == {name: getattr(config, name) for name in found}
+    assert "4 fits best (loss " in by_name(report)["n_heads"].evidence
+    assert "; the next best is " in by_name(report)["n_heads"].evidence
+    assert "not clearly better than" in by_name(report)["activation"].evidence
+
+
+@pytest.mark.parametrize(("scale", "told"), [(1.0, "1 fits best"), (None, "1/√d_head fits best")])
+def test_a_forgotten_scale_of_the_scores_is_found_and_the_usual_one_stays_assumed(scale, told):
+    gpt, rows = a_gpt(scale)
+    lines = Samples(tuple(" ".join(map(str, row)) for row in rows.tolist()))
+    scales = Field("score_scale", "inferred", None, WHY, tuple(map(Choice, (None, 1.0, 32**-0.5))))
+    asked = asking(n_heads=[1, 2, 4, 8])
+    report = scored(replace(asked, fields=(*asked.fields, scales)), Variants(gpt).get, lines)
+    assert best_answers(report) == {"n_heads": 4} | ({"score_scale": scale} if scale else {})
+    assert told in by_name(report)["score_scale"].evidence
+    assert "null" not in by_name(report)["score_scale"].evidence
+    alone = scored(replace(asked, fields=(scales,)), Variants(gpt).get, lines)  # every question is answered
+    assert alone.fields[0].choices[0] == by_name(report)["score_scale"].choices[0]
+
+
+def test_a_value_is_told_by_the_root_that_it_divides_by():
+    told = {value: as_told("score_scale", value) for value in (None, 1.0, 1, 32**-0.5, 0.125, 0.3)}
+    assert told == {None: "1/√d_head", 1.0: "1", 32**-0.5: "1/√32", 0.125: "1/√64", 0.3: "0.3"}
+    assert as_told("pad_id", None) == "null"
+
+
+def test_a_model_that_learned_nothing_is_said_to_be_no_better_than_guessing():
+    one = Tried(tiny_model(dtype=torch.float32), RawIds(17), RawIds(19))
+    pairs = Samples(("5 6 7", "8 9", "10 11 12"), ("12 4", "5 6 7", "8"))
+    report = scored(asking(n_heads=[1, 3]), Variants(one).get, pairs)
+    assert report.notes[-2].startswith("Even the best answers are no better than guessing: their loss on 3 texts is ")
+    assert report.notes[-1] == POINTS_TO_THE_DOCTOR
+    assert by_name(report)["n_heads"] == by_name(asking(n_heads=[1, 3]))["n_heads"]  # said once, and nothing is best
+    assert best_answers(report) == {}
+    alone = scored(asking(n_heads=[1, 3]), Variants(one).get, Samples(pairs.sources))
+    assert POINTS_TO_THE_DOCTOR not in alone.notes  # without targets nothing is known of its task
+
+
+def test_of_choices_that_only_rounding_tells_apart_the_likelier_is_taken(reverse):
+    """A feed-forward network that hardly counts: whichever activation stands first is as good."""
+    model = Transformer(replace(reverse.model.config, dropout=0.0)).double()
+    model.load_state_dict(reverse.model.state_dict())
+    with torch.no_grad():
+        for layer in (*model.encoder.layers, *model.decoder.layers):
+            layer.ffn.down_proj.weight.mul_(1e-8)
+    one = Tried(model.requires_grad_(False).eval(), reverse.src_tokenizer, reverse.tgt_tokenizer)
+    pairs = Samples(WORDS, tuple(word[::-1] for word in WORDS))
+    for values in (["gelu", "relu", "silu"], ["silu", "gelu", "relu"], ["relu", "silu", "gelu"]):
+        report = scored(asking(activation=values), Variants(one).get, pairs)
+        assert best_answers(report)["activation"] == values[0]
+        assert "so this comparison cannot decide between them" in by_name(report)["activation"].evidence
+
+
+def test_what_cannot_be_tried_is_told_and_stays_as_it_was():
+    headless = Tried(tiny_model(**ENCODER), RawIds(17), RawIds(17))
+    report = scored(asking(n_heads=[1, 3]), Variants(headless).get, Samples(("5 6",)))
+    assert "the model outputs vectors, not logits" in report.notes[-1]
+    assert by_name(report)["n_heads"].choices == (Choice(1), Choice(3))
+    missing = scored(asking(n_heads=[1, 3]), lambda _: None, Samples(("5 6",)))
+    assert "some tensors are missing" in missing.notes[-1]
+    long = Tried(tiny_model(), RawIds(17), RawIds(19))
+    report = scored(asking(n_heads=[1, 3]), Variants(long).get, Samples(("5 " * 40,), ("6",)))
+    assert "no text is short enough" in report.notes[-1]
+    with pytest.raises(DataError, match="'cat'"):
+        scored(asking(n_heads=[1, 3]), Variants(long).get, Samples(("cat",), ("6",)))
+    answered = replace(asking(), fields=(Field("n_heads", "read", 3, WHY),))
+    assert scored(answered, lambda _: None, Samples(("5",))) is answered
+
+
+def test_answers_to_which_other_tensors_belong_are_built_once_and_impossible_ones_have_no_score():
+    first, second = tiny_model(seed=0), tiny_model(seed=1)
+    built = []
+
+    def build(answers):
+        built.append(answers["src_table"])
+        model = {"a": first, "b": second}.get(answers["src_table"])
+        return model and Tried(model, RawIds(17), RawIds(19))
+
+    report = scored(asking(src_table=["a", "b", "c"], n_heads=[3, 5, 1]), build, Samples(("5 6 7", "8 9")))
+    assert {choice.value: choice.score is None for choice in by_name(report)["src_table"].choices} == {
+        "a": False, "b": False, "c": True,
+    }  # fmt: skip
+    assert by_name(report)["n_heads"].choices[-1] == Choice(5)  # not a divisor of 12
+    assert len(built) < 12
+
+
+def test_variants_share_all_parameters():
+    base = Tried(tiny_model(), RawIds(17), RawIds(19))
+    models = Variants(base)
+    one, twin = models.get({"n_heads": 4, "bos_id": 5}).model, models.get({"n_heads": 4, "pad_id": None}).model
+    for name, parameter in base.model.named_parameters():
+        assert one.get_parameter(name).data_ptr() == parameter.data_ptr()
+    assert (one.config.d_head, one.config.decoder_start_id, one.config.pad_id) == (3, 5, 0)
+    assert (twin.config.bos_id, twin.config.pad_id) == (2, None)
+    assert one.decoder is twin.decoder
+    src, tgt = torch.tensor([[5, 6, 0]]), torch.tensor([[5, 7]])
+    expected = tiny_model(n_heads=4, bos_id=5, decoder_start_id=5)(src, tgt)
+    assert torch.equal(one(src, tgt), expected)
+    assert not torch.equal(twin(src, tgt), expected)
+    assert models.get({"d_ff": 8}) is None
+
+
+def test_the_end_mark_of_a_source_of_ids_is_tried(reverse):
+    """Nobody is asked, as nothing was taken for the source's end so far; the loss tells."""
+    size = reverse.model.config.src_vocab_size
+    raw = Tried(reverse.model, RawIds(size), RawIds(size))
+    ids = {word: reverse.src_tokenizer.encode(word).ids for word in (*WORDS, *(word[::-1] for word in WORDS))}
+    typed = {word: " ".join(map(str, found)) for word, found in ids.items()}
+    pairs = Samples(tuple(typed[word] for word in WORDS), tuple(typed[word[::-1]] for word in WORDS))
+    end = Field("append_source_eos", "inferred", False, WHY, (Choice(False), Choice(True)))
+    report = asking(n_heads=[2, 4])
+    report = scored(replace(report, fields=(*report.fields, end)), Variants(raw).get, pairs)
+    assert best_answers(report) == {"n_heads": 4, "append_source_eos": True}
+    assert "true fits best (loss 0.1" in by_name(report)["append_source_eos"].evidence
+    assert by_name(report)["append_source_eos"].how == "inferred"
+    right, wrong = by_name(report)["append_source_eos"].choices
+    assert (right.output, wrong.output == right.output) == (pairs.targets[0], False)
+    ended = Samples(tuple(f"{source} {reverse.model.config.eos_id}" for source in pairs.sources), pairs.targets)
+    again = scored(
+        replace(asking(n_heads=[2, 4]), fields=(*asking(n_heads=[2, 4]).fields, end)), Variants(raw).get, ended
+    )
+    assert best_answers(again) == {"n_heads": 4}
+
+
+def test_ids_come_from_the_tokenizer_from_rows_of_zeros_or_from_what_is_usual(reverse):
+    table = torch.randn(9, 4)
+    assert likely_ids("pad_id", 9, None, table) == [0, None, 1, 2, 3]
+    table[5] = 0
+    assert likely_ids("pad_id", 9, None, table)[0] == 5
+    table[6] = 0  # two are not what padding makes
+    assert likely_ids("pad_id", 9, None, table)[0] == 0
+    assert likely_ids("eos_id", 3, None, table) == [0, 1, 2]
+    assert likely_ids("eos_id", 30, reverse.src_tokenizer, None) == [3, 0, 1, 2]
+
+
+def test_lines_are_read_as_pairs_or_as_texts(tmp_path):
+    assert samples_of("a\tb\n\n c \td\r\n", label="x") == Samples(("a", "c"), ("b", "d"))
+    assert len(samples_of("text\n" * 100, label="x")) == MOST_SAMPLES
+    for content, problem in (
+        ("", "contains no texts"),
+        ("a\tb\tc", "found 3 columns"),
+        ("a\tb\nc", "line 2: some lines are"),
+        ("a\t", "expected `source TAB target`"),
+        ("a" * 6000, "has 6,000 characters; the limit is 5,000"),
+    ):
+        with pytest.raises(DataError, match=problem):
+            samples_of(content, label="pairs.tsv")
+    (tmp_path / "pairs.tsv").write_bytes("\ufeffä\tö\n".encode())
+    assert read_samples(tmp_path / "pairs.tsv") == Samples(("ä",), ("ö",))
+    (tmp_path / "pairs.tsv").write_bytes(b"\xff\xfea\x00")
+    with pytest.raises(DataError, match="not UTF-8"):
+        read_samples(tmp_path / "pairs.tsv")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_samples(tmp_path / "missing.tsv")

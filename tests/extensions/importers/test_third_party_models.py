@@ -1,0 +1,107 @@
+"""Models of other programs: only what lies inside the folders of checkpoints is ever found, and opened once."""
+
+import pytest
+import streamlit as st
+from safetensors.torch import save_file
+
+from glassformer.extensions.importers import third_party_models
+from glassformer.extensions.importers.library.opening import QuestionsError
+from glassformer.runs import loading
+from tests.extensions.importers.library.tutorial_models import STYLES, Article, at_random
+from transformer.errors import CheckpointError
+
+ANSWERS = (
+    ("n_heads", 4), ("norm", "post"), ("scale_embedding", False), ("activation", "relu"), ("pad_id", 0),
+    ("bos_id", 2), ("eos_id", 3),
+)  # fmt: skip
+
+
+def state(**sizes):
+    """The parameters of a tutorial's model."""
+    return {name: value.contiguous() for name, value in at_random(Article(STYLES["S4"], **sizes)).state_dict().items()}
+
+
+@pytest.fixture(scope="module")
+def lesson(tmp_path_factory):
+    """A file of a tutorial's model, in a folder of checkpoints and one folder deeper, and one outside."""
+    root = tmp_path_factory.mktemp("lessons")
+    (root / "own" / "deep").mkdir(parents=True)
+    for place in ("own/lesson.safetensors", "own/deep/lesson.safetensors", "outside.safetensors"):
+        save_file(state(), root / place)
+    (root / "own" / "words.model").touch()
+    (root / "own" / "link").symlink_to(root)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def own(lesson, monkeypatch):
+    monkeypatch.setenv(loading.ENVIRONMENT, str(lesson / "own"))
+    st.cache_resource.clear()
+    yield lesson / "own"
+    st.cache_resource.clear()
+
+
+def test_it_is_listed_apart_from_checkpoints():
+    assert list(third_party_models.listed()) == ["deep", "lesson.safetensors"]
+    assert not third_party_models.listed().keys() & loading.usable().keys()
+
+
+def test_a_path_inside_is_found_however_it_is_typed(own):
+    for path in (
+        "deep/lesson.safetensors",
+        str(own / "deep" / "lesson.safetensors"),
+        "deep/../deep/./lesson.safetensors",
+    ):
+        assert third_party_models.at(path).name == "deep/lesson.safetensors"
+    assert third_party_models.at("lesson.safetensors") == third_party_models.listed()["lesson.safetensors"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../outside.safetensors",
+        "{root}/outside.safetensors",
+        "link/outside.safetensors",
+        "deep/missing.pt",
+        "",
+        ".",
+        "a\0b",
+        "x" * 5000,
+        "/etc",
+    ],
+)
+def test_nothing_outside_is_found_and_nothing_is_said_of_it(lesson, path):
+    assert third_party_models.at(path.format(root=lesson)) is None
+
+
+def test_questions_are_raised_and_answers_open_it_once(lesson):
+    entry = third_party_models.at("deep/lesson.safetensors")
+    with pytest.raises(QuestionsError) as caught:
+        third_party_models.open_foreign(entry)
+    assert {one.name for one in caught.value.report.asked} == {name for name, _ in ANSWERS}
+    checkpoint = third_party_models.open_foreign(entry, ANSWERS)
+    assert third_party_models.open_foreign(entry, ANSWERS) is checkpoint
+    other = tuple({**dict(ANSWERS), "n_heads": 2}.items())
+    assert third_party_models.open_foreign(entry, other).content_hash != checkpoint.content_hash
+    query = checkpoint.query("5 6 7", max_new=4)
+    assert loading.trace_again(checkpoint.name, query).checkpoint == checkpoint.name
+    assert loading.trace_again(checkpoint.name, query) == checkpoint.run(query)
+
+
+def test_a_file_that_is_replaced_is_looked_at_again(own):
+    entry = third_party_models.at("deep/lesson.safetensors")
+    before = third_party_models.preview(entry)
+    assert third_party_models.preview(entry) is before
+    save_file(state(layers=(1, 1)), own / "deep" / "lesson.safetensors")
+    assert len(third_party_models.preview(entry).report.file_tensors) < len(before.report.file_tensors)
+
+
+@pytest.mark.parametrize("path", ["../outside.safetensors", "link/outside.safetensors", "missing.model"])
+def test_a_tokenizer_outside_is_not_opened(path):
+    with pytest.raises(CheckpointError, match=r"is missing|points outside the folder"):
+        third_party_models.preview(third_party_models.listed()["lesson.safetensors"], (("pieces", path),))
+
+
+def test_files_that_may_be_tokenizers_are_offered(own):
+    (own / "lesson.pt.safetensors.outline.json").write_text("{}")  # written by this program beside an upload
+    assert third_party_models.beside(third_party_models.listed()["lesson.safetensors"]) == ["words.model"]

@@ -1,0 +1,150 @@
+"""Many lines on one model: each result is that of the line alone, whoever its neighbours are."""
+
+import csv
+import io
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from glassformer.extensions.sentences.line_runs import (
+    as_csv,
+    batches,
+    check_can_run,
+    columns,
+    repeated_share,
+    run_lines,
+    summary,
+)
+from tests.extensions.tokenizers.filling import filling
+from tests.transformer.one_stack import alone
+from transformer import Beam, Greedy, Query, Sampling, load
+from transformer.analysis.hidden_pieces import hide, mask_id
+from transformer.analysis.line_file import read_text
+from transformer.errors import QueryError
+
+REVERSE = Path(__file__).parents[3] / "checkpoints" / "reverse"
+TEXT = "ba lo\tthe fox\nmi ta ba ke\nlo\tthe moon\n\nta ta ba mi su lo\tx\nba lo mi\na\tb\tc\nke\nlo su"
+
+
+class Stop(BaseException):
+    """Ends a run from between two rounds."""
+
+
+def how(checkpoint, decoding=Greedy()):  # noqa: B008
+    return Query(checkpoint=checkpoint.content_hash, source="", decoding=decoding, max_new=10)
+
+
+@pytest.fixture(scope="module", params=["encoder-decoder", "decoder"])
+def checkpoint(request, tmp_path_factory):
+    if request.param == "decoder":
+        return alone("decoder", tmp_path_factory.mktemp("alone"))
+    return load(request.getfixturevalue("checkpoint_folder"))
+
+
+@pytest.mark.parametrize("decoding", [Greedy(), Sampling(seed=3, temperature=1.3), Beam(size=3)])
+def test_a_line_is_what_its_run_alone_is(checkpoint, decoding):
+    lines = read_text(TEXT, label="x")
+    found = {one.line.number: one for one in run_lines(checkpoint, lines, how(checkpoint, decoding))}
+    assert sorted(found) == [line.number for line in lines]
+    for line in lines:
+        one = found[line.number]
+        if line.problem is not None:
+            assert (one.problem, one.log_prob, one.output) == (line.problem, None, "")
+            continue
+        trace = checkpoint.run(checkpoint.query(line.source, decoding=decoding, max_new=10))
+        assert (one.output, one.log_prob, one.n_counted) == (trace.output_text, trace.log_prob, trace.n_steps)
+        assert one.entropy == pytest.approx(trace.entropies().mean())
+        assert one.ended == (trace.stop_reason == "end of sentence")
+        assert one.n_output == trace.n_steps - one.ended
+        assert one.length_ratio == one.n_output / one.n_source
+        assert one.score == (trace.hypotheses[0].score if trace.hypotheses else None)
+        assert (one.chrf is None) == (line.reference is None)
+
+
+def test_neighbours_and_order_change_nothing(checkpoint):
+    lines = read_text(TEXT, label="x")
+    whole = {one.line.number: one for one in run_lines(checkpoint, lines, how(checkpoint))}
+    shuffled = random.Random(1).sample(lines, 5)
+    for rows in (1, 3):
+        for one in run_lines(checkpoint, shuffled, how(checkpoint), rows=rows):
+            assert one == whole[one.line.number]
+
+
+def test_batches_hold_every_line_once_and_like_lengths(checkpoint):
+    lines = read_text(TEXT, label="x")
+    found = batches(checkpoint, lines, rows=3)
+    assert sorted(line.number for batch in found for line in batch) == [line.number for line in lines]
+    assert all(len(batch) <= 3 for batch in found)
+    assert found[0] == min(found, key=lambda batch: min(line.number for line in batch))
+
+
+def test_what_pause_raises_ends_the_run_within_a_batch(checkpoint):
+    lines, rounds, found = read_text(TEXT, label="x"), [], []
+
+    def pause():
+        rounds.append(len(found))
+        if len(rounds) == 3:
+            raise Stop
+
+    with pytest.raises(Stop):
+        found.extend(run_lines(checkpoint, lines, how(checkpoint), pause=pause))
+    assert len(rounds) == 3
+    assert len(found) < len(lines)
+
+
+def test_a_line_that_cannot_be_run_costs_the_others_nothing(checkpoint):
+    lines = read_text("ba lo\n" + "ba lo " * 30 + "\nmi", label="x")
+    good, long, also = sorted(run_lines(checkpoint, lines, how(checkpoint)), key=lambda one: one.line.number)
+    assert "reads at most" in str(long.problem)
+    assert good.problem is None
+    assert also.problem is None
+    whole = summary([good, long, also])
+    assert (whole.n, whole.n_failed, whole.chrf) == (3, 1, None)
+    assert whole.log_prob == (good.log_prob + also.log_prob) / (good.n_counted + also.n_counted)
+
+
+def test_an_encoder_with_a_head_scores_each_text_piece_by_piece(tmp_path):
+    masked = filling(tmp_path)
+    mask = mask_id(masked.src_tokenizer)
+    lines = read_text("the quick fox\nfox", label="x")
+    for one in run_lines(masked, lines, how(masked)):
+        ids = masked.run(masked.query(one.line.source)).src_ids
+        places = range(len(masked.config.source_start), len(ids) - len(masked.config.source_end))
+        expected = hide(masked.model, ids, places, mask, whole=True)
+        assert one.log_prob == pytest.approx(-expected.losses.sum(), abs=1e-5)
+        assert one.n_counted == one.n_source == len(places)
+        bits = [-(np.exp(row) * row).sum() / math.log(2) for row in expected.log_probs]
+        assert one.entropy == pytest.approx(np.mean(bits), abs=1e-5)
+        assert (one.output, one.ended, one.length_ratio) == ("", None, None)
+
+
+def test_an_encoder_without_a_head_is_refused_in_a_sentence(tmp_path):
+    bare = alone("encoder", tmp_path / "bare")
+    with pytest.raises(QueryError, match="It can neither generate text nor give a text a probability"):
+        list(run_lines(bare, read_text("ba", label="x"), how(bare)))
+    with pytest.raises(QueryError, match=r"none of the mask pieces \[MASK\], <mask>"):
+        check_can_run(alone("encoder", tmp_path / "head", mlm_head=True))
+
+
+def test_what_repeats_itself_is_counted_by_pairs():
+    assert repeated_share([1, 2, 3, 4]) == 0
+    assert repeated_share([1, 2, 1, 2, 1]) == pytest.approx(2 / 4)
+    assert repeated_share([5, 5, 5, 5, 5]) == pytest.approx(3 / 4)
+    assert repeated_share([1]) == repeated_share([]) == 0
+
+
+def test_a_trained_model_reverses_and_its_table_neutralises_formulas():
+    checkpoint = load(REVERSE)
+    lines = read_text("abc\tcba\n=ab\tba=\nglass\tssalg", label="x")
+    results = list(run_lines(checkpoint, lines, how(checkpoint)))
+    rows = list(csv.DictReader(io.StringIO(as_csv(results))))
+    assert [row["line"] for row in rows] == ["1", "2", "3"]
+    assert (rows[0]["output"], float(rows[0]["chrf"]), rows[0]["ended"]) == ("cba", 100.0, "True")
+    assert rows[1]["source"] == "'=ab"
+    assert float(rows[2]["log_prob"]) == next(one.log_prob for one in results if one.line.number == 3)
+    assert "problem" not in rows[0]
+    assert "score" not in columns(results)
+    assert summary(results).ended == 1.0

@@ -1,0 +1,318 @@
+"""A tokenizer.json of any kind: ids, pieces for people, the template apart from the text, and what is refused."""
+
+import ast
+import functools
+import json
+import time
+from pathlib import Path
+
+import pytest
+import tokenizers
+import transformers
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from glassformer.extensions.tokenizers import tokenizers_library
+from glassformer.extensions.tokenizers.options import Options
+from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies
+from glassformer.extensions.tokenizers.tokenizers_library import LibraryProcess, Limits
+from tests.extensions.tokenizers import foreign
+from transformer.checkpoint.tokenizer_files import MAX_JSON
+from transformer.errors import TokenizerError
+from transformer.text import sentencepiece_check
+from transformer.text.tokenizer import SPACE_MARK
+
+PACKAGE = Path(tokenizers_library.__file__).parents[1]
+BERT = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+LLAMA_3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+"
+
+
+def trained(made, trainer):
+    made.train_from_iterator(foreign.LINES * 3, trainer)
+    return made
+
+
+def template(made, text):
+    names = [part for part in text.split() if not part.startswith("$")]
+    made.post_processor = processors.TemplateProcessing(
+        single=text, special_tokens=[(name, made.token_to_id(name)) for name in dict.fromkeys(names)]
+    )
+    return made
+
+
+def word_piece():
+    made = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer()
+    made.pre_tokenizer, made.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+    trained(made, trainers.WordPieceTrainer(vocab_size=240, special_tokens=BERT))
+    made.enable_truncation(5)  # as the file of a sentence encoder has it
+    made.enable_padding(length=9)
+    return template(made, "[CLS] $A [SEP]")
+
+
+def bytes_with_own_pattern():
+    """As LLaMA 3, Qwen, SmolLM and Pythia."""
+    made = tokenizers.Tokenizer(models.BPE())
+    made.normalizer = normalizers.NFC()
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(tokenizers.Regex(LLAMA_3), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trained(made, trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet))
+    made.add_special_tokens(["<|begin|>", "<|end|>"])
+    made.add_tokens(["fox lake"])  # a piece of text, not written in signs of bytes
+    return template(made, "<|begin|> $A")
+
+
+def metaspace():
+    """As LLaMA 2: bytes for what is unknown."""
+    made = tokenizers.Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    made.normalizer = normalizers.Sequence([normalizers.Prepend(SPACE_MARK), normalizers.Replace(" ", SPACE_MARK)])
+    steps = [decoders.Replace(SPACE_MARK, " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    made.decoder = decoders.Sequence(steps)
+    special = ["<unk>", "<s>", "</s>"]
+    trained(made, trainers.BpeTrainer(vocab_size=300, special_tokens=[*special, *(f"<0x{b:02X}>" for b in range(256))]))
+    record = json.loads(made.to_str())
+    record["added_tokens"] = [token for token in record["added_tokens"] if token["content"] in special]
+    return template(tokenizers.Tokenizer.from_str(json.dumps(record)), "<s> $A")
+
+
+def unigram():
+    made = tokenizers.Tokenizer(models.Unigram())
+    made.pre_tokenizer, made.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    special = ["<pad>", "</s>", "<unk>"]
+    trained(made, trainers.UnigramTrainer(vocab_size=200, special_tokens=special, unk_token="<unk>"))
+    return template(made, "$A </s>")
+
+
+KINDS = {"wordpiece": word_piece, "bytes": bytes_with_own_pattern, "metaspace": metaspace, "unigram": unigram}
+
+
+@functools.cache
+def content_of(kind):
+    return KINDS[kind]().to_str().encode()
+
+
+def opened(kind, **options):
+    return Vocabularies("json", Options(**options), {tokenizers_library.FILE: content_of(kind)}).open()[0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ids_and_texts_are_those_of_transformers(kind, tmp_path):
+    (tmp_path / tokenizers_library.FILE).write_bytes(content_of(kind))
+    ours = opened(kind)
+    theirs = transformers.PreTrainedTokenizerFast(tokenizer_file=str(tmp_path / tokenizers_library.FILE))
+    theirs.backend_tokenizer.no_truncation()
+    theirs.backend_tokenizer.no_padding()
+    for text in foreign.strings(special=["[MASK]", "</s>", "<s>", "<|end|>", "fox lake"]):
+        plain = theirs.backend_tokenizer.encode(text, add_special_tokens=False).ids
+        found = ours.encode(text)
+        assert list(found.ids) == plain
+        assert len(found.pieces) == len(plain)
+        whole = [*ours.wrapping.before, *plain, *ours.wrapping.after]
+        assert theirs.backend_tokenizer.encode(text).ids == whole
+        expected = theirs.backend_tokenizer.decode(plain, skip_special_tokens=True)
+        assert ours.decode(whole) == expected
+
+
+def test_pieces_are_written_for_people():
+    over_bytes = opened("bytes")
+    assert over_bytes.encode(" the é").pieces[0].startswith(SPACE_MARK)
+    assert over_bytes.encode("\U0001f98a").pieces == ("<0xF0>", "<0x9F>", "<0xA6>", "<0x8A>")
+    assert over_bytes.encode("a fox lake").pieces[-1] == "fox lake"
+    assert not over_bytes.is_special(over_bytes.id_of("fox lake"))
+    assert opened("metaspace").encode("the fox").pieces[0].startswith(SPACE_MARK)
+    assert "<0xA6>" in opened("metaspace").encode("\U0001f98a").pieces
+    assert opened("wordpiece").continuation == "##"
+    assert opened("unigram").continuation == ""
+
+
+@pytest.mark.parametrize(("kind", "unknown"), [("wordpiece", "[UNK]"), ("unigram", "<unk>")])
+def test_what_is_unknown_is_shown(kind, unknown):
+    ours = opened(kind)
+    found = ours.encode("the 狐 fox")
+    assert "狐" in found.pieces
+    i = found.ids[found.pieces.index("狐")]
+    assert ours.piece(i) == unknown
+    assert ours.is_special(i)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        ("wordpiece", ["[CLS]"], ["[SEP]"]),
+        ("bytes", ["<|begin|>"], []),
+        ("metaspace", ["<s>"], []),
+        ("unigram", [], ["</s>"]),
+    ],
+)
+def test_the_template_is_told_apart_from_the_text(kind, before, after):
+    ours = opened(kind)
+    around = ours.wrapping
+    assert [list(map(ours.piece, ids)) for ids in (around.before, around.after)] == [before, after]
+    assert all(map(ours.is_special, (*around.before, *around.after)))
+
+
+def test_languages_go_around_the_text_instead_of_the_template():
+    made = unigram()
+    made.add_special_tokens(["en_XX", "ro_RO"])
+    files = {tokenizers_library.FILE: template(made, "en_XX $A </s>").to_str().encode()}
+    languages = {"source_language": "ro_RO", "target_language": "en_XX"}
+    ours = Vocabularies("json", Options(**languages), files).open()[0]
+    romanian, english, end = (ours.id_of(name) for name in ("ro_RO", "en_XX", "</s>"))
+    assert (ours.wrapping.before, ours.wrapping.after, ours.wrapping.forced) == ((romanian,), (end,), english)
+    with pytest.raises(TokenizerError, match=r"does not have the language 'xx'; choose from en_XX, ro_RO\."):
+        Vocabularies("json", Options(source_language="xx", target_language="en_XX"), files).open()
+
+
+def test_rows_without_a_piece_have_names():
+    ours = opened("unigram", size=1000)
+    assert ours.size == 1000
+    assert ours.piece(999) == "<unused 999>"
+    assert ours.is_special(999)
+    assert ours.decode([999]) == ""
+
+
+def refused(content, message):
+    with pytest.raises(TokenizerError, match=message) as caught:
+        tokenizers_library.LibraryTokenizer(content)
+    text = str(caught.value)
+    assert text.startswith("tokenizer.json: ")
+    assert "\n" not in text
+    assert len(text) < 400
+
+
+def changed(**parts):
+    record = json.loads(content_of("unigram"))
+    return json.dumps(record | parts).encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "cannot use this file"),
+        (b"\xff\xfe", "cannot use this file"),
+        (b"[" * 200_000, "cannot use this file"),
+        (b'{"a": 1, "a": 2}', "cannot use this file"),
+        (b"[1]", "cannot use this file"),
+        (b'{"model": 3}', "cannot use this file"),
+        (b'{"model": {}}', "cannot use this file"),
+        (b'{"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}}', "cannot use this file"),
+        (b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a"]}}', "cannot use this file"),
+        (b'{"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [["a", "b"]]}}', "cannot use this file"),
+        (b'{"model": {"type": "BPE", "vocab": {"a": 4000000000}, "merges": []}}', "ids go up to 4,000,000,000"),
+        (b'{"model": {"type": "BPE", "vocab": {}, "merges": []}}', "ids go up to −1"),
+        (b'{"model": {"type": "Unigram", "vocab": [["a", 0.0]], "unk_id": 7}}', "cannot use this file"),
+        (b'{"model": {"type": "Unigram", "vocab": [["a", 1e999]]}}', "cannot use this file"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_hostile_files(content, message):
+    refused(content, message)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"decoder": 3},
+        {"decoder": {"type": "Sequence", "decoders": 7}},
+        {"decoder": {"type": "WordPiece"}},
+        {"pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(("}, "behavior": "Isolated", "invert": False}},
+        {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}},
+        {"post_processor": {"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {}}},
+        {"added_tokens": [{"id": 7}]},
+        {"version": "9.9"},
+    ],
+    ids=str,
+)
+def test_steps_that_are_damaged(parts):
+    try:
+        tokenizers_library.LibraryTokenizer(changed(**parts))
+    except TokenizerError as error:
+        assert str(error).startswith("tokenizer.json: ")  # noqa: PT017 (some are no harm)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 5) | st.text(max_size=4) | st.just("BPE"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["type", "vocab", "a"]), inner),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=25)  # each starts a process
+@given(st.dictionaries(st.sampled_from(list(json.loads(content_of("unigram")))), JSON, min_size=1, max_size=2))
+def test_any_change_is_read_or_refused_in_one_sentence(parts):
+    verdicts = tokenizers_library._verdicts
+    tokenizers_library._verdicts = sentencepiece_check.Verdicts()
+    tokenizers_library._verdicts.check = lambda content, find: None  # a process for each example would take minutes
+    try:
+        tokenizers_library.LibraryTokenizer(changed(**parts)).encode("the fox")
+    except TokenizerError as error:
+        assert str(error).startswith("tokenizer.json: ")  # noqa: PT017
+        assert "\n" not in str(error)  # noqa: PT017
+    finally:
+        tokenizers_library._verdicts = verdicts
+
+
+@pytest.mark.parametrize("death", ["os.abort()", "os._exit(3)", "ctypes.string_at(0)"])
+def test_a_crash_stays_in_the_other_process(tmp_path, monkeypatch, death):
+    probe = tmp_path / "probe.py"
+    probe.write_text(f"import ctypes, os, sys\nsys.stdin.buffer.read()\n{death}\n", encoding="utf-8")
+    monkeypatch.setattr(tokenizers_library, "CHILD", probe)
+    monkeypatch.setattr(tokenizers_library, "_verdicts", sentencepiece_check.Verdicts())
+    refused(content_of("unigram"), "tokenizers crashed on the file .exit status")
+
+
+def test_without_the_library_one_sentence_says_what_installs_it(monkeypatch):
+    monkeypatch.setattr(tokenizers_library, "find_spec", lambda name: None)
+    refused(content_of("unigram"), r"pip install 'glassformer\[hf\]'")
+
+
+def at_import(body):
+    """The modules that statements import when they run: not those inside functions."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (name.name.partition(".")[0] for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "").partition(".")[0]
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield from at_import(ast.iter_child_nodes(node))
+
+
+def test_nothing_else_needs_the_library():
+    """No module imports it when it is imported itself, but for the one that runs in a process of its own."""
+    named = [path for path in PACKAGE.rglob("*.py") if "tokenizers" in at_import(ast.parse(path.read_bytes()).body)]
+    assert named == [tokenizers_library.CHILD]
+
+
+def words(vocabulary, **parts):
+    record = {"version": "1.0", "added_tokens": [], "model": {"type": "WordLevel", "unk_token": "<unk>"}} | parts
+    record["model"]["vocab"] = {"<unk>": 0} | vocabulary
+    return json.dumps(record).encode()
+
+
+def test_rows_between_the_ids_of_a_file_have_names():
+    ours = tokenizers_library.LibraryTokenizer(words({"a": 2, "b": 4}))
+    assert ours.pieces == ("<unk>", "<unused 1>", "a", "<unused 3>", "b")
+    assert [ours.is_special(i) for i in range(5)] == [True, True, False, True, False]
+
+
+def test_a_large_file_is_parsed_in_the_other_process_alone():
+    """Just below 40 MB: this process does no more than hand it on."""
+    content = words({f"{i:04}" + "x" * 386: i for i in range(1, 98_000)})
+    assert 35_000_000 < len(content) < MAX_JSON
+    began = time.process_time()
+    refused(content, "its pieces take up 38,3.* bytes in all; the limit is 8,388,608")
+    assert time.process_time() - began < 2
+
+
+def test_pieces_beyond_the_limits_are_not_sent():
+    process = LibraryProcess(words({"a": 1, "b": 2}), Limits(pieces=2))
+    with pytest.raises(TokenizerError, match="ids go up to 2, but it may have at most 2 pieces"):
+        process.open()
+    assert process._process is None

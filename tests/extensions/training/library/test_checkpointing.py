@@ -1,0 +1,213 @@
+"""What a training keeps on its way: its state within an epoch, means of parameters, snapshots, its progress."""
+
+import dataclasses
+import itertools
+import json
+import sys
+
+import pytest
+import torch
+
+from glassformer.extensions.training.library import checkpointing
+from glassformer.extensions.training.library.checkpointing import check_snapshots, planned_steps, superfluous
+from glassformer.extensions.training.library.loop import Trainer
+from glassformer.extensions.training.library.run import train
+from glassformer.extensions.training.library.state import folder_beside
+from tests.extensions.training.library.training_jobs import make_job, stored, with_settings
+from transformer.checkpoint import snapshots
+from transformer.checkpoint.load import load
+from transformer.checkpoint.snapshots import Moment
+from transformer.errors import DataError
+from transformer.files.files import FolderFiles
+
+
+def stopped(job, monkeypatch, *, step):
+    """Train until the state of a step was stored, then stop as Ctrl-C does."""
+    write_state = checkpointing.write_state
+
+    def write(out, state):
+        write_state(out, state)
+        if state["place"]["step"] == step:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpointing, "write_state", write)
+        with pytest.raises(KeyboardInterrupt):
+            train(job)
+
+
+def same_parameters(one, other):
+    state, same = stored(one)["model"], stored(other)["model"]
+    return all(torch.equal(state[name], tensor) for name, tensor in same.items())
+
+
+@pytest.mark.parametrize("step", [0, 1, 9, 16, 20])
+def test_a_state_within_an_epoch_is_gone_on_from_as_if_nothing_had_happened(job, monkeypatch, step):
+    job = with_settings(job, save_minutes=0.0, average=2)
+    whole = dataclasses.replace(job, out=job.out.with_name("whole"))
+    rows = train(whole)
+    stopped(job, monkeypatch, step=step)
+    assert step == 0 or load(job.out).warnings == ()  # from the first step on there is a checkpoint
+    resumed = train(dataclasses.replace(job, resume=True))
+    assert [dataclasses.replace(row, seconds=0.0) for row in resumed] == [
+        dataclasses.replace(row, seconds=0.0) for row in rows
+    ]
+    assert same_parameters(job.out, whole.out)
+    assert load(job.out).content_hash == load(whole.out).content_hash
+
+
+def test_before_the_first_epoch_the_folder_holds_the_model_that_begins(job, monkeypatch):
+    stopped(with_settings(job, save_minutes=0.0), monkeypatch, step=1)
+    untrained = load(job.out)
+    assert untrained.card.training["epochs"] == 0
+    assert untrained.card.scores == ()
+    assert not (job.out / "training.csv").exists()
+    torch.manual_seed(job.settings.seed)
+    for name, tensor in type(untrained.model)(untrained.config).state_dict().items():
+        assert torch.allclose(untrained.model.state_dict()[name], tensor, atol=1e-3), name
+
+
+def test_parts_of_a_batch_make_the_step_of_the_whole(job, monkeypatch):
+    seen = []
+    learn = Trainer.learn
+
+    def looked_at(self, parts, weights, rate):
+        seen.append(([batch.src.size(0) for batch in parts], weights))
+        return learn(self, parts, weights, rate)
+
+    monkeypatch.setattr(Trainer, "learn", looked_at)
+    job = dataclasses.replace(job, config=dataclasses.replace(job.config, dropout=0.0))
+    train(dataclasses.replace(with_settings(job, epochs=1), out=job.out.with_name("whole")))
+    whole = stored(job.out.with_name("whole"))["place"]["recent"]
+    sizes = [rows[0] for rows, _ in seen]
+    seen.clear()
+    train(with_settings(job, epochs=1, accumulate=3))
+    assert stored(job.out)["place"]["recent"] == pytest.approx(whole, abs=1e-5)
+    for (rows, weights), size in zip(seen, sizes, strict=True):
+        assert len(rows) == len(weights) == 3
+        assert sum(weights) == pytest.approx(1.0)
+        assert max(rows) == -(-size // 3)
+
+
+def test_what_is_stored_is_the_mean_of_the_last_ends_of_epochs(job, monkeypatch):
+    ends = []
+    end_epoch = Trainer.end_epoch
+
+    def seen(self, measure):
+        ends.append({name: tensor.clone() for name, tensor in self.model.state_dict().items()})
+        return end_epoch(self, measure)
+
+    monkeypatch.setattr(Trainer, "end_epoch", seen)
+    monkeypatch.setattr(checkpointing, "better", lambda rows, leak: rows[-1])
+    train(with_settings(job, epochs=4, average=3))
+    found = load(job.out).model.state_dict()
+    for name in found:
+        mean = torch.stack([end[name] for end in ends[1:]]).mean(dim=0)
+        assert torch.allclose(found[name], mean, atol=2e-3), name  # the file has 16 bits a value
+        assert torch.equal(stored(job.out)["model"][name], ends[-1][name])  # what learns is not averaged
+
+
+def test_a_training_that_gets_no_better_ends(job, monkeypatch):
+    losses = iter([3.0, 1.0, 2.0, 1.5, 0.5, 0.4])
+    monkeypatch.setattr(checkpointing, "held_out_loss", lambda model, dev, tap: next(losses))
+    job = with_settings(job, epochs=6, causal_mask=False, patience=2)
+    assert [row.dev_loss for row in train(job)] == [3.0, 1.0, 2.0, 1.5]
+    assert load(job.out).card.training["epochs"] == 2
+    assert len(train(dataclasses.replace(with_settings(job, patience=3), resume=True))) == 6
+
+
+@pytest.mark.parametrize(("total", "count"), [(93, 5), (10, 20), (2, 2), (1, 3), (100_000, 24), (7, 200), (50, 3)])
+def test_snapshots_are_spaced_by_logarithm_from_the_first_step_to_the_last(total, count):
+    steps = planned_steps(total, count)
+    assert steps[0] == 0
+    assert steps[-1] == total
+    assert steps == sorted(set(steps))
+    assert len(steps) == min(count, total + 1)
+    if count == 24:
+        assert all(after / before < 2.2 for before, after in itertools.pairwise(steps[1:]))
+
+
+def test_a_longer_training_thins_out_what_stands_closest():
+    taken, more = planned_steps(1_000, 10), planned_steps(8_000, 10)
+    gone = superfluous(taken, more, 10)
+    left = [step for step in taken if step not in gone]
+    assert {0, 1_000} <= set(left)
+    assert len(left) + sum(step > 1_000 for step in more) == 10
+    assert superfluous(taken, taken, 10) == []
+
+
+def test_snapshots_are_there_with_their_moments_and_a_new_start_removes_them(job):
+    job = dataclasses.replace(job, snapshots=5)
+    (row, *_, last) = train(job)
+    assert snapshots.steps(job.out) == [0, 1, 3, 10, 32]
+    files = FolderFiles(snapshots.folder_of(job.out))
+    moments = [snapshots.moment_of(files, step) for step in snapshots.steps(job.out)]
+    assert moments[0] == Moment(step=0, dev_loss=moments[0].dev_loss, dev_bleu=0.0, dev_chrf=moments[0].dev_chrf,
+                                dev_exact=0.0)  # fmt: skip
+    assert [moment.epoch for moment in moments] == [0, 1, 1, 1, 2]
+    assert moments[-1].tokens == last.tokens
+    assert moments[-1].dev_loss == pytest.approx(last.dev_loss, abs=1e-3)
+    assert moments[0].dev_loss > moments[3].dev_loss > moments[-1].dev_loss
+    assert moments[1].loss > row.loss
+    train(dataclasses.replace(with_settings(job, epochs=4), resume=True))
+    assert len(snapshots.steps(job.out)) == 5
+    assert snapshots.steps(job.out)[-1] == 64
+    train(dataclasses.replace(job, snapshots=2, force=True))
+    assert snapshots.steps(job.out) == [0, 32]
+    train(dataclasses.replace(job, snapshots=0, force=True))
+    assert not snapshots.folder_of(job.out).exists()
+
+
+def test_too_many_snapshots_are_refused_with_the_number_that_fits(job, monkeypatch):
+    for count in (1, 201, -1):
+        with pytest.raises(DataError, match=rf"--snapshots: found {count}, expected 0 .* or a value from 2 to 200\."):
+            train(dataclasses.replace(job, snapshots=count))
+    assert not job.out.exists()
+    size = 2 * job.config.count_parameters()
+    monkeypatch.setattr(snapshots, "MOST_BYTES", 7 * size + 1)
+    with pytest.raises(DataError, match=r"would hold [\d,]+ bytes of parameters, .*; choose at most 7\."):
+        check_snapshots(8, job.config)
+    check_snapshots(7, job.config)
+
+
+def test_whoever_watches_reads_how_far_it_is(job):
+    rows = train(job)
+    said = json.loads((folder_beside(job.out) / "progress.json").read_text(encoding="ascii"))
+    assert said == {
+        "step": 32,
+        "steps": 32,
+        "epoch": 2,
+        "loss": pytest.approx(stored(job.out)["place"]["loss"] or said["loss"]),
+        "tokens_a_second": said["tokens_a_second"],
+        "seconds": pytest.approx(rows[-1].seconds, abs=0.11),
+        "left": 0.0,
+    }
+    assert said["tokens_a_second"] > 0
+
+
+@pytest.mark.parametrize("kind", ["tensorboard", "trackio"])
+def test_a_program_that_draws_scalars_and_is_not_installed(job, monkeypatch, kind):
+    monkeypatch.setitem(sys.modules, kind, None)
+    with pytest.raises(DataError, match=rf"^--log {kind}: {kind} is not installed; pip install {kind} brings it\.$"):
+        train(dataclasses.replace(job, log=kind))
+    assert not job.out.exists()
+
+
+def test_what_changes_the_last_bits_is_said_and_goes_on(tmp_path, capsys):
+    job = with_settings(make_job(tmp_path), epochs=1)
+    train(job)
+    for changes, expected in (({}, 0), ({"accumulate": 2}, 1), ({"accumulate": 2}, 0), ({"precision": "bf16"}, None)):
+        job = with_settings(job, epochs=job.settings.epochs + 1, **changes)
+        capsys.readouterr()
+        assert len(train(dataclasses.replace(job, resume=True))) == job.settings.epochs
+        said = capsys.readouterr().out
+        assert "going on after step" in said
+        if expected is not None:  # bfloat16 is float32 where the hardware has none
+            assert said.count("will not be equal to the last bit") == expected
+
+
+def test_what_needs_other_machines_is_refused(job):
+    with pytest.raises(DataError, match="--precision fp16: needs a CUDA device"):
+        train(with_settings(job, precision="fp16"))
+    with pytest.raises(DataError, match="--shard: shares a model between processes; start several"):
+        train(with_settings(job, shard=True))

@@ -1,0 +1,321 @@
+"""What is handed in is read by another process, and only what that wrote anew can be opened here."""
+
+import contextlib
+import gc
+import io
+import json
+import os
+import shutil
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import load_file, save
+
+from glassformer.extensions.importers.library import opening
+from glassformer.extensions.uploads.library import upload_worker_client
+from glassformer.extensions.uploads.library.archives import Limits
+from glassformer.extensions.uploads.library.upload_folder import Received
+from glassformer.extensions.uploads.library.upload_worker_client import Worker
+from tests.browser import foreign_models
+from tests.extensions.importers.library.tutorial_models import Annotated, at_random
+from tests.extensions.tokenizers import test_hostile_rules
+from transformer.checkpoint import load as native
+from transformer.errors import CheckpointError
+
+REVERSE = foreign_models.REVERSE
+
+
+class Touch:
+    """Unpickled, it would make a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.system, (f"touch {self.path}",)
+
+
+@pytest.fixture(scope="module")
+def worker():
+    found = Worker()
+    yield found
+    pid = found.pid
+    found.end()
+    assert pid is not None
+    assert not Path(f"/proc/{pid}").exists()
+
+
+@pytest.fixture
+def read(worker, tmp_path):
+    """A function that hands files in; gives what came of it, and the folder that can be opened."""
+
+    def go(files, *, title="model", **options):
+        folder = tmp_path / "upload"
+        (folder / "received").mkdir(parents=True, exist_ok=True)
+        received = []
+        for number, (name, content) in enumerate(files.items()):
+            received.append(Received(name, folder / "received" / str(number)))
+            received[-1].path.write_bytes(content)
+        result = worker.read(received, folder, title=title, pickles=options.pop("pickles", True), **options)
+        return result, folder / "made" / title
+
+    return go
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def made(maker, folder):
+    folder.mkdir()
+    maker(folder)
+    return contents(folder)
+
+
+def zipped(files):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def test_a_checkpoint_of_ours(read):
+    result, folder = read(contents(REVERSE))
+    assert result.native
+    assert native.load(folder).run("glass").output_text == "ssalg"
+    assert {path.name for path in folder.iterdir()} <= {path.name for path in REVERSE.iterdir()}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_folder_of_hugging_faces(read, tmp_path, packed):
+    files = made(foreign_models.marian, tmp_path / "marian")
+    here = opening.load(tmp_path / "marian").run("the cat sees a dog")
+    files |= {"README.md": b"# about", "modeling.py": b"import os"}
+    result, folder = read(
+        {"opus.zip": zipped({f"opus/{name}": one for name, one in files.items()})} if packed else files
+    )
+    assert not result.native
+    assert sorted(result.left_out) == ["README.md", "modeling.py"]
+    there = opening.load(folder).run("the cat sees a dog")
+    assert there.output_text == here.output_text
+    assert torch.equal(torch.tensor(there.cross), torch.tensor(here.cross))
+
+
+def test_a_pickle_becomes_tensors_and_keeps_what_was_around_them(read, tmp_path):
+    folder = tmp_path / "lesson"
+    folder.mkdir()
+    foreign_models.tutorial(folder)
+    state = torch.load(folder / "lesson.pt")
+    torch.save({"epoch": 3, "config": {"n_heads": 4}, "model_state_dict": state}, folder / "lesson.pt")
+    result, there = read(contents(folder))
+    assert sorted(path.name for path in there.iterdir()) == [
+        "lesson.pt.safetensors",
+        "lesson.pt.safetensors.outline.json",
+        "letters.model",
+    ]
+    assert not result.native
+    expected, found = opening.preview(folder).report, opening.preview(there).report
+    assert found.fields == expected.fields
+    assert [str(note) for note in found.notes] == [str(note) for note in expected.notes]
+    assert "model_state_dict" in str(found)
+
+
+def test_safetensors_are_written_anew_with_the_same_values(read, tmp_path):
+    content = (REVERSE / "model.safetensors").read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length]) | {"__metadata__": {"note": "<script>"}}
+    text = json.dumps(header).encode()
+    files = contents(REVERSE) | {"model.safetensors": len(text).to_bytes(8, "little") + text + content[8 + length :]}
+    _, folder = read(files)
+    assert b"script" not in (folder / "model.safetensors").read_bytes()
+    before, after = load_file(REVERSE / "model.safetensors"), load_file(folder / "model.safetensors")
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+
+
+def test_a_pickle_that_runs_code_is_refused_and_runs_nothing(read, tmp_path):
+    marker = tmp_path / "marker"
+    torch.save({"weight": Touch(marker)}, tmp_path / "evil.pt")
+    content = (tmp_path / "evil.pt").read_bytes()
+    for files in ({"evil.pt": content}, {"m.zip": zipped({"evil.pt": content})}):
+        with pytest.raises(
+            CheckpointError, match=r"evil.pt: contains more than tensors: opening it would run code for"
+        ):
+            read(files)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "None of the files contains weights (nothing)"),
+        ({"README.md": b"x"}, "None of the files contains weights ('README.md')"),
+        ({"letters.model": b"<html>"}, "None of the files contains weights ('letters.model')"),
+        ({"a.safetensors": b""}, "a.safetensors: is too short for a safetensors file (0 bytes)."),
+        (
+            {"a.safetensors": save({"w": torch.ones(2)}), "config.json": b"{" * 200_000},
+            "config.json: its brackets are nested",
+        ),
+        ({"a.safetensors": save({"w": torch.ones(2)}), "b.model": b"<html>"}, "b.model: is not a SentencePiece model"),
+        ({"a.safetensors": save({"w": torch.ones(2)}), "vocab.txt": b"\xff\xfe"}, "vocab.txt: is not UTF-8 text"),
+        ({"a.safetensors": save({"w": torch.ones(2)})}, "no tensor has a name that is usual for a layer"),
+        ({"a/b.pt": b"x"}, "'a/b.pt': cannot be used as a file name here"),
+        ({"m.zip": b"<html>"}, "m.zip: is not a zip archive, or is cut off"),
+        ({"a.pt": b"", "A.PT": b""}, "count as the same file name"),
+        ({"model.pt2": zipped({"archive_format": b"pt2"})}, "model.pt2: is an exported program"),
+    ],
+)
+def test_what_is_refused_says_which_file_and_why(read, files, said):
+    with pytest.raises(CheckpointError) as caught:
+        read(files)
+    assert said in str(caught.value)
+    assert "/tmp" not in str(caught.value)
+
+
+def test_pickles_can_be_left_out(read, tmp_path):
+    with pytest.raises(CheckpointError, match=r"'a.pt': this server does not accept torch.save files"):
+        read({"a.pt": b"x"}, pickles=False)
+
+
+def test_the_same_files_are_read_again(read):
+    with pytest.raises(CheckpointError):
+        read({"a.safetensors": b""})
+    assert read(contents(REVERSE))[0].native
+
+
+def test_it_is_ended_when_it_takes_too_much(read, worker, monkeypatch):
+    files = contents(REVERSE)
+    with pytest.raises(CheckpointError, match="more memory than one upload may"):
+        read(files | {"many.json": json.dumps(list(range(10**6))).encode()}, limits=Limits(memory=2**20))
+    with pytest.raises(CheckpointError, match="takes longer than the 0 seconds"):
+        read(files, limits=Limits(seconds=0))
+    with pytest.raises(CheckpointError, match="bytes in total; at most 1,000 are allowed"):
+        read(files, limits=Limits(unpacked=1000))
+    asked = []
+    monkeypatch.setattr(upload_worker_client, "LOOK_SECONDS", 0)  # a fast machine has read it before it is asked
+    with pytest.raises(CheckpointError, match="stopped unexpectedly"):
+        read(files, stop=lambda: bool(asked.append(1)) or True)
+    assert worker.pid is not None
+    assert read(files)[0].native  # and the next one is read as ever
+
+
+def test_one_that_was_killed_is_started_again(read, worker):
+    os.kill(worker.pid, 9)
+    assert read(contents(REVERSE))[0].native
+
+
+@pytest.mark.parametrize("record", [b"", b"[]", b'{"refused": 7}', b'{"native": 1}', b"{" * 10**6, b"\xff"])
+def test_a_record_of_the_process_is_not_trusted(read, worker, tmp_path, monkeypatch, record):
+    """Were it taken over, it could write anything: then nothing of it is opened."""
+    _takes_over(monkeypatch, worker, tmp_path / "upload", lambda _: None, record)
+    with pytest.raises(CheckpointError, match=r"stopped unexpectedly|cannot be read"):
+        read({"a.safetensors": b""})
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda folder: (folder / "model.safetensors").symlink_to("/etc/passwd"),
+        lambda folder: (folder / "evil.pt").write_bytes(b"x"),
+        lambda folder: os.mkfifo(folder / "model.safetensors"),
+        lambda folder: (folder / "config.json").mkdir(),
+    ],
+    ids=["link", "pickle", "pipe", "folder"],
+)
+def test_a_folder_of_the_process_is_not_trusted(read, worker, tmp_path, monkeypatch, write):
+    _takes_over(monkeypatch, worker, tmp_path / "upload", write, b'{"native": true, "left_out": []}')
+    with pytest.raises(CheckpointError):
+        read({"a.safetensors": b""})
+
+
+def _takes_over(monkeypatch, worker, folder, write, record):
+    def send(_):
+        (folder / "made" / "model").mkdir(parents=True)
+        write(folder / "made" / "model")
+        (folder / "result.json").write_bytes(record)
+
+    monkeypatch.setattr(worker, "_send", send)
+    monkeypatch.setattr(worker, "_line", lambda _: "done")
+
+
+def with_tokenizer(**parts):
+    """A tiny GPT-2 with a tokenizer.json of some parts."""
+    size = {"n_embd": 8, "n_layer": 1, "n_head": 2, "vocab_size": 3, "n_positions": 16}
+    made = transformers.GPT2LMHeadModel(transformers.GPT2Config(**size, bos_token_id=1, eos_token_id=1))
+    state = {name: value.contiguous().clone() for name, value in made.state_dict().items() if "lm_head" not in name}
+    files = {"model.safetensors": save(state), "config.json": made.config.to_json_string(use_diff=False).encode()}
+    return files | {"tokenizer.json": test_hostile_rules.content(**parts)}
+
+
+def children():
+    """Processes that read a tokenizer.json."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found += [place.parent.name] if b"tokenizers_worker.py" in place.read_bytes() else []
+    return set(found)
+
+
+def ended(before):
+    """Whether all processes but these end; on a busy machine an end takes a moment."""
+    deadline = time.monotonic() + 5
+    while children() - before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return children() <= before
+
+
+def test_a_tokenizer_json_is_read_by_a_process_of_the_process(read):
+    before = children()
+    result, folder = read(with_tokenizer())
+    assert not result.native
+    assert opening.load(folder).src_tokenizer.encode("a").ids == (1,)
+    gc.collect()
+    assert ended(before)
+
+
+def test_one_that_takes_for_ever_ends_with_the_process_that_reads_it(read):
+    """Its rules make thousands of characters of each that is tried."""
+    before = children()
+    twice = {"type": "Replace", "pattern": {"Regex": "."}, "content": "xx"}
+    endless = with_tokenizer(normalizer={"type": "Sequence", "normalizers": [twice] * 13})
+    began = time.monotonic()
+    with pytest.raises(CheckpointError, match="takes longer than the 3 seconds"):
+        read(endless, limits=Limits(seconds=3))
+    assert time.monotonic() - began < 40
+    assert ended(before)
+
+
+@pytest.mark.parametrize("name", ["lesson.tar", "lesson", "lesson.pkl", "lesson.zip", "model.safetensors"])
+def test_weights_of_any_name_and_the_list_beside_them_are_used_together(read, name):
+    state = at_random(Annotated(vocabs=(7, 7))).state_dict()
+    file = io.BytesIO()
+    torch.save(state, file)
+    packed = zipped({"run/lesson.tar": file.getvalue(), "run/letters.txt": b"a\nb\nc\nd\n<pad>\n<s>\n</s>"})
+    for files in ({name: file.getvalue(), "letters.txt": b"a\nb\nc\nd\n<pad>\n<s>\n</s>"}, {"all.zip": packed}):
+        result, folder = read(files)
+        assert result.left_out == ()
+        found = opening.preview(folder, inside=folder).report
+        assert found.pieces == ("letters.txt",)
+        expected = "pytorch_model.bin" if name == "model.safetensors" else name
+        assert found.source == ("lesson.tar" if "all.zip" in files else expected)  # no name that nobody gave
+        shutil.rmtree(folder.parents[1])
+
+
+OTHERS = {
+    "m.gguf": (b"GGUF\3\0\0\0", "m.gguf: is a GGUF"),
+    "weights.bin": (b"GGUF\3\0\0\0", "weights.bin: is a GGUF"),
+    "m.keras": (b"\x89HDF\r\n\x1a\n", "m.keras: is an HDF5 or Keras file"),
+    "model.safetensors.index.json": (b'{"weight_map": {"a": "b.safetensors"}}', "none of those was uploaded"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_does_not_open_is_named_with_the_way_out(read, name):
+    content, said = OTHERS[name]
+    with pytest.raises(CheckpointError, match=said):
+        read({"README.md": b"# about", name: content})

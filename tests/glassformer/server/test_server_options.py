@@ -1,0 +1,83 @@
+"""Uploads are on where the server listens on this machine alone, unless somebody says something else."""
+
+import pytest
+import streamlit
+import torch
+
+from glassformer.server import command_line, server_options
+from transformer.errors import CheckpointError
+
+
+@pytest.fixture
+def listening(monkeypatch):
+    monkeypatch.delenv(server_options.ENVIRONMENT, raising=False)
+
+    def at(address):
+        monkeypatch.setattr(streamlit, "get_option", lambda name: {"server.address": address}[name])
+
+    return at
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "::1", "127.1.2.3"])
+def test_on_this_machine_alone_they_are_on(listening, address):
+    listening(address)
+    assert server_options.mode([]) == "on"
+
+
+@pytest.mark.parametrize("address", [None, "", "0.0.0.0", "192.168.0.7", "::", "example.org", "127.0.0.1.example.org"])
+def test_elsewhere_they_are_off(listening, address):
+    listening(address)
+    assert server_options.mode([]) == "off"
+    assert server_options.mode(["--uploads", "on"]) == "on"
+    assert server_options.mode(["--uploads=no-pickles"]) == "no-pickles"
+
+
+def test_the_command_line_comes_before_the_environment(listening, monkeypatch):
+    listening("127.0.0.1")
+    monkeypatch.setenv(server_options.ENVIRONMENT, "no-pickles")
+    assert server_options.mode([]) == "no-pickles"
+    assert server_options.mode(["--checkpoints", "x", "--uploads", "off"]) == "off"
+
+
+def test_another_word_is_off(listening):
+    listening("127.0.0.1")
+    assert server_options.mode(["--uploads", "yes"]) == "off"
+    assert command_line.said(["--uploads", "yes"], server_options.ENVIRONMENT, server_options.OPTION) == "yes"
+
+
+def test_a_system_without_limits_takes_nothing(listening, monkeypatch):
+    listening("127.0.0.1")
+    monkeypatch.setattr(server_options, "can_limit", lambda: False)
+    assert server_options.mode(["--uploads", "on"]) == "off"
+
+
+def test_models_compute_on_the_processor_unless_it_is_said(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.delenv(command_line.DEVICE[0], raising=False)
+    assert command_line.device([]).type == "cpu"
+    assert str(command_line.device(["--device", "cuda:1"])) == "cuda:1"
+    monkeypatch.setenv(command_line.DEVICE[0], "cuda")
+    assert command_line.device([]).type == "cuda"
+    assert command_line.device(["--device=cpu"]).type == "cpu"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(CheckpointError, match="no CUDA device here"):
+        command_line.device([])
+
+
+def test_training_is_on_where_uploads_are_unless_it_is_said(listening, monkeypatch):
+    monkeypatch.delenv(server_options.TRAINING[0], raising=False)
+    listening("127.0.0.1")
+    assert server_options.trains([])
+    assert not server_options.trains(["--uploads", "off"])
+    assert server_options.trains(["--uploads=off", "--training", "on"])
+    assert not server_options.trains(["--training=perhaps"])
+    monkeypatch.setenv(server_options.TRAINING[0], "off")
+    assert not server_options.trains([])
+    assert server_options.trains(["--training=on"])
+    listening("0.0.0.0")
+    monkeypatch.delenv(server_options.TRAINING[0])
+    assert not server_options.trains([])
+    assert server_options.trains(["--training=on"])
+    monkeypatch.setattr(server_options, "can_limit", lambda: False)
+    assert not server_options.trains(["--training=on"])

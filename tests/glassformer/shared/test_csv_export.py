@@ -1,0 +1,109 @@
+"""What a saved file is called, and what its table says: which checkpoint, which sentence, every number exactly."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from glassformer.charts.tables import heads_columns, map_columns
+from glassformer.shared.csv_export import Origin, csv_bytes, decoding_of, saved, slug, with_origin
+from tests.transformer.made_up_changes import SilentHead
+from transformer.i18n import ENGLISH, PSEUDO
+from transformer.runs.query import Beam, Query, Sampling
+
+ORIGIN = Origin(checkpoint="zh-en", sentence="我喜欢喝咖啡。", chart="Cross-attention: layer 2, head 3")
+
+
+def read(content):
+    return pd.read_csv(io.BytesIO(content), encoding="utf-8-sig", keep_default_na=False, na_values={"weight": [""]})
+
+
+def test_a_file_name_says_what_it_is_of():
+    assert ORIGIN.stem("head_map") == "zh-en_我喜欢喝咖啡_head-map_cross-attention-layer-2-head-3"
+    assert Origin(checkpoint="en-fr", chart="Tensors").stem("") == "en-fr_tensors"
+
+
+def test_long_sentences_with_one_beginning_keep_names_of_their_own():
+    names = [Origin(sentence=f"{'很' * 300}{end}", chart="c" * 500).stem("a_chart") for end in "ab"]
+    assert names[0] != names[1]
+    assert all(len(f"{name}.csv".encode()) <= 255 for name in names)
+
+
+@pytest.mark.parametrize("text", ["../../etc/passwd", "a\\b:c*?", "<b>x</b>", " . ", "\u202eevil", "CON|x\0"])
+def test_a_name_holds_letters_and_numbers_only(text):
+    assert all(letter.isalnum() or letter == "-" for letter in slug(text, 60))
+
+
+def test_how_an_output_was_made_is_said_where_it_was_not_the_models_own_choice():
+    assert decoding_of(Query(checkpoint="x", source="a")) == ""
+    sampled = Query(checkpoint="x", source="a", decoding=Sampling(temperature=3.0, seed=7), forced=(4, 5))
+    assert decoding_of(sampled) == "sampling temperature=3 top_k=0 top_p=1 seed=7 forced=4.5"
+    beam = Query(checkpoint="x", source="a", decoding=Beam(size=4), hypothesis=1)
+    assert decoding_of(beam) == "beam size=4 length_penalty=0.6 hypothesis=2"
+    changed = Query(checkpoint="x", source="a", interventions=(SilentHead("cross", 2, 0),))
+    assert decoding_of(changed) == "silent-cross.3.1"
+
+
+def test_every_row_says_what_it_is_of():
+    table = read(csv_bytes(with_origin(pd.DataFrame({"weight": [1, 2]}), ORIGIN, ENGLISH)))
+    assert list(table) == ["checkpoint", "sentence", "chart", "weight"]
+    assert table["checkpoint"].tolist() == ["zh-en"] * 2
+    assert table["sentence"].tolist() == ["我喜欢喝咖啡。"] * 2
+    of = replace(ORIGIN, rows="as, its own step")
+    table = read(csv_bytes(with_origin(pd.DataFrame({"weight": [1, 2]}), of, ENGLISH)))
+    assert table["rows of maps"].tolist() == ["as, its own step"] * 2
+    assert table["weight"].tolist() == [1, 2]
+
+
+def test_formulas_are_neutralised_in_cells_headings_and_what_it_is_of():
+    formulas = ["=1+1", "+x", "-x", "@x", "\tx", "＝1"]
+    table = pd.DataFrame({"=head": formulas, "n": np.arange(-3.0, 3.0)})
+    text = csv_bytes(with_origin(table, Origin(sentence="=HYPERLINK()"), ENGLISH)).decode("utf-8-sig")
+    found = pd.read_csv(io.StringIO(text, newline=""))
+    assert found["'=head"].tolist() == [f"'{formula}" for formula in formulas]
+    assert set(found["sentence"]) == {"'=HYPERLINK()"}
+    assert found["n"].tolist() == [-3, -2, -1, 0, 1, 2]
+
+
+def test_numbers_are_read_back_exactly():
+    singles = np.random.default_rng(0).random(5000, dtype=np.float32) ** 9
+    doubles = np.random.default_rng(1).random(5000)
+    table = read(csv_bytes(pd.DataFrame({"weight": singles, "x": doubles})))
+    np.testing.assert_array_equal(table["weight"].to_numpy().astype(np.float32), singles)
+    np.testing.assert_array_equal(table["x"], doubles)
+    text = csv_bytes(pd.DataFrame({"weight": np.array([0.1], dtype=np.float32)}))
+    assert text == b"\xef\xbb\xbfweight\r\n0.1\r\n"
+
+
+def test_all_cells_of_all_heads_are_there_and_rows_sum_to_one():
+    maps = np.random.default_rng(2).dirichlet(np.ones(5), size=(2, 3, 4)).astype(np.float32)
+    make = lambda: heads_columns(maps, layers=[1, 2], heads=[1, 2, 3], queries=list("abcd"), keys=list("vwxyz"))  # noqa: E731
+    table = read(saved(make, ORIGIN, ENGLISH)())
+    assert len(table) == maps.size
+    for row in table.sample(40, random_state=1).to_dict("records"):
+        place = tuple(row[name] - 1 for name in ("layer", "head", "query number", "key number"))
+        assert np.float32(row["weight"]) == maps[place]
+        assert (row["query"], row["key"]) == ("abcd"[place[2]], "vwxyz"[place[3]])
+    sums = table.groupby(["layer", "head", "query number"])["weight"].sum()
+    np.testing.assert_allclose(sums, 1, atol=1e-6)
+
+
+def test_closed_cells_have_a_reason_and_no_number():
+    allowed = np.tri(3, dtype=bool)
+    weights = np.where(allowed, 0.25, 7.0).astype(np.float32)
+    weights[2, 0] = np.nan
+    make = lambda: map_columns(weights, queries=list("abc"), keys=list("xyz"), allowed=allowed, mask_reason="later")  # noqa: E731
+    table = read(saved(make, Origin(), ENGLISH)())
+    notes = table["note"].to_numpy().reshape(3, 3)
+    np.testing.assert_array_equal(table["weight"].isna().to_numpy().reshape(3, 3), ~allowed | np.isnan(weights))
+    assert (notes == [["", "later", "later"], ["", "", "later"], ["not a finite number", "", ""]]).all()
+
+
+def test_a_table_speaks_the_language_it_was_asked_in():
+    make = lambda: map_columns(np.eye(1), queries=["a"], keys=["b"], allowed=np.zeros((1, 1), bool))  # noqa: E731
+    heading, row = saved(make, Origin("m"), PSEUDO)().decode("utf-8-sig").strip().split("\r\n")
+    assert all(name.startswith("⟦") for name in heading.split(","))
+    assert row.split(",")[-1].startswith("⟦")
+    assert row.startswith("m,1,a,1,b,,")

@@ -1,0 +1,49 @@
+"""What stands in an address beside a link takes no name that a link has."""
+
+from glassformer.state import global_params, language
+from glassformer.state.global_params import AddressPart, Guidance
+from glassformer.state.link import Link, read_link, write_link
+from glassformer.state.view import parameters
+from transformer.extensions import provided
+
+NAMES = (language.PARAMETER, language.PRESENT, *(name for part in provided("address") for name in part.names))
+BESIDE = {*NAMES}
+OF_A_LINK = {"model", "rev", "answers", "src", "ref", "max", "how", "beam", "lp", "temp", "k", "p", "seed", "forced"}
+OF_A_LINK |= {"tried", "result", "do", "job", "with", "b"}
+
+
+def test_no_name_stands_for_two_things():
+    assert not BESIDE & set(parameters())
+    assert not BESIDE & OF_A_LINK
+    assert len(BESIDE) == len(NAMES) >= 2
+
+
+def test_a_link_does_not_see_what_stands_beside_it():
+    link, notes = read_link(dict.fromkeys(BESIDE, ("one",)))
+    assert write_link(link) == write_link(Link())
+    assert not notes
+
+
+class Part(AddressPart):
+    def __init__(self, name, **guidance):
+        self.names, self._guidance = (name,), Guidance(**guidance)
+
+    def beside(self, parameters):
+        return dict.fromkeys(self.names, "1")
+
+    def guidance(self):
+        return self._guidance
+
+
+def test_each_part_may_say_who_leads(monkeypatch):
+    parts = (Part("one", leads=True, bare={"model": "a"}), Part("two", is_set=True, types=False))
+    monkeypatch.setattr(global_params, "provided", lambda _: parts)
+    expected = Guidance(leads=True, is_set=True, types=False, bare={"model": "a"})
+    assert global_params.guidance() == expected
+    assert global_params.without(dict.fromkeys(("one", "two", "src"), ("x",))) == {"src": ("x",)}
+
+
+def test_without_extensions_nobody_leads_and_nothing_is_beside(monkeypatch):
+    monkeypatch.setattr(global_params, "provided", lambda _: ())
+    assert global_params.guidance() == Guidance()
+    assert global_params.beside({"src": "a"}) == {"src": "a"}

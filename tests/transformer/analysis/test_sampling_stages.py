@@ -1,0 +1,59 @@
+"""What temperature, top-k and top-p make of a step: the library's distributions, and what is always true of them."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer import Sampling, load, run
+from transformer.analysis.sampling_stages import reshaped, spread
+from transformer.runs.distribution import sampling_distribution
+
+TEMPERATURES = st.floats(0.05, 5.0)
+
+
+@pytest.fixture(scope="module")
+def trace(checkpoint_folder):
+    checkpoint = load(checkpoint_folder)
+    how = Sampling(temperature=1.3, top_k=9, top_p=0.8, seed=2)
+    return run(checkpoint, checkpoint.query("ba lo mi ta", max_new=6, decoding=how))
+
+
+def test_what_is_drawn_from_is_that_of_the_run(trace):
+    for t in range(trace.n_steps):
+        found = reshaped(trace.log_probs[t], trace.scores_at(t), trace.query.decoding)
+        for one in trace.step(t).candidates:
+            assert found.cut[one.id] == one.sampling_probability
+            assert found.raw[one.id] == pytest.approx(one.probability)
+
+
+@given(TEMPERATURES, st.integers(0, 60), st.floats(0.01, 1.0), st.integers(0, 99))
+def test_each_is_the_distribution_of_the_library_and_the_best_stays(temperature, k, p, seed):
+    logits = torch.randn(50, generator=torch.Generator().manual_seed(seed)) * 3
+    log_probs = logits.log_softmax(-1)
+    found = reshaped(log_probs.numpy(), log_probs.numpy(), Sampling(temperature=temperature, top_k=k, top_p=p))
+    for one, top_k, top_p in ((found.tempered, 0, 1.0), (found.by_k, k, 1.0), (found.cut, k, p)):
+        expected = sampling_distribution(log_probs, Sampling(temperature=temperature, top_k=top_k, top_p=top_p))
+        assert np.array_equal(one, expected.numpy())
+        assert one.sum() == pytest.approx(1, abs=1e-5)
+        assert one[found.raw.argmax()] == one.max()
+    left = [int((one > 0).sum()) for one in (found.tempered, found.by_k, found.cut)]
+    assert left == sorted(left, reverse=True)
+    assert not k or left[1] <= k
+
+
+@given(st.integers(0, 99))
+def test_entropy_grows_with_the_temperature(seed):
+    log_probs = (torch.randn(30, generator=torch.Generator().manual_seed(seed)) * 2).log_softmax(-1).numpy()
+    entropies = [
+        spread(reshaped(log_probs, log_probs, Sampling(temperature=t)).tempered).entropy
+        for t in (0.3, 0.7, 1.0, 2.0, 5.0)
+    ]
+    assert entropies == sorted(entropies)
+
+
+def test_a_spread_by_hand():
+    found = spread(np.array([0.5, 0.25, 0.25, 0.0], np.float32))
+    assert (found.entropy, found.left, found.best, found.top) == (1.5, 3, 0, 0.5)
+    assert spread(np.array([0.0, 1.0], np.float32)).entropy == 0

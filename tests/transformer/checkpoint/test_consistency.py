@@ -1,0 +1,150 @@
+import gc
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.conftest import AT_ONCE
+from tests.transformer.spoiling import config_with, refused, weights_with
+from tests.transformer.tiny import tiny_config
+from transformer.checkpoint.consistency import expected_shapes
+from transformer.checkpoint.load import load
+from transformer.model.transformer import Transformer
+
+WEIGHTS = "model.safetensors"
+
+
+@pytest.mark.parametrize("name", ["config.json", WEIGHTS, "source.model", "target.model"])
+def test_a_missing_or_empty_file_is_named(spoil, name):
+    assert name in refused(spoil(name, b""), "empty|too short|not JSON")
+    refused(spoil(name), f"{name}: is missing")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"d_model": 10**9}, "config.json: d_model: found 1000000000"),
+        ({"n_encoder_layers": 10**6}, "n_encoder_layers: found 1000000, expected 0 to 64"),
+        ({"n_heads": 3, "d_head": 0}, "n_heads: d_model = 16 cannot be split into 3"),
+        ({"d_ff": None}, "d_ff: found None"),
+        ({"eos_id": -1}, "eos_id: found -1"),
+        ({"bos_id": 10**6}, "bos_id: found 1000000"),
+        ({"format_version": 9}, "format_version: found 9"),
+    ],
+)
+def test_a_wrong_config_names_its_field(spoil, changes, message):
+    refused(spoil("config.json", config_with(**changes)), message)
+
+
+@pytest.mark.parametrize(
+    "content", [b"[]", b"3", b"null", b'{"d_model": NaN}', b"[" * 50_000, b"[" * 200_000, b"1" * 5000, b"<html>"]
+)
+def test_a_config_that_is_no_object_is_refused_at_once(spoil, content):
+    folder = spoil("config.json", content)
+    started = time.process_time()
+    refused(folder, "config.json: ")
+    assert time.process_time() - started < AT_ONCE
+
+
+def test_keys_that_mean_nothing_are_reported(spoil):
+    changes = {"auto_map": {"AutoModel": "evil.Model"}, "trust_remote_code": True, "path": "/etc"}
+    checkpoint = load(spoil("config.json", config_with(**changes)))
+    (warning,) = (w for w in checkpoint.warnings if "config.json has" in w)
+    assert all(f"'{key}'" in warning for key in changes)
+    assert "evil" not in sys.modules
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_a_config_that_asks_for_everything_costs_no_memory(spoil):
+    def resident():
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    load(spoil())
+    before = resident()
+    for changes in (
+        {"d_model": 10**9, "n_encoder_layers": 10**6},
+        {"d_model": 16_384, "n_encoder_layers": 64, "n_decoder_layers": 64},
+        {"d_model": 4096, "d_ff": 16_384, "n_encoder_layers": 3},  # within the limits, but not what the file holds
+        {"src_vocab_size": 900_000, "tgt_vocab_size": 900_000, "d_model": 256},
+        {"max_len": 32_768, "d_model": 1024},
+    ):
+        refused(spoil("config.json", config_with(**changes)), "config.json|vocabulary|tensors have different shapes")
+    assert resident() - before < 50e6
+
+
+def test_all_three_sizes_of_a_vocabulary_are_compared(spoil):
+    size = load(spoil()).config.src_vocab_size
+    message = refused(
+        spoil("config.json", config_with(src_vocab_size=size + 1)), "the sizes of the src vocabulary differ"
+    )
+    assert f"{size + 1} in config.json" in message
+    assert f"{size} rows in src_table" in message
+    assert f"{size} pieces in source.model" in message
+
+
+def test_a_table_or_tokenizer_of_another_size(spoil, checkpoint_folder):
+    longer = weights_with(lambda state: state.update(tgt_table=torch.zeros(99, 16)))
+    refused(spoil(WEIGHTS, longer), "the sizes of the tgt vocabulary differ: .* 99 rows in tgt_table")
+    spoil(WEIGHTS, (checkpoint_folder / WEIGHTS).read_bytes())
+    refused(
+        spoil("source.model", (checkpoint_folder / "target.model").read_bytes()),
+        "pieces in source.model. All three must be equal",
+    )
+
+
+def test_tensors_that_are_missing_or_too_many_are_listed(spoil):
+    def remove(state):
+        for name in [name for name in state if "cross_attn" in name]:
+            del state[name]
+
+    message = refused(spoil(WEIGHTS, weights_with(remove)), r"20 tensors are missing: .*\.\.\.")
+    assert message.count("cross_attn") == 5
+
+
+def test_tensors_that_are_not_called_for_are_listed(spoil):
+    refused(
+        spoil(WEIGHTS, weights_with(lambda s: s.update({"<script>": torch.zeros(1), "x\ny": torch.zeros(2)}))),
+        "2 tensors do not belong to the model that config.json describes: '<script>', 'x\\\\ny'",
+    )
+
+
+def test_tensors_of_another_shape_are_listed(spoil):
+    refused(
+        spoil(WEIGHTS, weights_with(lambda s: s.update({"encoder.final_norm.bias": torch.zeros(8, 2)}))),
+        r"1 tensor has a different shape .*'encoder.final_norm.bias' \(found \[8, 2\], expected \[16\]\)",
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.complex64, torch.float8_e4m3fn, torch.bool])
+def test_tensors_of_another_type_are_named_with_it(spoil, dtype):
+    kind = {torch.int64: "I64", torch.complex64: "C64", torch.bool: "BOOL"}.get(dtype, "F8_E4M3")
+    change = weights_with(lambda s: s.update({"encoder.final_norm.bias": torch.zeros(16).to(dtype)}))
+    refused(spoil(WEIGHTS, change), rf"dtype other than F16, BF16, F32 or F64: .*'encoder.final_norm.bias' \({kind}\)")
+
+
+@pytest.mark.parametrize("change", [lambda old: old[:-1], lambda old: old + b"\0", lambda old: old[:100]])
+def test_a_damaged_tensor_file(spoil, change):
+    refused(spoil(WEIGHTS, change), f"{WEIGHTS}: is (cut off|1 byte too long)")
+
+
+def test_a_file_far_longer_than_the_config_allows_is_not_read(spoil):
+    with (spoil() / WEIGHTS).open("ab") as file:
+        file.truncate(1 << 40)  # a terabyte of hole
+    refused(spoil(), f"{WEIGHTS}: has 1,099,511,627,776 bytes; the limit is")
+
+
+@pytest.mark.parametrize("name", ["source.model", "target.model"])
+@pytest.mark.parametrize("content", [b"<html>no</html>", b"\x80" * 99, lambda old: old[: len(old) // 2]])
+def test_a_damaged_tokenizer_is_named(spoil, name, content):
+    refused(spoil(name, content), f"{name}: ")
+
+
+def test_expected_shapes_are_those_of_the_model():
+    for changes in ({}, {"positions": "learned", "tie_output": False, "bias": False}):
+        config = tiny_config(**changes)
+        real = {name: tuple(t.shape) for name, t in Transformer(config).state_dict().items()}
+        assert expected_shapes(config) == real

@@ -1,0 +1,93 @@
+"""A process that reads what was handed in can do little else: tried from inside, in a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transformer import sandbox
+
+SCRIPT = f"""
+import json, os, signal, socket, sys, threading
+sys.path.insert(0, {str(Path(sandbox.__file__).parent)!r})
+import sandbox
+from pathlib import Path
+own, others, server = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+done = sandbox.confine(own, [], memory=2**28, seconds=5, file_bytes=10**6)
+
+def tried(work):
+    try:
+        work()
+    except BaseException as error:
+        return type(error).__name__
+    return "done"
+
+def connects():
+    socket.create_connection(("127.0.0.1", 9), timeout=1)
+
+def grows():
+    with (own / "large").open("wb") as file:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        file.write(bytes(2 * 10**6))
+        file.flush()
+
+print(json.dumps({{
+    "done": done,
+    "writes into its folder": tried(lambda: (own / "x").write_text("x")),
+    "writes elsewhere": tried(lambda: (others / "x").write_text("x")),
+    "reads elsewhere": tried(lambda: (others / "secret").read_text()),
+    "lists elsewhere": tried(lambda: os.listdir(others)),
+    "opens a socket": tried(lambda: socket.socket()),
+    "connects": tried(connects),
+    "takes memory": tried(lambda: bytearray(2**29)),
+    "writes a large file": tried(grows),
+    "ends another process": tried(lambda: os.kill(server, signal.SIGTERM)),
+    "starts a program": tried(lambda: __import__("subprocess").run([sys.executable, "-c", "1"], check=True)),
+    "reads its environment": tried(lambda: Path(f"/proc/{{server}}/environ").read_bytes()),
+}}))
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    own, others = tmp_path_factory.mktemp("own"), tmp_path_factory.mktemp("others")
+    (others / "secret").write_text("secret")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as server:
+        said = subprocess.run(
+            [sys.executable, "-c", SCRIPT, str(own), str(others), str(server.pid)],
+            capture_output=True,
+            check=True,
+            timeout=300,
+        )
+        found = json.loads(said.stdout)
+        found["the other process lives"] = server.poll() is None
+        server.kill()
+    assert not (others / "x").exists()
+    return found
+
+
+def test_it_does_its_work(found):
+    assert found["writes into its folder"] == found["starts a program"] == "done"
+    assert found["the other process lives"]
+
+
+def test_memory_and_files_are_limited(found):
+    assert "limits" in found["done"]
+    assert found["takes memory"] == "MemoryError"
+    assert found["writes a large file"] == "OSError"
+
+
+def test_there_is_no_network(found):
+    assert found["opens a socket"] == found["connects"] == "PermissionError"
+    assert "calls" in found["done"]  # on the processors and systems that the tests run on
+
+
+def test_nothing_else_is_in_reach(found):
+    if "files" not in found["done"]:
+        assert os.uname().release < "5.13"  # Landlock came with it
+        return
+    for what in ("writes elsewhere", "reads elsewhere", "lists elsewhere", "reads its environment"):
+        assert found[what] == "PermissionError", what
