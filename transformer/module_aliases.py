@@ -19,7 +19,44 @@ from typing import Any
 from transformer.extensions import extensions
 
 _PREFIX = f"{__package__}."
-MOVED = {"transformer.analysis.spectra": "transformer.analysis.parameters"}  # names that pages or docs have said
+# Modules of the library under names that they had before: they go on.
+_MOVED = {
+    "analysis.at_once": "analysis.teacher_forced_pass",
+    "analysis.draws": "analysis.sampled_outputs",
+    "analysis.reshaping": "analysis.sampling_stages",
+    "analysis.spectra": "analysis.parameters",
+    "analysis.tiles": "analysis.tiled_attention",
+    "analysis.words": "analysis.word_merging",
+    "analysis.worth_seeing": "analysis.default_cell",
+    "checkpoint.agreement": "checkpoint.consistency",
+    "checkpoint.memory": "checkpoint.parameter_layout",
+    "checkpoint.room": "checkpoint.free_memory",
+    "checkpoint.tensorwriter": "checkpoint.save",
+    "confined": "sandbox",
+    "files.hidden": "files.staging_folders",
+    "i18n.numbers": "i18n.sentence",
+    "i18n.tables": "i18n.sentence",
+    "model.config_writing": "model.config_generation",
+    "model.features": "model.attention_features",
+    "model.leaking": "model.taps",
+    "model.order": "model.attention_positions",
+    "model.output": "model.mlm_head",
+    "model.scores": "model.attention_scores",
+    "runs.changing": "runs.apply_interventions",
+    "runs.interventions.spelling": "runs.interventions.fields",
+    "runs.interventions.where": "runs.interventions.targets",
+    "runs.recording": "runs.recording_pass",
+    "runs.results": "runs.array_records",
+    "runs.runnable": "runs.model_protocols",
+    "runs.targets": "runs.reference",
+    "runs.together": "runs.dynamic_batching",
+    "text.probing": "text.sentencepiece_check",
+    "text.raw": "text.tokenizer",
+    "text.sampling": "text.subword_sampling",
+    "trying.gains": "trying.speed_gains",
+    "trying.verdicts": "trying.significance",
+}
+MOVED = {_PREFIX + old: _PREFIX + new for old, new in _MOVED.items()}
 
 
 def renamed(name: str) -> str | None:

@@ -5,8 +5,12 @@ from transformer.extensions import Extension
 EXTENSION = Extension(
     name="tokenizers",
     modules={
-        f"transformer.text.{name}": f"glassformer.extensions.tokenizers.{name}"
-        for name in ("library", "options", "vocabularies")
+        f"transformer.text.{name}": f"glassformer.extensions.tokenizers.{now}"
+        for name, now in (
+            ("library", "tokenizers_library"),
+            ("options", "options"),
+            ("vocabularies", "tokenizer_families"),
+        )
     },
     tokenizers="glassformer.extensions.tokenizers.tokenizer_families",
 )
