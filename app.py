@@ -1,4 +1,4 @@
-"""Glassformer, as `streamlit run app.py` starts it: what happens once, before any visitor.
+"""Server entry point (`streamlit run app.py`): one-time setup, routes and middleware.
 
 The script that runs for every visitor is `main.py`. Here stands what has to be done once for the server: load torch
 and the default checkpoint, so that nobody waits for them, and tell browsers not to let other sites frame the app.

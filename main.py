@@ -1,4 +1,4 @@
-"""What runs for every visitor: the language, the page's frame and the list of pages."""
+"""Per-session script: language, page layout, and the list of pages."""
 
 from pathlib import Path
 

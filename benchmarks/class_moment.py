@@ -1,4 +1,4 @@
-"""How long a class waits that translates at the same moment, and a visitor next to one who loops over beams of 16.
+"""Benchmark: latency when a whole class translates at once.
 
     python -m benchmarks.class_moment --visitors 30 100 --rounds 7
 

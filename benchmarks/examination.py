@@ -1,4 +1,4 @@
-"""Does an examination delay other visitors? Steps and new sentences of one, while the doctor examines for another.
+"""Benchmark: does a doctor examination slow down other users?
 
     python -m benchmarks.examination --turns 5 --count 40
 

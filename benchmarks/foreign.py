@@ -1,4 +1,4 @@
-"""Other people's models: ours against transformers with attentions, in the sizes of opus-mt and GPT-2.
+"""Benchmark: third-party models here, against transformers.
 
     python -m benchmarks.foreign --turns 5
 

@@ -1,4 +1,4 @@
-"""A visitor without a browser who uploads files: to the endpoint that a browser sends them to, and to the page.
+"""Benchmark helper: a client without a browser that uploads files.
 
 Written for and tried with Streamlit 1.67, like `raw_client`, whose protocol this speaks.
 """

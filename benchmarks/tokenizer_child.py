@@ -1,4 +1,4 @@
-"""What does a separate process for a tokenizer.json cost, against the library in this process?
+"""Benchmark: cost of the tokenizer worker process.
 
     python -m benchmarks.tokenizer_child --turns 7
 

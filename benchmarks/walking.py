@@ -1,4 +1,4 @@
-"""Server CPU of a reader's steps in a browser, against a rerun of an empty page.
+"""Benchmark: server CPU of stepping in a browser.
 
     python -m benchmarks.walking            # 30 pieces on the Step page, its frames fetched
 

@@ -1,4 +1,4 @@
-"""Does a training delay other visitors? Steps and new sentences of one, while a model is trained for another.
+"""Benchmark: does a training slow down other users?
 
     python -m benchmarks.watching --turns 5 --count 40
 

@@ -1,4 +1,4 @@
-"""A Transformer that shows its insides: an encoder-decoder, encoder-only or decoder-only model.
+"""Glassformer: run, inspect and change encoder-decoder, encoder-only and decoder-only Transformers.
 
     import transformer
 

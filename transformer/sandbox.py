@@ -1,4 +1,4 @@
-"""Take from a process what reading a file does not need: memory, time, files, the network, and other processes.
+"""Process sandbox: rlimits, Landlock, seccomp, no network.
 
 What a system cannot do is left away, and `confine` says what was done. On Linux all of it is; on macOS the limits
 hold, and sockets are refused to Python code alone; Windows has none of it, so nothing is handed in there.

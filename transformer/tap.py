@@ -1,4 +1,4 @@
-"""The public door to the tap (`transformer.model.taps`): see or replace any named value during one call."""
+"""Public API of the tap: read or replace activations during one call."""
 
 from transformer.model.sites import SITES, sites
 from transformer.model.taps import NO_TAP, Recorder, Replacer, Tap, Visitor, tap_of

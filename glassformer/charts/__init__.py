@@ -1,4 +1,4 @@
-"""Arrays and labels in, a plain Plotly figure out, for notebooks and for the app.
+"""Charts: arrays and labels in, Plotly figures out; for notebooks and the app.
 
 Read `theme` first (colours, and text that is never read as markup), then `heatmap`, `bars`, `candidates` and
 `curves`. Nothing here knows torch or Streamlit. Extensions add charts of theirs.

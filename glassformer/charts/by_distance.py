@@ -1,4 +1,4 @@
-"""What depends on the distance between query and key: curves by distance, and a map of heads by distance."""
+"""Charts over the distance between query and key: curves, and a map of heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

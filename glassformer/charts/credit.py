@@ -1,4 +1,4 @@
-"""What a logit and a piece owe to what: the parts whose sum is a logit, and the credit of each piece.
+"""Attribution charts: the parts whose sum is a logit, and the credit of each piece.
 
 The measures have different units, so each column has its own scale, from its largest number down to 0; numbers below
 0 have the other colour. The caller names the measures.

@@ -1,4 +1,4 @@
-"""Outputs of many draws: how often each came, next to its probability.
+"""Sampled outputs: frequency beside probability.
 
 The whiskers are the 95 % interval of the probability, given how often an output came.
 """

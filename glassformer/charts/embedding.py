@@ -1,4 +1,4 @@
-"""How a token's vector begins: its embedding, the vector of its position, and their sum."""
+"""The start of a token's vector: its embedding, the vector of its position, and their sum."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

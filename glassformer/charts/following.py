@@ -1,4 +1,4 @@
-"""A mark at the row of the current step, which the browser moves while the reader steps.
+"""Marker of the current step's row, moved by the browser.
 
 The mark is not part of the figure: a map of a long sentence would be sent again at every step. The figure says which
 row belongs to which step; `glassformer/components/plotly/follow.js` draws the mark.

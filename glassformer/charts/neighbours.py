@@ -1,4 +1,4 @@
-"""Which pieces have similar vectors: the nearest of one piece as bars, and a map of a sentence.
+"""Pieces with similar vectors: the nearest of one piece as bars, and a map of a sentence.
 
 The map labels as many points as fit a narrow screen, those of the sentence first. The other points show their piece
 on hover; a wider screen only moves labels further apart.

@@ -1,4 +1,4 @@
-"""How one weight is computed: a query's and a key's vector, a row over the keys, and the heads' lengths.
+"""One weight step by step: a query's and a key's vector, a row over the keys, and the heads' lengths.
 
 Vectors of whole tokens are in `signed`. Numbers on hover have six significant digits, enough to check with a
 calculator.

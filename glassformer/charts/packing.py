@@ -1,4 +1,4 @@
-"""Many maps as one byte per cell, and back.
+"""Packs many maps as one byte per cell.
 
 All heads of all layers are tens of thousands of numbers; as 32-bit floats with the names of their pieces they would
 be megabytes. A byte holds a weight as one of 251 steps of the scale, or marks a missing one, and each piece is named

@@ -1,4 +1,4 @@
-"""Where the prompt ends and the output begins, on the maps of a decoder-only model.
+"""The line between prompt and output on the maps of a decoder-only model.
 
 The last row of the prompt reads its last piece and predicts the first piece of the output, so rows of the output
 begin one before its columns.

@@ -1,4 +1,4 @@
-"""The numbers of a large map in fewer bytes: what the browser receives grows with the square of the length.
+"""Rounds the numbers of large maps to reduce payload size.
 
 Hover shows four digits. So five are kept while that is affordable, three in larger maps.
 """

@@ -1,4 +1,4 @@
-"""One measure of every head as a map, and of one head row by row.
+"""Head measures: a heatmap of all heads, and one head per row.
 
 The caller says what is measured, and its unit; this module only draws it.
 """

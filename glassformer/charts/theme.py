@@ -1,4 +1,4 @@
-"""What all charts share: colours, one layout, and text that Plotly shows letter by letter.
+"""Theme of all charts: colours, one layout, and text that Plotly shows letter by letter.
 
 Source is blue and target is vermillion, two colours of the Okabe-Ito set that colour-blind readers can distinguish;
 the scales grow steadily darker, so they also work in grey. Text colours are left open: the browser component takes

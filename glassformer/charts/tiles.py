@@ -1,4 +1,4 @@
-"""A row of scores that is read a tile of keys at a time, and the blocks of a KV cache with what they hold."""
+"""Tiled attention and KV-cache block charts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Our script and Plotly's: the files of components in the browser, served from memory, packed once.
+"""Middleware that serves the scripts of components and Plotly from memory, precompressed.
 
 Plotly's script is that of the installed package, so that Python and the browser always run the same version and
 nothing is fetched from outside.

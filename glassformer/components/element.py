@@ -1,4 +1,4 @@
-"""One of our components as Streamlit draws it: what it is given, and what it last said."""
+"""Python wrapper for a custom component: payload in, reported value out."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeGuard

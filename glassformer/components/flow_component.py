@@ -1,4 +1,4 @@
-"""All heads of one attention layer as lines between two columns of pieces, as BertViz's head view draws them.
+"""Flow component (Python side): all heads of one layer as lines, as in BertViz.
 
 The weights of every head are sent once; pointing at a piece, pinning it, hiding heads and moving the threshold
 happen in the browser. Python hears what is worth keeping in an address: the pinned piece, the heads that are shown,

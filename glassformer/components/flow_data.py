@@ -1,4 +1,4 @@
-"""What the flow view draws, as plain data, and as the browser is told it."""
+"""Payload of the flow component: heads, pieces, packed weights, and the user's selection."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""The glossary in the browser: terms underlined on every page with what they mean, and a list of all."""
+"""Glossary component (Python side): term tooltips on every page, and the term list."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Many numbers from 0 to 1 as few bytes: whole steps of a scale, and those that round to 0 left out.
+"""Packs arrays of numbers from 0 to 1 into a compact base64 payload.
 
 Most attention weights of a long sentence are next to nothing: at 512 pieces this takes about a fifth of the room.
 `common/unpack.js` unpacks it in the browser.

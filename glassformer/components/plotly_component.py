@@ -1,4 +1,4 @@
-"""Draw a Plotly figure in the browser, keeping its zoom while the data change, and report clicks.
+"""Plotly component (Python side): draws a figure, keeps its zoom, reports clicks.
 
 Every chart of the app goes through here, so one copy of Plotly is loaded. Streamlit's own chart is not used:
 it mounts anew for each change of data (zoom lost, a blank for about 0.1 to 0.3 s) and reports no clicks on

@@ -1,4 +1,4 @@
-"""Step through a finished run in the browser: source pieces, output pieces, and where the model looked.
+"""Stepper component (Python side): payload of a run, and the step the user settled on.
 
 The whole run is sent once and every step is taken by our script, because Streamlit drops quick button presses
 (of 12 presses 30 ms apart 9 arrived). Python hears only where the reader came to rest.

@@ -1,4 +1,4 @@
-"""What Streamlit calls the parts of its page, which any version may change: the one place where our style finds them.
+"""Streamlit's names for the parts of its page, which any version may change, as our styles use them.
 
 Rules of style name a part as CSS names a custom selector, `:--main`, and `styled` puts Streamlit's name in its place;
 the browser has the same names as `PAGE` (`common/streamlit-page.js`). Keys of ours, `st-key-…`, are public.

@@ -1,4 +1,4 @@
-"""The pictures of the page Teacher forcing: what the model makes of each right piece, and what it writes by itself.
+"""Pictures of the page Teacher forcing: the model on each right piece, and what it writes by itself.
 
 A reference that the reader gave stands in the address. Without one the card's is taken, if it has one for this
 sentence: what an example means in English is a right output of a model that writes English. Without either the

@@ -1,1 +1,1 @@
-"""What stands around a page about a sentence: the sidebar, the source box, the sentence with its stepper."""
+"""Page layout around a run: sidebar, header, source box, sentence stepper."""

@@ -1,4 +1,4 @@
-"""The sentence with its controls: the stepper, as every page about a run shows it."""
+"""Source and output of a run with the step controls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

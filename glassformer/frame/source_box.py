@@ -1,4 +1,4 @@
-"""The first row of a page: its title, the source box, the examples, and who reads what is typed where this does not.
+"""Page header: title, source text box, examples, and the suggestion of a checkpoint for another language.
 
 A sentence that was typed switches by itself, with the way back beside it. A link, a room, a lesson and a model of the
 reader's own say which checkpoint it is to be: there the other one is offered.

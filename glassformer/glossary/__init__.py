@@ -1,4 +1,4 @@
-"""The terms of the glossary, where each is seen, and its page."""
+"""Glossary: terms, where each is shown, and its page."""
 
 from glassformer.state.fields import Look, text
 

@@ -1,4 +1,4 @@
-"""The glossary: its terms, where each is seen, what underlines them on every page, and the page that lists them all."""
+"""Glossary: its terms and where each is shown, the term tooltips of every page, and the page of all terms."""
 
 from __future__ import annotations
 

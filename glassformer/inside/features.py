@@ -1,4 +1,4 @@
-"""The features of a model in sentences, as its config says them, and what its diagram leaves out."""
+"""Model features as sentences: what the config says, and what the diagram omits."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The page Inside the model, and which token of a stack it looks at.
+"""Token selection of the Inside page: side, token, and decoder row.
 
 That is a source piece, or of what the decoder reads the step whose row it is. A row of a prompt, which a decoder
 alone reads first, belongs to no step: it is looked at as a row.

@@ -1,1 +1,1 @@
-"""Maps as several pages draw them: all heads as small maps."""
+"""Attention maps shared by several pages."""

@@ -1,4 +1,4 @@
-"""All heads of an attention as one picture of small maps, as any page draws them beside each other."""
+"""Grid of all heads of an attention as small maps."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

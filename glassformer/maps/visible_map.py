@@ -1,4 +1,4 @@
-"""One attention map of a run, in the layer and head that are looked at, cut to what may be seen, for any page."""
+"""The attention map of the selected layer and head, cut to what may be shown."""
 
 from dataclasses import dataclass
 

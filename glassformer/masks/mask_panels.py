@@ -1,4 +1,4 @@
-"""The Masks page: its controls, its pictures, and what is said of them."""
+"""Masks page: masks of a batch, one row before and after masking, live checks."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

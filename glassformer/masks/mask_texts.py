@@ -1,4 +1,4 @@
-"""What the Masks page says about masks, and about its checks: whether each mask does what it is for."""
+"""Texts of the Masks page: explanations and check verdicts."""
 
 from collections.abc import Iterator, Sequence
 

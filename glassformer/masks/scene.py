@@ -1,4 +1,4 @@
-"""What the Masks page looks at: a padded batch, one of its masks, and a cell of that.
+"""Scene of the Masks page: a padded batch, one mask, and the selected cell.
 
 The page's own sentence and up to three companions run as one batch. In guess mode the target side is cut after the
 current step before anything is computed from it, so nothing later can be seen; under a causal mask the rows that

@@ -1,4 +1,4 @@
-"""The controls of the Positions page, and what they leave chosen."""
+"""Controls of the Positions page."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From what a session asks for to a run that can be drawn; pictures are declared with `picture.py`."""
+"""Opening and drawing runs: from session state to charts."""

@@ -1,4 +1,4 @@
-"""All pictures of all pages: importing this imports each `..._pictures.py` of a page."""
+"""All pictures of all pages: imports every `..._pictures.py`, so that each is registered."""
 
 from glassformer.runs.picture import PAGES, PICTURES, declare_all
 

@@ -1,4 +1,4 @@
-"""Errors of a computation, said in a sentence instead of a traceback, and whom to ask about a model that is wrong."""
+"""Error boundary: shows a library error as a sentence instead of a traceback."""
 
 from __future__ import annotations
 

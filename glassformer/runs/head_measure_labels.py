@@ -1,4 +1,4 @@
-"""How the measures of `transformer.analysis.head_statistics` are spoken of on the page: names, units, formulas."""
+"""Labels of head measures: names, units, formulas."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Pieces of a text that are hidden from a model which fills gaps, and what it says of each."""
+"""Masked-piece predictions (MLM) of a run, cached for all sessions."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Checkpoints, runs and given maps, shared by all sessions of the server.
+"""Shared resources for all sessions: checkpoints, runs, given maps; caches and the model runner.
 
 Checkpoints are looked for in the folder `checkpoints/` of the project, in the folders of the environment variable
 `GLASSFORMER_CHECKPOINTS` (separated as in `PATH`), and in those given as `--checkpoints DIR` after `--` on the

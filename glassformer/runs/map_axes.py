@@ -1,4 +1,4 @@
-"""The rows and columns of an attention map: labels, ids, whose they are; heads that share keys, closed cells.
+"""Axes of an attention map: labels and ids of rows and columns.
 
 Decoder rows are called "reads → predicts", as everywhere. In guess mode what comes after the current step is left
 out.

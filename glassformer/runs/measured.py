@@ -1,4 +1,4 @@
-"""Measurements that may take longer than a page: what is drawn is the result if it is quick, else progress of a job.
+"""Measurements as background jobs: the result if it is quick, else progress.
 
 A measurement lets shorter work go first wherever it says how far it is, and is stopped there once nobody wants it.
 """

@@ -1,4 +1,4 @@
-"""From what a session asks for to a run, or a file of maps, that can be drawn; every failure is a sentence."""
+"""Opens the run that the session state asks for, with readable errors."""
 
 from __future__ import annotations
 

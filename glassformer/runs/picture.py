@@ -1,4 +1,4 @@
-"""A picture is declared once, where it is written: what it shows of a run, as plain data.
+"""Registry of pages, parts and charts: a chart is declared once with `@PART.picture`.
 
     MASKS = Page("masks", say("Masks"), panel="masks_panel", entries=(PartEntry("checks", say("Checks")), ...))
     CHECKS = MASKS.part("checks", scene)

@@ -1,4 +1,4 @@
-"""Draws what is declared: a page's row of parts, and pictures; in guess mode, what stands in their place."""
+"""Draws declared pictures and the row of parts of a page; in guess mode, a placeholder."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Where models come from beside the checkpoint folders: what extensions have, and what a name in an address means.
+"""Sources of models beside the checkpoint folders: those of extensions, and the meaning of a name in an address.
 
 An extension's `sources` names a `Source`. The folders' own checkpoints come first and are
 `glassformer.runs.loading`'s; it is where all that can be chosen is put together.

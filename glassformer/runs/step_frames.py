@@ -1,4 +1,4 @@
-"""What a picture shows at each step of a run, all at once: the browser then steps and asks nobody.
+"""Step frames: prefetched charts for every step of a run, served over HTTP.
 
 A page that draws a picture offers its frames under a name that nobody guesses. The browser fetches them once its
 reader stays, or is about to step; a class that looks at one run gets what was made once. A frame is what the server

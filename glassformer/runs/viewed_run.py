@@ -1,4 +1,4 @@
-"""A run and what is looked at of it: all that a picture is made of, on a page, for a handout, or in a notebook."""
+"""A run with the current view: the input of every chart (page, handout or notebook)."""
 
 from __future__ import annotations
 

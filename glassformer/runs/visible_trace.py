@@ -1,4 +1,4 @@
-"""What is looked at of a trace, or of maps that were given, as labels and arrays; every rule about hiding is here.
+"""The visible part of a trace: rows, labels and candidates, with guess-mode hiding.
 
 A decoder row reads one piece and predicts the next, and every label says both; a decoder alone reads its prompt in
 the first rows. In guess mode nothing that comes after the current step may be seen, and the current piece only once

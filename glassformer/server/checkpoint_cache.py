@@ -1,4 +1,4 @@
-"""The checkpoints that are in memory: each opened once, however many ask for it, in a thread of its own.
+"""LRU cache of loaded checkpoints; each is loaded once, in a thread of its own.
 
 Whoever waits sees how far it is, and may go away: the next to ask finds it further on, or open. Those that nobody has
 used for longest are let go when there are many, or when the next one would not fit beside them.

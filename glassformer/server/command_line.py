@@ -1,4 +1,4 @@
-"""What whoever runs the server says, on its command line or in the environment, such as where models compute.
+"""Options on the app's command line or in the environment, such as where models compute.
 
     streamlit run app.py -- --device cuda               or        GLASSFORMER_DEVICE=cuda
 

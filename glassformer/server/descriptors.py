@@ -1,4 +1,4 @@
-"""Middlewares: no new visitors before this process has too many files open, and headers that Streamlit does not send.
+"""Middleware that refuses connections when file descriptors run out, and middleware for security headers.
 
 At the start the soft limit is raised to the hard one. Sessions open none (`streamlit_private.py`), so connections are
 what counts; while the last ones are left for visitors who are here already, new pages are refused, and say why.

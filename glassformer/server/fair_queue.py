@@ -1,4 +1,4 @@
-"""Who is served next: short work before long, every visitor alike, and nobody waits for ever.
+"""Fair scheduling of model requests: short before long, equal share per session.
 
 Each request gets a mark when it comes: the clock, or its visitor's last mark if that is later, plus its cost. The
 smallest mark is served next, and the clock moves on to it. So short work goes before long that came with it; whoever

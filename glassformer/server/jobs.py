@@ -1,4 +1,4 @@
-"""Long work for many visitors: begun once for all who want the same, watched, stopped, kept while there is room.
+"""Background jobs: long work in threads, shared by key, with progress and cancelling.
 
 Files of sentences, many draws, measurements and examinations are such jobs. Each runs in a thread, so many at a time,
 in the order in which they were asked for. What needs the model goes through the one queue in front of it

@@ -1,4 +1,4 @@
-"""Times that the server takes, told to whoever listens, such as metrics."""
+"""Measurements of the server: pages drawn, and how long each took."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Running the model for many visitors: one bounded queue in front of it, and a cache of what it gave.
+"""Model runner: one worker thread, a bounded queue, batching, and a result cache.
 
 One thread runs the model; in which order, `glassformer.server.fair_queue` says. Runs that wait when it becomes free are
 decoded together, and between two rounds of decoding it does what comes before the run it is at. Nobody is made to

@@ -1,4 +1,4 @@
-"""What extensions add to the server: checks, routes, middlewares, and what runs as long as it does.
+"""Checks, routes, middleware and lifespans that extensions add to the server.
 
 An extension's `server` names a `ServerPart`; `app.py` asks each, in the order of the list of extensions.
 """

@@ -1,4 +1,4 @@
-"""A folder of this server's own: nobody else may read it, and it ends with the server, unless replicas share it.
+"""Private temporary folder of the server, locked by it and removed with it.
 
 What a killed server left is removed by the next one, as nobody holds it.
 """

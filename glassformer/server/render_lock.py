@@ -1,4 +1,4 @@
-"""Whose page is drawn now, one after the other; and garbage, looked for while nobody's is.
+"""Render lock: a fair (FIFO) semaphore with a lease, and garbage collection while no page is rendered.
 
 A run of a page is work of Python alone, of which a process does one thing at a time. A hundred runs that share it all
 end when the last one does; one after the other they end as late, but half of the class has its page in half the time,

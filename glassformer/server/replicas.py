@@ -1,4 +1,4 @@
-"""What several replicas of the app have in common: the store of what they share, and values in it as JSON.
+"""Shared folder of several replicas: names, locks, expiry.
 
     GLASSFORMER_STORE=redis://...      GLASSFORMER_SHARED=/a/folder/that/all/see
 

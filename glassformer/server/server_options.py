@@ -1,4 +1,4 @@
-"""What whoever runs the server allows: what may be handed in, and whether models may be trained.
+"""Server options of the operator: whether uploads and training are allowed.
 
     streamlit run app.py -- --uploads no-pickles        or        GLASSFORMER_UPLOADS=off
     streamlit run app.py -- --training on               or        GLASSFORMER_TRAINING=off

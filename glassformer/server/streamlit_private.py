@@ -1,4 +1,4 @@
-"""All that touches private parts of Streamlit, which any version may change: what each is for, and what guards it.
+"""Patches of Streamlit internals, and all else that relies on them: what each is for, and what guards it.
 
 A use is off under a version that was not tested, where what it relies on is not as it was, and where the environment
 says `GLASSFORMER_STREAMLIT_PRIVATE=off`. The app works without any of them; the log says once what is lost. For the

@@ -1,1 +1,1 @@
-"""What any page draws with: the menu, controls, charts with their notes, style, numbers."""
+"""UI building blocks: menu, controls, charts, style, localised Streamlit."""

@@ -1,4 +1,4 @@
-"""What is said of a model: its attentions beside the paper's, and how much its training took."""
+"""Notes on how a model's attention differs from the original paper."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every control of what is looked at: it shows a field of a slot's view, and replaces the field when it is changed.
+"""Controls bound to fields of the view state: menus, sliders, switches.
 
 The view is the source of truth. A control is set from it before it is drawn, but only where the two differ: a slider
 that is written while it is dragged would jump. Menus and rows of buttons send the label that was chosen, so they are

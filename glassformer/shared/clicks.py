@@ -1,4 +1,4 @@
-"""What follows from a click on a chart, and a button for what takes a while.
+"""Click handling of charts, and a button for what takes a while.
 
 The press is not forgotten when the run that it was made for is stopped: Streamlit stops a run as soon as the browser
 asks for the next one, and a press belongs to one run alone. Runs of a visitor may even overlap for a moment, and the

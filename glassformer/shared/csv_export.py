@@ -1,4 +1,4 @@
-"""What a saved file is of: how it is called, and what its table says of itself in the first columns.
+"""CSV export: file names, and origin columns of saved tables.
 
 A table says it in columns, not in lines of comment: then every program reads it without being told, tables of several
 sentences can be put below each other, and a row still says where it is from.

@@ -1,4 +1,4 @@
-"""What pages share of drawing: notes, charts with their sentence, things beside each other, tables to save."""
+"""Drawing helpers: charts, notes, columns, CSV buttons, escaped Markdown."""
 
 import html
 import re

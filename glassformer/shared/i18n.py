@@ -1,4 +1,4 @@
-"""Streamlit in the session's language: `from glassformer.shared.i18n import st`, not `import streamlit as st`.
+"""Localised Streamlit: `from glassformer.shared.i18n import st` translates every text argument (i18n).
 
 Every sentence among the arguments of a call is said in the language of the session at the moment of the call: labels,
 bodies, help, the texts of choices, names of pages and of columns. In English, which is what the code says, a call

@@ -1,4 +1,4 @@
-"""What comes before a page is drawn: the bare address leads to the start page, and a page says that it is loading.
+"""Middleware that adds a loading placeholder to Streamlit's empty page, and redirects the root URL.
 
 Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
 a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML

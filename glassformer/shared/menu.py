@@ -1,4 +1,4 @@
-"""The top of the sidebar: the name, what the reader chose, and the menu of pages.
+"""Navigation menu in the sidebar, and links between pages.
 
 Its links carry the whole address of what is looked at. Pages that belong together fold into one entry; the one in
 which the reader is stands open, and another unfolds without loading anything.

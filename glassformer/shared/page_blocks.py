@@ -1,4 +1,4 @@
-"""What extensions add to pages: pages of the menu, and places around pages, above, in the first row, below a run.
+"""Pages and blocks that extensions add: menu entries, and places above, in the first row, and below a run.
 
 An extension's `blocks` names a `PageBlocks`. Whoever draws a place asks each of them, in the order of the list of
 extensions:

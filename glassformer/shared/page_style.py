@@ -1,4 +1,4 @@
-"""The little that the theme cannot say: how tight the page's head is, and what stays in sight.
+"""CSS of all pages beyond the Streamlit theme.
 
 The rules are fixed text of ours; no data ever goes into them. A key of a run begins with its slot, so such rules name
 the key's end only: `st-key-candidates` and `st-key-b-candidates` both hold "-candidates".

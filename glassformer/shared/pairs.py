@@ -1,4 +1,4 @@
-"""A box for a few texts that a model is tried with: pairs with an arrow or a tab between, or sources alone."""
+"""Text box for sample pairs: source and target per line."""
 
 from typing import Final, Literal
 

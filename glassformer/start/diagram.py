@@ -1,4 +1,4 @@
-"""The start page: how it looks, examples, the diagram of the loaded model with a lane of links a stack, the ways on.
+"""Start page: its style, examples, the diagram of the loaded model with links, and the ways on.
 
 A block is named in plain words and by its proper term, and leads to the page where it is seen at work.
 

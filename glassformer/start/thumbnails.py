@@ -1,4 +1,4 @@
-"""What each block of the start page did with the sentence at hand, as a small picture of a few dozen cells.
+"""Thumbnails of the Start page: small pictures of what each block computed.
 
 All numbers are of the run that is drawn, of its first tokens. Plain elements, as the page runs no charts: Streamlit
 leaves their classes and styles in place, and the theme gives their colours. Rows of the output come one after the

@@ -1,1 +1,1 @@
-"""What a session asks for and looks at, and how an address says it."""
+"""Session state and its URL query parameters."""

@@ -1,4 +1,4 @@
-"""What a reader answered of a model of another program, as an address says it: `n_heads=4,norm=pre,bos_id=null`.
+"""Query parameter `answers`: the user's answers to import questions.
 
 A value that is no text stands as JSON has it; a text that could be taken for one of those stands in quotes. Whether
 an answer is possible, the import says.

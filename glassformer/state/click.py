@@ -1,4 +1,4 @@
-"""A click on a mark of a chart, and what it may mean."""
+"""Chart clicks, and what they change in the view state."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

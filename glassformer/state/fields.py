@@ -1,4 +1,4 @@
-"""The kinds of field that a link and its view have: the default, the name in an address, how it is read and written.
+"""Field types that map record fields to query parameters: parse, validate, write.
 
 A field at its default is not written. An address counts places (layers, steps, pieces) from 1, the app from 0. What
 it says is never trusted: what is unknown or out of range is put right and said in a note.

@@ -1,4 +1,4 @@
-"""What stands in an address beside what a link says: the language, and query parameters of extensions.
+"""Global query parameters beside a link: the language, and those of extensions.
 
 An extension's `address` names an `AddressPart`.
 """

@@ -1,4 +1,4 @@
-"""The language of a session: named in the address, or chosen, or the browser's, or English.
+"""Language of the session: query parameter, choice, or browser setting.
 
 Read at each call, as a fragment runs without `main.py`. Where there is no session (the model's thread, a notebook, a
 test of a function) it is English, so nothing that is cached can take a reader's language.

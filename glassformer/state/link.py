@@ -1,4 +1,4 @@
-"""What a web address says: which run is asked for and what of it is looked at.
+"""Query parameters of a link: which run is asked for and what of it is selected.
 
 A `Link` is read from query parameters and written back to them. It never trusts them: what is unknown or out of
 range is put right and said in a note. Only what differs from the defaults is written, so the plain address of the

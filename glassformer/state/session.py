@@ -1,4 +1,4 @@
-"""What a session remembers: the request, a view for each slot, and the address bar, kept in step.
+"""Session state: request, view state per slot, and URL synchronisation (query params).
 
 The request (checkpoint, sentence, way of decoding) is kept by its widgets, under the keys below. Of what is looked at
 the `View` of a slot is the only source: a control is set from it before it is drawn, and a change replaces it.

@@ -1,4 +1,4 @@
-"""What is looked at; it decides no result.
+"""View state: what the user looks at (step, layer, head, part, ...), for each slot.
 
 A field is declared once: `layer: int | None = place("layer", MAX_LAYER)` says its default, its name in an address,
 and how it is read there and written back. `View` has the fields that several pages share. What one page or extension

@@ -1,4 +1,4 @@
-"""The Step page of an encoder alone: with an MLM head a piece is hidden, and the model says what fits there."""
+"""Step page of encoder-only models: hide one piece and predict it (MLM)."""
 
 from dataclasses import replace
 from functools import partial

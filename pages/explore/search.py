@@ -1,4 +1,4 @@
-"""How pieces are chosen: a beam search as a tree, before the draw, many draws, and drafts that are checked."""
+""""How pieces are chosen" page: a beam search as a tree, sampling, many draws, and drafts that are checked."""
 
 from glassformer.frame.run_page import run_page
 from glassformer.search import search_panels

@@ -1,1 +1,1 @@
-"""Measurements of models and traces: functions over arrays, and the code that supplies the arrays."""
+"""Analyses of models and traces: pure functions over arrays."""

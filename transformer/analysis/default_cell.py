@@ -1,4 +1,4 @@
-"""Which weight of a run to show first, if nobody has chosen one: in a row neither flat nor all on one key.
+"""Default cell of the attention maps: the weight to show first.
 
 The row is that of the step at which the model was least sure (the highest entropy); in the encoder, which has no
 steps, it may be any row. The head is the one whose largest weight in that row is nearest to `MIDDLE`, and the key has

@@ -1,4 +1,4 @@
-"""What each head does with one sentence, in numbers: how sharp its rows are, how far they reach, where they look.
+"""Head statistics of one sentence: how sharp rows are, how far they reach, where they look.
 
 Every measure is taken row by row and then averaged over the rows that count. Rows of padding, rows without open keys,
 and rows where a measure has no meaning do not count: the first token has no previous one.

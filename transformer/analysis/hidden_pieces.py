@@ -1,4 +1,4 @@
-"""What an encoder with an MLM head predicts for a hidden piece.
+"""Masked-piece predictions of an encoder with an MLM head.
 
 The piece is replaced by the vocabulary's mask piece, and the head predicts the piece there. If all pieces of a text
 are hidden in turn, each has a loss; the exponential of their mean is the pseudo-perplexity.

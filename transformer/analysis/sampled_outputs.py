@@ -1,4 +1,4 @@
-"""Many draws of one sentence: what sampling writes with different seeds, and how often.
+"""Many sampled outputs of one sentence: frequencies, probabilities, intervals.
 
 Draws are decoded as a batch, and each is what a run with its seed writes (`transformer.runs.dynamic_batching`). An
 output's probability is the product of its pieces' probabilities in the distributions they were drawn from, after

@@ -1,4 +1,4 @@
-"""The residual stream: each token's vector by depth, what each sub-layer adds to it, and what norms do.
+"""Residual stream: norms by depth, sub-layer contributions, layer norms.
 
 The stream begins as embedding plus position. Every sub-layer adds its output to it. In a pre-norm model nothing else
 happens to it until the final norm; in a post-norm model a norm follows each sum, and the stream is its output. If

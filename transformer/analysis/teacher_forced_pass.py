@@ -1,4 +1,4 @@
-"""What a model predicts when it reads a whole output at once, as in training, and one number for each wrong wiring.
+"""Teacher-forced pass: predictions for a whole output read at once, as in training.
 
 A run writes piece by piece: no row ever meets what comes after it. In training the decoder gets the whole output, and
 only the mask hides the piece that a row has to predict. So a changed mask has an effect here, and a different one, or

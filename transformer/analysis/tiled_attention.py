@@ -1,4 +1,4 @@
-"""What speeds attention up: tiles of keys, so that no row of scores is held, and a KV cache in blocks.
+"""Tiled attention with an online softmax (as in FlashAttention), and a KV cache in blocks.
 
 **Tiles.** After each tile three things are kept: the largest score so far m, the sum l of exp(score - m), and the
 sum o of exp(score - m) times the value. A larger m makes what was summed before too large by exp(m_new - m_old), so

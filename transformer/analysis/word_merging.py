@@ -1,4 +1,4 @@
-"""Pieces to words, to read an attention map word by word.
+"""Merges pieces to words, and attention between pieces to attention between words.
 
 A word begins at a piece with the mark of a space. Scripts without spaces have no such mark, so every piece stays
 separate there. Special pieces stay separate, too.

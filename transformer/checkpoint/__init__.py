@@ -1,1 +1,1 @@
-"""Checkpoint folders: reading checks everything, writing is all or nothing."""
+"""Checkpoint folders: validated loading, atomic saving."""

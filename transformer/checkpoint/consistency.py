@@ -1,4 +1,4 @@
-"""Fill a model with a checkpoint's values, with its hash, once its files agree: config, tensors and tokenizers.
+"""Builds a model and loads its parameters within the free memory, once the files of its checkpoint agree.
 
 The config determines the names and shapes of all tensors; the header of a tensor file is compared with them before
 any tensor is read.

@@ -1,4 +1,4 @@
-"""Where a model computes, and how much memory it may take there.
+"""Free memory, checks that a checkpoint fits, and the device that a model computes on.
 
 A file may claim far more than it has on disk (a sparse file of 8 KB can be 1 GB long), so a size that a config allows
 need not fit this machine.

@@ -1,4 +1,4 @@
-"""Who is told how far loading is."""
+"""Progress callbacks of loading."""
 
 from collections.abc import Callable
 

@@ -1,1 +1,1 @@
-"""Files of strangers: read whole or not at all, each within a limit."""
+"""Safe reading of untrusted files, with size limits."""

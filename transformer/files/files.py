@@ -1,4 +1,4 @@
-"""Read the files of a folder that somebody else may have filled, or may be filling right now.
+"""Safe access to the files of an untrusted folder.
 
 Only regular files inside the folder are opened: a link that leaves it, a pipe or a device is refused before
 it is touched. Each file is read once, and `changed` tells whether any was replaced meanwhile.

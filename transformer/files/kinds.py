@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes and whatever it is called; and the way out where it is nothing that opens here.
+"""File kinds by their first bytes, whatever a file is called; and the remedy where nothing opens it.
 
 A name decides only between formats that begin alike, or with nothing of their own. Nothing is parsed.
 

@@ -1,4 +1,4 @@
-"""The hidden folders that a save makes beside a checkpoint folder, and what to do with those that it left.
+"""Staging folders of atomic saves, and recovery after a crash.
 
     .NAME.xxxxxxxx.saving     the new files, complete or not; after the exchange, the old ones
     .NAME.xxxxxxxx.replaced   the old folder, where two folders cannot be exchanged in one call

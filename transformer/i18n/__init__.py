@@ -1,4 +1,4 @@
-"""Sentences as data: English in the code, other languages when a sentence is drawn.
+"""Internationalisation (i18n): `say` makes lazily translated sentences (as `gettext_lazy` does).
 
 `say` writes a sentence down: a template and its named values. What it returns is a `str` with the English text, so
 it fits wherever text does; and it still knows its template, so that `said` can give it in another language later.

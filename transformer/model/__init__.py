@@ -1,1 +1,1 @@
-"""The Transformer itself, written to be read: its parts, from the config to the logits."""
+"""The Transformer, written to be read: from the config to the logits."""

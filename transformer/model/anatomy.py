@@ -1,4 +1,4 @@
-"""What a config implies: which stacks a model has, which attentions, which sub-layers.
+"""Anatomy of a model: which stacks, attentions and sub-layers a config implies.
 
     encoder and decoder    the encoder reads the source, the decoder writes the target and reads both
     decoder-only           reads a prompt and continues it; there is nothing else to read

@@ -1,4 +1,4 @@
-"""Features of positions and attention that came after the paper: fields of `ModelConfig`, each checked here.
+"""Config fields for attention features beyond the original paper: rotary, windows, caps.
 
 You need none of them to understand the model of the paper; read `transformer.model.config` first. Like it, this file
 knows nothing of torch. The equations are in `positions`, `order`, `scores`, `masks` and `attention`.

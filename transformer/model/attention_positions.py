@@ -1,4 +1,4 @@
-"""Positions that act inside self-attention, instead of a table that is added to the token embeddings.
+"""Positions inside self-attention: rotary and biases, per layer.
 
 An `Order` says what they do to a layer's attention: rotary positions turn queries and keys; relative ones and ALiBi
 add a bias to the scores that depends on the distance. Cross-attention has none: a query's position in one text says

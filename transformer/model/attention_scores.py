@@ -1,4 +1,4 @@
-"""How q . k becomes a score, where that is not the paper's q . k / sqrt(d_head), and how scores become weights.
+"""Attention scores: scale, cap, mask fill, similarity, softmax.
 
     score = cap tanh((q . k * scale + bias) / cap)
 

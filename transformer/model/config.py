@@ -1,4 +1,4 @@
-"""What a model is: a frozen record of features, checked when it is made and stored as JSON.
+"""Model config: a frozen record of features, checked when it is made and stored as JSON.
 
 A `ModelConfig` names features (where the norms are, how positions work, which tables are shared), never model
 families. It knows nothing of torch: everything that depends on a size is checked here first, so a wrong value is

@@ -1,4 +1,4 @@
-"""The part of a config that says what an output may hold: the rules of decoding.
+"""Config fields for generation rules: banned ids, repetition, lengths.
 
 They are no part of the model's arithmetic: its probabilities stay the same, and the rules change which piece is
 chosen. `transformer.runs.rules` says what each does.

@@ -1,4 +1,4 @@
-"""The feed-forward network: a linear map to more dimensions, a non-linearity, and a map back, for each token alone.
+"""Feed-forward network: a linear map to more dimensions, a non-linearity, and a map back, token by token.
 
     plain   W_down f(W_up x)
     gated   W_down (f(W_gate x) * W_up x): one linear map decides how much of the other's numbers passes

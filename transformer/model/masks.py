@@ -1,4 +1,4 @@
-"""Which query may attend to which key.
+"""Attention masks: which query may attend to which key.
 
 A mask is a boolean tensor that broadcasts to [batch, head, query, key]; `True` means "may attend". (torch's own
 multi-head attention uses the opposite sign.) Padding masks are [batch, 1, 1, key], the causal mask is

@@ -1,4 +1,4 @@
-"""What lies between the last vectors and the logits, in models where it is more than one table.
+"""MLM head between the last vectors and the logits.
 
     scale      the vectors times a number; T5 uses 1 / sqrt(D), because its table is also the embedding
     MLM head   of an encoder-only model: a dense map, a non-linearity and a norm; then the table

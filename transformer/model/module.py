@@ -1,4 +1,4 @@
-"""torch's module, found and called without detours.
+"""Base class of model parts: a faster `nn.Module`.
 
 A decoding step calls sixty modules, and torch spends a microsecond on each to find it and as much again to look for
 hooks: a tenth of the step. Here a part is a plain attribute, and a module without hooks is its `forward`.

@@ -1,4 +1,4 @@
-"""How the model knows order: a table of vectors, one per position, is added to the token embeddings.
+"""Position tables: a vector per position, added to the token embeddings.
 
 Attention alone does not see order. Two tables are built here: sinusoids from a formula, and a table that
 is learned like any other parameter. Positions that act inside attention are in `transformer.model.attention_positions`.

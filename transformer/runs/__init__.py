@@ -1,1 +1,1 @@
-"""Running a model: the query, decoding, and the trace of what happened."""
+"""Running a model: request, decoding, trace."""

@@ -1,4 +1,4 @@
-"""Carry out the interventions of a query: a tap for the model, and changed ids for it to read."""
+"""Applies the interventions of a run: the tap, and the edited input ids."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial

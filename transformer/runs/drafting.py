@@ -1,4 +1,4 @@
-"""Drafts of outputs, which extensions choose (field `drafts`), and the check that makes them the model's own.
+"""Speculative decoding: drafts of outputs, and the check that makes them the model's own.
 
 Row t of a pass over a whole output is what the step with t + 1 tokens sees (`transformer.runs.recording_pass`), so one
 pass gives the model's choice after every beginning of the draft. Up to the first piece where the model would have

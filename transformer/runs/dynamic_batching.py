@@ -1,4 +1,4 @@
-"""Run queries that wait at the same moment: read, drafted and recorded as one batch, if they are of about one length.
+"""Dynamic batching: runs waiting requests of similar length together.
 
 A pass reads all matrices, for one row as for eight, so a class that asks at the same moment is run in batches. A
 batch sums in another order than a sentence alone, so numbers differ from those of `run` by rounding (about 6e-6).

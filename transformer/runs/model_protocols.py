@@ -1,4 +1,4 @@
-"""What losses and runs need of a checkpoint."""
+"""Protocols of what runs and losses need of a checkpoint."""
 
 from __future__ import annotations
 

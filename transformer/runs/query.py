@@ -1,4 +1,4 @@
-"""What a user asks for: everything that determines a result, and nothing else.
+"""Run request: everything that determines the result of a run.
 
 A `Query` is frozen and hashable, so its result can be cached, linked to, replayed and compared with another's. It
 goes to JSON and back unchanged. Settings are checked here. Whether the source and the forced pieces fit a checkpoint

@@ -1,4 +1,4 @@
-"""Read the sources of queries, decode them step by step, record what they wrote, and make traces: the parts of a run.
+"""Encoded batch: requests after the encoder pass, ready to be decoded and recorded.
 
 Decoding step by step says what a run writes. `transformer.runs.drafting` finds the same sooner.
 

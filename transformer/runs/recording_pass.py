@@ -1,4 +1,4 @@
-"""Read a finished output once more and record what happens.
+"""Recording pass: reads a finished output once more and records activations.
 
 **One pass shows every step.** Under a causal mask, what a decoder computes for a token depends on no later token. So
 row t of a single teacher-forced pass over the whole output is what the step with t + 1 tokens saw.

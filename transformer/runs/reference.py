@@ -1,4 +1,4 @@
-"""A text to be judged by a model, as the model reads it: its ids, and the checks that need the checkpoint.
+"""Prepared reference: a text to be scored, as ids.
 
     encoder-decoder    the reference, then the end piece
     decoder-only       the reference as the continuation of the source; without one, the source's own pieces

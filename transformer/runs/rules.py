@@ -1,4 +1,4 @@
-"""What may be written at a place of an output, and the scores behind a choice: the rules of a model's config.
+"""Decoding rules of a config (banned ids, n-grams, lengths), as logits processors.
 
 A rule closes pieces or changes their scores. It never changes the model's own log-probabilities, which a run keeps
 separately. The rules apply in this order, each to the result of the one before:

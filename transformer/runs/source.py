@@ -1,4 +1,4 @@
-"""A query as the model will read it: its source as ids, and the checks that need the checkpoint."""
+"""Prepared source: normalised, tokenised and checked input of a request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

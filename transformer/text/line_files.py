@@ -1,4 +1,4 @@
-"""Public text on disk, read line by line: a tab-separated export, a zip that holds one, or two line-aligned files.
+"""Readers for parallel text: TSV, zip, or line-aligned files.
 
 manythings.org/anki gives `english TAB other TAB attribution`, one pair a line, as `fra.txt` inside `fra-eng.zip`.
 Nothing is unpacked to disk, and lines, bytes and the length of a line are limited, so that a wrong or hostile file

@@ -1,4 +1,4 @@
-"""What source text goes through before the tokenizer.
+"""Normalisation of source text before the tokenizer.
 
 Each checkpoint declares its steps in `ModelConfig.normalisation`:
 

@@ -1,4 +1,4 @@
-"""What makes two sentences the same: their letters and digits, whatever stands between them."""
+"""Key under which two sentences are the same: their letters and digits."""
 
 import unicodedata
 

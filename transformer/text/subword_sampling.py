@@ -1,4 +1,4 @@
-"""Split a text into pieces by chance, with a generator of our own.
+"""Subword sampling (subword regularisation, BPE-dropout).
 
 SentencePiece can draw splits too, but from 0.2.2 on it keeps a seed only within one process, so that a training
 could not be repeated. Here every draw follows from the numbers of the generator that is handed in.

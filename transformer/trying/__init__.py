@@ -1,1 +1,1 @@
-"""What a model does with pairs of texts: losses, variants of it, and what may be said of their differences."""
+"""Model trials: losses of model variants on sample texts, and their comparison."""

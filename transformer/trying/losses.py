@@ -1,4 +1,4 @@
-"""How well a model does on a few texts: its loss for each, in nats, and over how many pieces.
+"""Losses of a model on a few texts, in nats, and the number of pieces they are over.
 
     an encoder and a decoder     the target's pieces, each read before the next is guessed (teacher forcing)
     the same without targets     the pieces that the model itself writes, greedily; what would be as likely if

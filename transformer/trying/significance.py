@@ -1,4 +1,4 @@
-"""What the losses of two choices say: that one is better, or that these texts cannot tell.
+"""Significance of loss differences: t-test, sign test, Wilcoxon.
 
 Both were tried on the same texts, so that what counts is the difference on each. One choice is taken to be better if
 chance alone would make the mean difference as large, or as many of them positive, at most once in twenty times.

@@ -1,4 +1,4 @@
-"""What each head does, measured for the sentence at hand: the choice of a measure, a table, and what numbers say."""
+""""What heads do" part: a table of head measures for the current sentence."""
 
 from functools import partial
 from typing import Any

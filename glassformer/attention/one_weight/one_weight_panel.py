@@ -1,4 +1,4 @@
-"""How one weight came to be: q · k, √d_head, mask, softmax, · V and W_O, with the model's own numbers."""
+""""One weight" part: how one attention weight is computed, step by step, with real numbers."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

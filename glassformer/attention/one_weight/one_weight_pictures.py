@@ -1,4 +1,4 @@
-"""The pictures of the part "One weight" of the Attention page: how a weight came to be, with the model's own numbers.
+"""Pictures of the part "One weight": how an attention weight is computed, with the model's own numbers.
 
 Shown is the weight that was chosen, and where none was, one that is worth a first look. The address says nothing of
 the page's own choice; once the reader has stepped, the row is that of the step. A click on a key in any picture is

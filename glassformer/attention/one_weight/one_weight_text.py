@@ -1,4 +1,4 @@
-"""The arithmetic of a walk written out, so that it can be done again with a calculator.
+"""Formulas and text of the "One weight" part: each computation step written out in numbers.
 
 What goes into a line is written with six significant digits. What comes out of it is written with as many digits, at
 most four, as the written numbers give: computed from them and rounded to these digits it is what stands there, and

@@ -1,4 +1,4 @@
-"""What the classroom draws around pages: the panel of a lesson, and the way to see what a link covers."""
+"""Blocks of the classroom around pages: the panel of a lesson, and the way to see what a link covers."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

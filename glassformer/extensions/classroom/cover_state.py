@@ -1,4 +1,4 @@
-"""What a teacher's link covers: words of the address for charts and parts that are not sent (`shared.cover_box`).
+"""Query parameter `cover`: charts and parts that a teacher's link hides.
 
     cover=candidates.cross_map
 

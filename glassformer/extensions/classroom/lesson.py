@@ -1,4 +1,4 @@
-"""Which step of a lesson a session is at: the address says it beside the link, and pages come and go meanwhile.
+"""Lesson step of the session, from the query parameters.
 
     lesson=one-piece.3                       the third step of that lesson
     lesson=one-piece.3&path=short            the same as a part of the short path through all lessons

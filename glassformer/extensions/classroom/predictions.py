@@ -1,4 +1,4 @@
-"""What the learner predicted at each step, and what stays covered until they have.
+"""Learners' answers by run and step, and what stays covered until then.
 
 A prediction is of one run: another sentence or another checkpoint is another question. The browser remembers them
 (`extensions.classroom.lessons.memory`), the server does not: a session has them while it lasts.

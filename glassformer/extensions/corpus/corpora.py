@@ -1,4 +1,4 @@
-"""The corpus runs that are there: where they are looked for, which there are, and the one of a checkpoint.
+"""Corpus runs available to the app: search folders, listing, match by checkpoint.
 
     streamlit run app.py -- --corpora DIR        or        GLASSFORMER_CORPORA=DIR
 

@@ -1,4 +1,4 @@
-"""What a head does over a corpus, on other pages, beside what it does with the sentence at hand."""
+"""Comparison of a head on the current sentence with its statistics over a corpus run."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Examinations for many visitors: one at a time, in a thread of its own that lets everybody else go first.
+"""Doctor examinations as background jobs: shared by users, one at a time, low priority.
 
 Whoever asks for an examination that somebody has asked for shares it, and finds it done later, until newer ones have
 taken its room. Before each test, and where a test pauses, it waits while somebody waits for the model, and it is the

@@ -1,4 +1,4 @@
-"""A draft by CTranslate2: the checkpoint's own parameters, rounded to 8 bits a row, in a program made for speed.
+"""CTranslate2 draft model: the checkpoint in int8, for speculative decoding.
 
 It needs the package of that name (the extra `fast`); nothing else does, and it is imported when a draft is made. The
 converted model is written to a temporary folder, read from there, and the folder is removed. Pieces have their ids as

@@ -1,4 +1,4 @@
-"""Which draft a run has: a guess of its output, made sooner than the model itself could write it.
+"""Choice of a draft model per checkpoint, by its measured benefit.
 
 A draft may be wrong anywhere: `transformer.runs.drafting` reads it once with the model and keeps only what
 the model would have written. So which draft is used changes how long a run takes, and nothing else.

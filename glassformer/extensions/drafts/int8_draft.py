@@ -1,4 +1,4 @@
-"""A draft by the model itself: its decoder with large matrices in 8 bits, one piece at a time and nothing besides.
+"""Int8 draft model: the checkpoint's own decoder with quantised matrices.
 
 A decoding step reads every matrix of the decoder once. With 8 bits a number it reads a quarter as much. torch's
 product for it also rounds the vector, at each call. Small matrices stay as they are: rounding the vector takes as

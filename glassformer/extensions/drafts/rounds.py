@@ -1,4 +1,4 @@
-"""Draft and check: a cheap guess of an output, read by the model, which keeps what it would have written itself.
+"""Speculative decoding, step by step: drafts, verification, timings ("draft and check").
 
 A round has a draft and a check. The draft proposes the next pieces. The model reads all of them in one pass, which
 says for each place what it would have written there, given the pieces before it. Proposals are accepted up to the

@@ -1,4 +1,4 @@
-"""The parts of a logit: what each is called, where it stands on the map, and what is said of their sums."""
+"""Labels and texts of the "Logit" part: names of logit parts, grid positions, sums."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Models of other programs in the folders of checkpoints: finding one, what an import says of it, opening it.
+"""Third-party models in the checkpoint folders: find, preview, open and cache them.
 
 Only what lies inside those folders is ever touched, however its path was typed. Beside answers to the report's
 questions a reader may name files of tokenizers; they are kept like answers, so that an address says all of it.

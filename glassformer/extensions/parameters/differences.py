@@ -1,4 +1,4 @@
-"""How far the parameters of two models differ, tensor by tensor.
+"""Parameter differences between two models, tensor by tensor.
 
 All is computed in float64, a slice at a time. Places where one of the two is NaN or infinite are counted and left
 out.

@@ -1,4 +1,4 @@
-"""The part "Parameters" of the Doctor page: every learned tensor, what numbers it holds, and one of them looked at.
+""""Parameters" part: all learned tensors, and one of them in detail.
 
 What the numbers are stands in `transformer.analysis.parameters` and `spectra`.
 """

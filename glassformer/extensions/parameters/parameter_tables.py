@@ -1,4 +1,4 @@
-"""The tables of parameters: the numbers of every tensor, and how far each is from that of another checkpoint.
+"""Tables of parameters: statistics of every tensor, and differences from another checkpoint.
 
 All is computed in the model's thread, once for all visitors, a tensor at a time, so that whoever steps through a
 sentence meanwhile waits for one tensor, and not for all of them.

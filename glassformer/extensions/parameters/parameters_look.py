@@ -1,4 +1,4 @@
-"""What is looked at of parameters, as fields of the view."""
+"""View fields of the parameters part."""
 
 from typing import Literal
 

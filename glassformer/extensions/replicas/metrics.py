@@ -1,4 +1,4 @@
-"""What Prometheus may ask: requests, page runs, the queue in front of the model, rooms, memory.
+"""Prometheus metrics: requests, page renders, queue length, rooms, memory.
 
     GLASSFORMER_METRICS=on      and      pip install "glassformer[hosting]"
 

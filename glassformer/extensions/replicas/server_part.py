@@ -1,4 +1,4 @@
-"""What replicas add to the server: health checks, metrics, the log, and an end that waits for the proxy.
+"""Server part of replicas: health checks, metrics, the log, and an end that waits for the proxy.
 
 A replica that is told to end (SIGTERM) first says that it is not ready, and serves on for some seconds, in which the
 proxy sends visitors to another; only then does it end. SIGINT, and a second SIGTERM, end it at once.

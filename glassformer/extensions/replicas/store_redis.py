@@ -1,4 +1,4 @@
-"""What is asked of a Redis or Valkey server, whole in one call each: a change of a room counts if nobody was first.
+"""Redis commands of the room store, with optimistic locking.
 
     glassformer:1:boot          tells whether the server still has what it had
     glassformer:1:rooms         the codes of all rooms, each with when it is too old

@@ -1,4 +1,4 @@
-"""Rooms that several processes (replicas) share by a Redis or Valkey server; each has a copy of all of them.
+"""Room store shared by replicas: a local copy of every room, synchronised through Redis.
 
 A change is tried on a copy and made if nobody was first; otherwise the copy is read anew and it is tried again. It is
 told to all with what has changed; who missed something reads the room anew. Every `BEAT_SECONDS` a replica compares

@@ -1,4 +1,4 @@
-"""What rooms draw around pages: the button of the presentation, and the line of a room."""
+"""Blocks of rooms around pages: the button of the presentation, and the line of a room."""
 
 from glassformer.components.element import Element
 from glassformer.extensions.rooms import room_session

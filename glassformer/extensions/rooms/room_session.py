@@ -1,4 +1,4 @@
-"""Which room a session is in, and whether it teaches there.
+"""Room membership of the session: code, role, vote.
 
 The code stands in the address, beside what a link says, so that a reload and every link of the app keep it. What
 makes a session its room's teacher is the secret, which stands in no address that is written.

@@ -1,4 +1,4 @@
-"""What is below a run: the menu that saves it with pictures."""
+"""The block below a run: the menu that saves it with pictures."""
 
 from functools import partial
 from urllib.parse import urlencode

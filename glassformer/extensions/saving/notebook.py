@@ -1,4 +1,4 @@
-"""A run in a notebook, and a picture in a file: what the app shows of it, without a server.
+"""Notebook display of a run, and chart files without a server.
 
 In a notebook it is a saved run (`extensions.saving.saved_run`) in a frame, below which a plain rendering stands for
 whoever runs no scripts: a notebook that is not trusted, a page that shows notebooks, a screen reader.

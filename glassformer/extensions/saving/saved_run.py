@@ -1,4 +1,4 @@
-"""A run as one file: HTML that opens by a double click, without a network, with its stepper and its pictures.
+"""Saves a run as one self-contained HTML file.
 
 The pictures are those of the page that shows the run, or of all pages that step, as
 the pages draw them, with their frames; in every language of the app. Scripts and data are packed with gzip, which

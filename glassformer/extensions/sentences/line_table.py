@@ -1,4 +1,4 @@
-"""The results of a file of sentences: numbers and charts of all lines, the table of those that are listed, one line.
+"""Results of a file of sentences: numbers and charts of all lines, the table of those listed, one line.
 
 The line that is opened stands above it: all of its texts, and the ways to every page that shows its run.
 """

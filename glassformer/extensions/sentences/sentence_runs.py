@@ -1,4 +1,4 @@
-"""Files of sentences that are being run, or were: jobs in the background, a few lines at a time.
+"""Background jobs that run files of sentences in small batches.
 
 In a folder that replicas share lies what each file asks for. A replica that does not know its results runs it again.
 """

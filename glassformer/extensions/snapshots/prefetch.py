@@ -1,4 +1,4 @@
-"""The snapshots before and after the one that is looked at, opened and run before their reader goes there.
+"""Prefetches neighbouring training snapshots: opens and runs them before they are requested.
 
 It is done once nobody's page is drawn, a snapshot at a time; the model does it behind all that somebody waits for.
 Of a visitor only the newest wish counts.

@@ -1,4 +1,4 @@
-"""What a run comes to at each snapshot, made in the background for a page: it draws what there is, and then the rest.
+"""Background job that runs a sentence at every training snapshot, with progress.
 
 A job runs one snapshot after the other; each result is kept by the queue in front of the model, for all visitors.
 """

@@ -1,4 +1,4 @@
-"""What a run comes to at each snapshot of its checkpoint's training: what each writes, and its maps.
+"""A run repeated at every training snapshot: outputs, losses, small attention maps.
 
 A snapshot writes its own output, and an untrained one writes nonsense. So that maps can be compared, all snapshots
 also read one output, that of the finished checkpoint: their maps then have the same rows and columns. Maps are kept

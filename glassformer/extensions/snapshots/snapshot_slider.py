@@ -1,4 +1,4 @@
-"""The slider over the training of a checkpoint: it chooses a snapshot, and changes nothing else that is looked at."""
+"""Snapshot slider: chooses a training snapshot of the checkpoint."""
 
 import math
 import time

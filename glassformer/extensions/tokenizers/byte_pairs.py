@@ -1,4 +1,4 @@
-"""Byte pairs over bytes, bytes as they are, and SentencePiece's pieces with other ids, as other libraries have them.
+"""Byte pairs over bytes, bytes as they are, and SentencePiece's pieces with other ids.
 
 1. A text is cut into words, each with the space before it.
 2. A word is written as its bytes, each as one visible character (`SIGNS`).

@@ -1,4 +1,4 @@
-"""What the files of a vocabulary do not say by themselves: sizes, languages, how a text is cleaned, and added pieces.
+"""Tokenizer options that vocabulary files do not contain: sizes, languages, added tokens.
 
 Some of it stands in a `tokenizer_config.json` of Hugging Face's transformers; `options_of_config` reads that. Pieces
 may be added to a vocabulary after it has been learned, such as `[PAD]` to GPT-2's: folders list them there

@@ -1,4 +1,4 @@
-"""What the tokenizers of other libraries share: rows with texts, and special pieces that may be typed.
+"""Base class of imported tokenizers: vocabulary rows, and special tokens in text.
 
 A sentence is cut at the special pieces that stand in it, as `</s>` or `[MASK]` may; what lies between is split by the
 rules of a kind of vocabulary, each in a file of its own.

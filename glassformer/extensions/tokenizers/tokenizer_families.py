@@ -1,4 +1,4 @@
-"""The tokenizers of other people's checkpoints: which families there are, what each is made of, how one is stored.
+"""Tokenizer families of imported models: files, construction, storage.
 
 A function a family takes the files of a folder by name and gives two tokenizers, of source and target; one object
 where they are alike. What the files alone cannot say stands in `Options`. Which family a folder belongs to is not

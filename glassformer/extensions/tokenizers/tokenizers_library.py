@@ -1,4 +1,4 @@
-"""A tokenizer.json of any family, read by the library `tokenizers`: Qwen, LLaMA, SmolLM, Pythia and many others.
+"""Tokenizer from a `tokenizer.json`, read by the `tokenizers` library in a worker process.
 
 The file says how texts are normalised, cut, split and wrapped; one call reads all of that. Here its pieces are
 written for people, and what it puts around a text is told apart from the text. The file is not trusted: it is parsed,

@@ -1,4 +1,4 @@
-"""A tokenizer.json in a process of its own, which has little time, memory and nothing else.
+"""Worker process of a `tokenizer.json` tokenizer: sandboxed.
 
 A file says how each text is rewritten, cut and joined: rules that replace a few signs by hundreds, one after the
 other, or a regular expression that goes back again and again, take any time and any memory on a text of one word. No

@@ -1,4 +1,4 @@
-"""Vocabulary files of other libraries, read without trusting them: plain lists, vocab.json, merges.txt and vocab.txt.
+"""Readers for untrusted vocabulary files of other libraries: plain lists, vocab.json, merges.txt, vocab.txt.
 
 Source: Hugging Face's tokenizers, which writes them. What is wrong is said in one sentence that begins with the file.
 

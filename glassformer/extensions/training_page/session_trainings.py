@@ -1,4 +1,4 @@
-"""What this session trains here, and what a link to a training leads to: from the name in an address to an entry.
+"""Trainings of this session: names in URLs, lookup, expiry.
 
 A name is `training:` and the training's own name, which cannot be guessed. While a model is trained its checkpoint
 can be opened like any other, and is another one as soon as a better one is written.

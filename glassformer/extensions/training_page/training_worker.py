@@ -1,4 +1,4 @@
-"""The process that trains for a visitor: `python -m transformer ...`, confined, and no longer than its server lives.
+"""Worker process that trains for a user: sandboxed, ends with the server.
 
     python -m glassformer.extensions.training_page.training_worker MEMORY COMMAND [OPTION ...]
 

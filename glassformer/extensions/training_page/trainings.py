@@ -1,4 +1,4 @@
-"""Trainings that visitors start: one at a time, each a process of its own in a folder of this server's own.
+"""Trainings started by users: a queue of one, each in a process of its own.
 
 The process runs `python -m transformer train ...` (`training_worker`), and what it writes is read from its folder: the
 checkpoint, its snapshots, `progress.json`. A training has a name that nobody can guess; who has it sees the training.

@@ -1,4 +1,4 @@
-"""A class predicts what a training does next; the training itself says who was right.
+"""Class votes on what a running training does next.
 
 The teacher asks what the dev loss will be in a minute; the room takes votes as on any question that is asked aloud,
 and when the minute is over, or the training, the thread that looks after it shows the votes and the right choice.

@@ -1,4 +1,4 @@
-"""Upload files from the reader's own machine: a drop zone that takes them, has them read, and says what is wrong."""
+"""Upload form: drop zone, progress, and errors."""
 
 from glassformer.extensions.uploads import session_uploads
 from glassformer.extensions.uploads.inbox.upload_store import KEPT_SECONDS, Job

@@ -1,4 +1,4 @@
-"""What this session handed in, and what a link of somebody else's leads to: from files in a browser to an entry.
+"""Uploads of this session: names in URLs, the store, limits, expiry.
 
 A name in an address is `upload:` and the upload's own name, which cannot be guessed. Streamlit keeps what a browser
 sends in memory; it is written into the store at once, and let go of there.

@@ -1,4 +1,4 @@
-"""Stands before Streamlit's endpoint for uploads, which takes any file from any open page and keeps it in memory.
+"""Middleware that limits uploads: file size, memory, and files per session.
 
 What is in memory and on its way there is bounded, over all and for each session; who comes when it is full waits a
 while. Room is kept for what a request announces, from its first bytes on and for as long as it keeps its pace: who

@@ -1,4 +1,4 @@
-"""What if: changes inside the model, and comparing runs."""
+"""Interventions ("What if"): changes inside the model, and comparing runs."""
 
 from transformer.extensions import Extension
 

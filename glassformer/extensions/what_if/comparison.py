@@ -1,4 +1,4 @@
-"""Two runs that are compared: what the address says of each, which stands where, and what one makes of the other's.
+"""Comparison state: the second run as a difference from the first, and the pair of runs.
 
 do=zero-cross.3.1                the same query without its changes, and with them
 b=src%3DI+like+tea               the sentence of the address, and another one

@@ -1,4 +1,4 @@
-"""The effects of all heads on the run at hand: begun when the page is opened, shared, kept by the run."""
+"""Head ablation of the current run as a shared background job."""
 
 from collections.abc import Hashable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Change something inside the model: the dialog, one click from a view of a head, chips above runs, "Compare this".
+""""What if" dialog: adds an intervention to the run; chips above a run, one per intervention.
 
 The fields stand in a panel at the right edge, beside what they change, with what the change would do.
 

@@ -1,4 +1,4 @@
-"""The part "Speed-ups": attention in tiles, a KV cache in blocks, and what a compiler and int8 gain here."""
+""""Speed-ups" part: tiled attention, paged KV cache, torch.compile and int8 timings."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""The pictures of the part "Speed-ups": a softmax tile by tile, and the blocks of the KV cache at every step."""
+"""Pictures of the "Speed-ups" part: online softmax tile by tile, and KV-cache blocks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

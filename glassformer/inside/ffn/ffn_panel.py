@@ -1,4 +1,4 @@
-"""The feed-forward sub-layers: how many neurons are silent, which are active, and what drives one of them.
+""""Feed-forward" part: silent and active neurons, and one neuron in detail.
 
 What a neuron is for, nobody says here: only what it did in this sentence, and what it writes.
 """

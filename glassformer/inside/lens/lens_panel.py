@@ -1,4 +1,4 @@
-"""The logit lens: what the decoder would write if it stopped at an earlier depth."""
+""""Logit lens" part: what the model would predict at each depth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocks of the loaded model: what its diagram draws, what is said of each, and where each leads."""
+"""Blocks of the model diagram: labels, roles, shapes, and links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part "The model" of the Inside page: the diagram of the loaded model, its shapes, and what it costs."""
+""""The model" part: diagram, shapes, and costs of the loaded model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The shape of every value on the way from the ids to the logits, as recorded for the sentence at hand."""
+"""Table of tensor shapes from ids to logits, as recorded in one forward pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of embeddings: which pieces stand near one, and where the pieces of the sentence stand.
+""""Embeddings" part: nearest neighbours of a piece, and a 2D map of the sentence.
 
 A piece is chosen among the tokens of the sentence, by typing it, or by a click on a neighbour; a click on one that is
 in the sentence looks at its token.

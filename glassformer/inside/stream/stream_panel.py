@@ -1,4 +1,4 @@
-"""The residual stream of every token by depth, what sub-layers add to it, and what norms do."""
+""""Residual stream" part: stream norms by depth, sub-layer contributions, layer norms."""
 
 from collections.abc import Iterator
 from typing import Any

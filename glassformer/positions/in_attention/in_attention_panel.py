@@ -1,4 +1,4 @@
-"""The parts of the Positions page for positions that act inside attention: rotations, or a bias by distance."""
+"""Tabs for positions inside attention: rotary embeddings, ALiBi and relative biases."""
 
 from collections.abc import Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""The part of the Positions page about the typed sentence: what tokens start from, or what distance does."""
+""""Your sentence" part of the Positions page."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,4 @@
-"""Changes inside the model while it runs, as data.
+"""Interventions: changes inside a model during a run, as data.
 
 Interventions are a part of a query: frozen and hashable, in JSON, and short in an address, where places count from 1
 as on the pages.

@@ -1,4 +1,4 @@
-"""What all interventions, the changes inside the model while it runs, have in common.
+"""Base classes of interventions.
 
 An intervention is a frozen record and a part of a query. Its fields are declared with the functions of `spelling`,
 which also give its JSON and its part of an address. It overrides the methods below: `visitors` changes values and

@@ -1,4 +1,4 @@
-"""The kinds of fields of an intervention: allowed values, and their spelling in an address.
+"""Field types of interventions: validation, JSON, and URL encoding.
 
 An intervention is a frozen record whose fields are declared once, with the functions below: `head: int | None =
 place(say("Head"), MAX_WIDTH)` gives its label in a control, the allowed values, and how an address spells it. JSON

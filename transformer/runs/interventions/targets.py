@@ -1,4 +1,4 @@
-"""Where a model is changed: the fields that several changes share, their names, and whether a model has that place.
+"""Intervention targets: head, attention, layer, stack, sub-layer.
 
 A change of a head is a `HeadChange`. Other changes are made in one attention or all (`AttentionChange`), in one stack
 or both (`StackChange`), in one layer of these or all (`LayerChange`).

@@ -1,1 +1,1 @@
-"""Lessons beside the pages: the panel, the way from step to step, the list."""
+"""Lessons shown beside the pages: panel, navigation, list."""

@@ -1,4 +1,4 @@
-"""What a browser remembers of answers: nothing of it is kept by the server.
+"""Answers kept in the browser's local storage; nothing is stored on the server.
 
 For each answer: the step, a digest of the run, the choice, whether it was right, and a fingerprint of the question.
 What a browser says is not trusted: what does not look like that is passed over. The modules

@@ -1,4 +1,4 @@
-"""A step of a lesson posed to the learner's own run: greedy, nothing forced, nothing changed.
+"""Poses a lesson step to the learner's own run (greedy, no interventions); cached.
 
 It is computed in the model's thread and kept for all who ask the same. Inside that thread other runs go straight to
 the checkpoint: the queue would wait for itself.

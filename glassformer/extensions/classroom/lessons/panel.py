@@ -1,4 +1,4 @@
-"""The panel of a lesson beside the page, or at the bottom of a narrow one: the question, the answer, the way on.
+"""Lesson panel beside the page: question, answer, navigation.
 
 `main.py` makes its place before the page runs, as a page takes over the address before any control is drawn, and
 fills it afterwards, when the page has opened the checkpoint. On a wide screen it is a column, on a narrow one a sheet

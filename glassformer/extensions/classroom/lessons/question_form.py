@@ -1,4 +1,4 @@
-"""The question of a step: how it is answered, how a class votes in a room, and what is said then.
+"""Question form of a lesson step: choices or a text box, class voting, the answer, the explanation.
 
 The teacher's panel puts the question to the class; a student's answer is also a vote. Where students have sentences
 of their own, or type an answer, choices cannot be compared: then it is counted how many were right.

@@ -1,4 +1,4 @@
-"""Where a step leads: the address that it opens on the learner's run, and what happens when the learner arrives.
+"""Links to lesson steps: the URL of a step on the learner's own run, and arrival on it.
 
 A lesson drives the app through addresses only. One that names a step and says nothing of what is looked at is
 completed on arrival, from what the step's pick finds in the run; so it is when the learner goes on to another

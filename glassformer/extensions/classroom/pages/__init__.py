@@ -1,4 +1,4 @@
-"""Pages of the menu: a script each."""
+"""Menu entries of lessons."""
 
 from pathlib import Path
 

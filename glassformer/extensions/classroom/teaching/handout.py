@@ -1,4 +1,4 @@
-"""A lesson on paper: its steps on one run, and one HTML file of their charts and questions that opens offline.
+"""Handout of a lesson: posed steps with their charts, as one printable HTML file.
 
 A teacher's has the answers at its end, with the charts that show them. What students get has none anywhere.
 

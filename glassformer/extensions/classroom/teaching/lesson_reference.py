@@ -1,4 +1,4 @@
-"""What a lesson of one's own can ask: every oracle and every pick, with its choices, its outcomes and its values.
+"""Reference of lesson questions (oracles) and picks for authors of custom lessons.
 
 What each means is said by the questions that the app's own lessons ask with it, in the reader's language, and by the
 first line of its documentation; what its values are, by the run at hand. So nothing here differs from what there is.

@@ -1,4 +1,4 @@
-"""A link for a class: a page with all that is looked at, or a step of a lesson, and what is covered.
+"""Link builder for classes: a page or lesson step, with covered charts.
 
 What it keeps is what the session looks at, as the page that the teacher comes from shows it, or what an address says
 that is pasted in. What a page draws that can be covered is known once the session has drawn that page.

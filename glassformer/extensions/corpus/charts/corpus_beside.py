@@ -1,4 +1,4 @@
-"""How two corpus runs differ: a map of the differences of all heads, with their intervals."""
+"""Heatmap of head differences between two corpus runs, with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

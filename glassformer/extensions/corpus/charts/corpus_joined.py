@@ -1,4 +1,4 @@
-"""Queries and keys of many lines as points of one space: of one head, and of all heads of its layer."""
+"""Scatter plots of queries and keys in a joint space."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

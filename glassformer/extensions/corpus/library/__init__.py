@@ -1,1 +1,1 @@
-"""What a model and its heads do over many sentences: measured in shards, kept as Parquet files, asked with SQL."""
+"""Corpus runs: head statistics over many sentences, stored as Parquet shards, queried with SQL."""

@@ -1,4 +1,4 @@
-"""What lines can be searched by: conditions as records, each with the query that finds its lines.
+"""Search conditions for lines: records, each with the query that finds its lines.
 
 A condition selects lines with the number that it looked at; `queries.search` joins them. Values are bound (`$name`);
 only names of columns are written into a query, and these come from closed sets. It does not know DuckDB.

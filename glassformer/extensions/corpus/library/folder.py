@@ -1,4 +1,4 @@
-"""The runs in a folder, as they were left there: complete, or as far as they came.
+"""Reads corpus runs from disk, complete or partial.
 
 A run is a folder of its own, `OUT/<key>/`: `about.json` says what was measured; of each shard that is done there are
 `sentences-000000.parquet`, `heads-000000.parquet`, for some `vectors-000000.parquet`, and, written last,

@@ -1,4 +1,4 @@
-"""What a model and its heads do with many lines: one pass over each batch, measured layer by layer.
+"""Measures lines in batches: one forward pass per batch, layer by layer.
 
 `measure` is a function of its arguments only: the same lines give the same bytes in whichever process, as long as
 torch has the same number of threads there. Its numbers are those of `head_statistics`, `head_norms` and

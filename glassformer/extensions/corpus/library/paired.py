@@ -1,4 +1,4 @@
-"""Two corpus runs over the same file, line by line: how much their heads and their scores differ, with intervals.
+"""Paired differences between two corpus runs, with confidence intervals.
 
 A difference is second minus first, of the lines that both have: as both read the same sentence, what makes a sentence
 easy or hard for both is not in it, and its interval is much narrower than those of two means.

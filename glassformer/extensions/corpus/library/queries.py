@@ -1,4 +1,4 @@
-"""What a page asks of a run's lines: answered by DuckDB, straight from the Parquet files.
+"""Queries on a run's lines: answered by DuckDB, straight from the Parquet files.
 
 Nobody's text becomes SQL: values are bound (`$name`), also the files of a table, and a column's name comes from a
 closed set. DuckDB may open the files of the runs that it was made for, once `folder.check` has looked into them, and

@@ -1,4 +1,4 @@
-"""What was measured of lines, as arrays, and the tables made of it. Not known here: how.
+"""Measured results as arrays, and their conversion to tables.
 
 Shapes: N lines, L layers, H heads, M measures.
 """

@@ -1,4 +1,4 @@
-"""What the lines of a shard add up to: a few numbers a head and measure, so that a million lines answer at once.
+"""Rollups of the lines of a shard: a few numbers per head and measure, so that a million lines answer at once.
 
 A roll-up has, for each kind, layer, head and measure, the number of lines that have the measure, its sum, its sum of
 squares, and how many lines fall into each bin. All of these add, so the roll-ups of the shards, in any order, are the

@@ -1,4 +1,4 @@
-"""Questions to a corpus run, each asked once; while files are read, other visitors' pages are drawn."""
+"""Cache of DuckDB queries on a corpus run; other sessions render while DuckDB works."""
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache, wraps

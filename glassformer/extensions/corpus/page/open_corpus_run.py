@@ -1,4 +1,4 @@
-"""A corpus run that is open: what the parts of the page are drawn of, what is chosen, tables, and one line.
+"""An open corpus run and its selected line, shared by all parts of the page.
 
 The line stands by itself: its texts, its numbers, and the way to its map on the Attention page, at the head, the step
 and the cell of the head's largest weight.

@@ -1,4 +1,4 @@
-"""Pages of the menu: a script each."""
+"""Menu entry of the page about a corpus."""
 
 from pathlib import Path
 

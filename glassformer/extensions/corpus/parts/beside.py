@@ -1,4 +1,4 @@
-"""The part Two runs: another run over the same file, how its scores and heads differ, and on which lines most."""
+""""Two runs" part: differences in scores and heads between two corpus runs."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The part Search: the lines that fit what a head does with them, their ranks, their loss and their words."""
+""""Search" part: lines filtered by head measures, ranks, losses and text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

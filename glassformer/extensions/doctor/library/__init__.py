@@ -1,4 +1,4 @@
-"""The doctor: is a checkpoint healthy? `examination.examine` runs all tests; `watch` does while a model trains."""
+"""The doctor: diagnostic tests for checkpoints, and for models in training."""
 
 from glassformer.extensions.doctor.library.watching import watch
 

@@ -1,4 +1,4 @@
-"""Heads that do nothing, heads that are the same, and maps that say nothing.
+"""Doctor tests of attention: dead, duplicate, uniform, collapsed and saturated heads.
 
 A map says nothing if it has the same weight everywhere, the same whichever token asks, or all of it on one key.
 `extensions.doctor.library.head_measures` measures; here stands what the numbers mean.

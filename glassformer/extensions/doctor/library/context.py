@@ -1,4 +1,4 @@
-"""What the tests of the doctor are made on: a checkpoint, a few sentences, and what several tests need of both.
+"""Examination context: checkpoint, sample sentences, and cached results shared by the tests.
 
 Each test asks for what it needs; what was computed for one test is there for the next. A patient belongs to one
 examination and one thread.

@@ -1,4 +1,4 @@
-"""What the doctor found: plain frozen records, one per test; and what tests measure on the shipped checkpoints.
+"""Findings of the doctor: frozen records, one per test, and the calibration on the shipped checkpoints.
 
 A test never says more than its number. "look" means that a healthy model may have this, too; "broken" that none has;
 "not_applicable" that the test has no meaning for this model, or lacks what it needs, and the finding says which.

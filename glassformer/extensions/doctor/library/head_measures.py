@@ -1,4 +1,4 @@
-"""What the heads of a model do over all sentences, in the few numbers that tell a working one from an idle one.
+"""Head measures over all sentences of an examination.
 
 Each is the most, over all sentences and tokens, that a head ever did: a head is called idle only if it was idle every
 time. How much a head writes is held against the stream that it is added to, token by token: what is smaller than the

@@ -1,4 +1,4 @@
-"""Whether the model was trained while it saw what it had to predict.
+"""Doctor test for label leakage: was the model trained without a (correct) causal mask?
 
 A decoder that saw the piece it had to predict has learnt to look it up there. Wired as it should be it writes badly,
 like many a bad model. So it is wired as it may have been trained, and the losses on the same pairs are compared:

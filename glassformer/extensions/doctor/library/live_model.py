@@ -1,4 +1,4 @@
-"""Read a model that is being trained, as it is now: a checkpoint in memory, made of a copy of its parameters.
+"""Reads a model during training as an in-memory checkpoint.
 
 Our own Transformer keeps its class, so what a subclass computes wrongly is found. A model of Hugging Face's
 transformers, and one around torch's layers or of a tutorial, are read as `extensions.importers.library` reads their

@@ -1,4 +1,4 @@
-"""How well a model guesses the pieces of pairs, whether what it writes is as good, and whether it was reported so.
+"""Doctor tests of the loss on sentence pairs: guessing level, by position, free-running, reported.
 
 Each piece of a reference is guessed from those before it (teacher forcing): its loss, whether the likeliest piece was
 the right one, and where it stood. A model that has learnt its task guesses far better than chance, as well at the end

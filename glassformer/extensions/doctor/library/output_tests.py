@@ -1,4 +1,4 @@
-"""What the model uses of what it reads, and what it writes: whether it ends, repeats itself, or copies.
+"""Doctor tests of outputs: what the model uses of its input, and whether outputs end, repeat themselves, or copy.
 
 One bad output says nothing; half of them do. A decoder alone goes on for as long as it may and often repeats itself
 when it is decoded greedily, so that its outputs are judged only where pairs say how they should be.

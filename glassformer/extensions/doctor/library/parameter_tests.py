@@ -1,4 +1,4 @@
-"""The parameters themselves: values that are no numbers, tensors that hold nothing, or what nobody trained.
+"""Doctor tests of parameters: NaN, constant, untrained, rank, copies.
 
 What they hold is looked at tensor by tensor, in 32 bits, so that a large model needs no more memory than its largest
 tensor once more. Only what is the same in every kind of model is called a fault here; what the tensors do is tested

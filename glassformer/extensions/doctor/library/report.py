@@ -1,4 +1,4 @@
-"""Examination: every test of the doctor, in an engineer's order, run on a checkpoint; and the report, with its forms.
+"""Examination: every test of the doctor in an engineer's order, and the report as JSON, Markdown and text.
 
 A report is saved as JSON, for programs, and as Markdown, to paste it into a thread. Markdown is a sentence: whoever
 draws it may say it in another language. In JSON and in a terminal it is English.

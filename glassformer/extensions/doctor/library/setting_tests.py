@@ -1,4 +1,4 @@
-"""What a file does not store: heads, scale, place of the norms, activation, where positions begin.
+"""Doctor tests of settings that files do not store: heads, scale, norms, activation.
 
 Each is wrong in silence: the same parameters under another setting load without an error and compute something. So
 neighbouring values are tried on the patient's sentences, with the same parameters and all else as it is. In a model

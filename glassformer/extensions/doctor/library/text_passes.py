@@ -1,4 +1,4 @@
-"""Read texts once more, and let somebody look at what is computed on the way: the patient's own, and random ones.
+"""Forward passes over sample and random texts, with hooks for the tests.
 
 One pass a text, as the recording pass of a run makes it (`transformer.runs.recording_pass`); nothing is kept but what
 the visitor keeps, so that memory is bounded by one layer. Random texts are rows of pieces that were drawn by chance:

@@ -1,4 +1,4 @@
-"""Whether the tokenizers are those of the model, and what each does by itself.
+"""Doctor tests of tokenizers: sizes, swapped sides, special ids, round trip, unknown pieces.
 
 By itself: special pieces, texts that come back, and pieces that it does not know, by its own pieces and the patient's
 texts. Whether source and target were exchanged is told by the model's losses either way.

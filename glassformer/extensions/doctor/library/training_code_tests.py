@@ -1,4 +1,4 @@
-"""Tests of the training's own forward pass: its masks, its batches, and its order of tokens.
+"""Doctor tests of the user's own forward pass: masks, batching, token order.
 
 The tests of `wiring` look at this program's model, whose masks are right. Those here look at the code that trains:
 pieces are changed, and padding and other sentences are added, and only what depends on them may move. Logits are

@@ -1,4 +1,4 @@
-"""Examine a model while it trains, in anybody's loop.
+"""Runs the doctor during training, in any training loop (`watch`).
 
     watching = watch(model, tokenizer, pairs, every=500, out="doctor")
     for batch in batches:

@@ -1,4 +1,4 @@
-"""How the model is put together: whether the masks do what they are for, and whether two ways of computing agree.
+"""Doctor tests of wiring: causality, padding, batching, KV cache.
 
 Masks: no row depends on a later piece, and none on padding. Each test changes what may not be seen and looks which
 rows move. Both runs have the same shapes, so that what is not read changes nothing at all: its weight is exactly 0,

@@ -1,4 +1,4 @@
-"""Findings on the page: those that are wrong in full, the others in a line each, and the report to take away."""
+"""Doctor findings: problems in full, the others as one line each, and the report download."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal

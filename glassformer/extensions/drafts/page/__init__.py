@@ -1,4 +1,4 @@
-"""What drafts add to the page How pieces are chosen: the part Draft and check."""
+"""The part "Draft and check" of the page "How pieces are chosen"."""
 
 from glassformer.runs.picture import PartEntry
 from transformer.i18n import say

@@ -1,4 +1,4 @@
-"""The part Draft and check: the choice of a draft, its rounds, what it takes on this machine, and fewer bits."""
+""""Draft and check" part: speculative decoding, timings, and weights with fewer bits."""
 
 from collections.abc import Iterator
 from functools import partial

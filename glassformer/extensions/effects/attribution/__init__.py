@@ -1,1 +1,1 @@
-"""Credit for one step of a run: what its piece owes to the pieces read, and to the parts of the model."""
+"""Attribution of one decoding step: to input pieces, and to parts of the model."""

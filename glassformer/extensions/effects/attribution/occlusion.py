@@ -1,4 +1,4 @@
-"""How a step's probability changes when one piece is hidden from the model.
+"""Occlusion: the change of a step's probability when one input piece is masked.
 
 To hide a piece is to close its key, in every mask, for every query but its own:
 

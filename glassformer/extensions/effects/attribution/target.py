@@ -1,4 +1,4 @@
-"""Why a step wrote its piece: its attention, by weights and by the vectors that it adds.
+"""Attribution target: one decoding step, with its attention by weights and by the vectors that it adds.
 
 Everything here explains one number, the log-probability of that piece in nats. A logit alone is not enough: adding
 the same number to all logits changes no probability.

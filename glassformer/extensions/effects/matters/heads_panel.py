@@ -1,4 +1,4 @@
-"""The part Heads of the page What matters: what the output owes to each head, beside what the heads look at.
+""""Heads" part: head ablation effects, beside what the heads attend to.
 
 Below it stand the head that is looked at, with its number, its map, and one click that takes it away; and all heads
 as a table and as a file: what each changes, beside how concentrated its weights are.

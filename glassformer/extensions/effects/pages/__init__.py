@@ -1,4 +1,4 @@
-"""Pages of the menu: a script each."""
+"""Menu entries of effects and mistakes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""All cards of the page What goes wrong, as they are offered, with the interventions that make each.
+"""All mistake cards, with the interventions that reproduce each mistake.
 
 The library carries these out; here they are only named. `cards.toml` has what is said of each.
 """

@@ -1,4 +1,4 @@
-"""What a card of the page What goes wrong is: a mistake as data, what its two runs came to, its number and chart.
+"""Mistake card: a mistake as data, its two runs, its number and chart.
 
 A card names a change; `cards.toml` has what is said of it. The change is carried out by the library, as any other is;
 the outcome is computed, and each outcome has its own sentence, as most mistakes change some outputs and leave others.

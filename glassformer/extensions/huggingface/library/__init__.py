@@ -1,1 +1,1 @@
-"""Read folders that Hugging Face's transformers saved: names, config and tokenizers, family by family."""
+"""Importers for Hugging Face transformers folders, by model family."""

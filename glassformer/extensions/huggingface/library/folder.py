@@ -1,4 +1,4 @@
-"""Import a folder of Hugging Face's transformers: what `transformer.checkpoint.save` writes, and a report.
+"""Imports a transformers folder: config, weights, tokenizer, report.
 
     imported = import_folder(Path("downloads/opus-mt-en-fr"))
     print(imported.report)

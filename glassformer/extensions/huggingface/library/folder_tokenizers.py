@@ -1,4 +1,4 @@
-"""Which tokenizers a folder of transformers has, and what they put around a text.
+"""Tokenizer detection in a transformers folder, with its special tokens.
 
 tokenizer_config.json may say which they are; else the model's family does. A family's own files come first: what is
 made of them here equals what transformers makes of them. Otherwise tokenizer.json is read; without any of these the

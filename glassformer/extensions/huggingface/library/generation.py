@@ -1,4 +1,4 @@
-"""What a folder says of how its model writes: the ids that begin and end, the rules, and what is not done here.
+"""Generation settings of a folder (`generation_config.json`): special ids and decoding rules.
 
 It stands in generation_config.json, or in older folders among the keys of config.json.
 

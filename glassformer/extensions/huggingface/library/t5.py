@@ -1,4 +1,4 @@
-"""T5 in its first version and in 1.1 (with flan and ByT5), and mT5: encoder-decoders with a bias for each distance.
+"""T5 in its first version and in 1.1 (flan and ByT5), and mT5: encoder-decoders with a bias per distance.
 
 Sources: Raffel et al. (2020); Shazeer, "GLU Variants Improve Transformer" (2020) for 1.1; Xue et al., "mT5" (2021).
 The names are those of transformers 5.23.

@@ -1,1 +1,1 @@
-"""Read weights of other programs, and report exactly what was understood."""
+"""Importers for third-party models, with a report of what was understood."""

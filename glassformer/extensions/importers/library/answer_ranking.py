@@ -1,4 +1,4 @@
-"""Rank the answers to what a file cannot say, by how well the model does with them on a few texts.
+"""Ranks possible answers by the model's loss on sample texts.
 
     report = scored(report, build, samples)
     print(report)           # each asked field has its choices with their losses, best first

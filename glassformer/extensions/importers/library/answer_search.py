@@ -1,4 +1,4 @@
-"""Try answers to what a file cannot say, and find the best combination.
+"""Searches combinations of answers for the lowest loss.
 
 All fields together have too many combinations. Three steps find the best one:
 

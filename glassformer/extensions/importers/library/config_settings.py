@@ -1,4 +1,4 @@
-"""Read a config.json that Hugging Face's transformers wrote, each value with where it was found; what a family is.
+"""Reader for a transformers `config.json` that records where each value was found.
 
     settings.whole("d_model")                  a Known with the value and the evidence
     settings.flag("scale_embedding", False)    the same, where the key may be missing

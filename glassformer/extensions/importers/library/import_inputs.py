@@ -1,4 +1,4 @@
-"""What a user adds to weights: tokenizers, and pairs of sentences to try answers on.
+"""User-supplied import inputs: tokenizers, and sentence pairs.
 
 A tokenizer is a SentencePiece model, a tokenizer.json, a vocab.json next to its merges.txt, BERT's vocab.txt, or a
 plain list of characters or words: one per line, or {"piece": id}, or ["piece"]. Without one the model works on ids.

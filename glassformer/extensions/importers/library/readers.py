@@ -1,4 +1,4 @@
-"""Whether a file or folder is another program's model, and which readers of extensions read it.
+"""Readers of third-party files and folders, and the detection of such models by name and config.json.
 
 An extension's `readers` names a `Reader`.
 

@@ -1,4 +1,4 @@
-"""Which tensor of a file becomes which of the model: rules of key tables, and an account of every tensor afterwards.
+"""Renaming rules from tensors of a file to those of the model, and an account of every tensor afterwards.
 
 A file may have the table of embeddings once, or again for each stack and for the output. Its rules call these tables
 by their roles; which of them the model needs is settled when the file is there. It may also hold tables of positions

@@ -1,4 +1,4 @@
-"""What an import gives: the report of what it understood, guessed and left out, and all that a checkpoint is made of.
+"""Import report: what was understood, guessed and left out, and all that a checkpoint is made of.
 
 Every tensor of the file and every tensor of the model is accounted for, and so is every field of the config. What
 nothing says is asked: a field with its choices, best first where they were scored. Nothing can be written while

@@ -1,4 +1,4 @@
-"""What the weights of a tutorial's model say of its config, and what they cannot say.
+"""Config fields inferred from tutorial weights, and questions that remain.
 
 Sizes stand in the shapes, what is shared in ties, where biases are in the names. Heads, the place of the norms, the
 scale of the embedding, the activation and the special ids stand nowhere, unless numbers were saved beside the

@@ -1,4 +1,4 @@
-"""Tensors whose names no table knows: what they may be is asked, with their shapes.
+"""Questions about tensors with unknown names.
 
     --set src_table=my.words.weight     the tensor that is the source's table of embeddings
     --set ignored=criterion.weight      tensors that the model does without

@@ -1,4 +1,4 @@
-"""What the files do not say: each question with its evidence and what is possible. An answer changes the report."""
+"""Import questions: what the files do not say, with evidence and choices."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

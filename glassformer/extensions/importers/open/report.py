@@ -1,4 +1,4 @@
-"""What an import makes of a file or folder: the verdict, the fields of the config, and what became of each tensor."""
+"""Import report: verdict, config fields, and what became of each tensor."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which file or folder the page *Open a checkpoint* is about, and going on with it: on every page, or as a folder.
+"""Saves an imported model as a checkpoint folder, and links to the pages that show it.
 
 A folder is written only inside a folder of checkpoints, under a name that nothing has there yet, whoever asks.
 """

@@ -1,4 +1,4 @@
-"""Trying the answers so far: a sentence through the model, and each choice ranked by its loss on a few texts."""
+"""Trial run of an imported model on one sentence, and the ranking of answers by loss."""
 
 from collections.abc import Mapping
 from dataclasses import replace

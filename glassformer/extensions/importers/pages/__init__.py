@@ -1,4 +1,4 @@
-"""Pages of the menu: a script each."""
+"""Menu entry of opening models."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Lessons: steps through the live app, each with a question that the learner's own run answers.
+"""Lessons: steps through the app with questions that the learner's own run answers.
 
     lesson        what a lesson is
     lesson_files  from a TOML file to one, with clear errors; plan/ has the lessons of the plan, a class brings others

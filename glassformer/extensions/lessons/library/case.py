@@ -1,4 +1,4 @@
-"""What picks and oracles are given, what they answer with, and how an oracle decides, so that no rounding does.
+"""Inputs and answers of picks and oracles, and decisions that no rounding changes.
 
 A pick finds in a run what is worth looking at: `(case) -> {name: value}`. An oracle computes the answer to a question
 from the live run: `(case) -> Answer`. Both are pure functions of the case. Where a question makes no sense for the

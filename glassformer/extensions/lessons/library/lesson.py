@@ -1,4 +1,4 @@
-"""What a lesson is: records that a file of texts is read into. No code stands in a lesson.
+"""Lesson records: lesson, step, question, texts.
 
     Lesson            title, what it teaches, how long it takes, what comes first
     └── Step          which page, which of its parts, what is covered until the learner has answered

@@ -1,4 +1,4 @@
-"""The short path through all lessons: the words that it takes, on the learner's own sentence, and what was met on it.
+"""The short path through all lessons, loaded from `path.toml`.
 
 Its steps are those that lessons mark as `short`, in the order of the lessons. Its texts stand in `path.toml`.
 """

@@ -1,4 +1,4 @@
-"""Pose a step of a lesson to a learner's own run: what to look at, what is asked, what is right."""
+"""Poses a lesson step to a learner's run: picks, question, correct answer."""
 
 import hashlib
 import math

@@ -1,4 +1,4 @@
-r"""What the answers to the lessons' questions are over many sentences.
+r"""A survey of the answers to the lessons' questions over many sentences.
 
     python -m transformer.lessons.survey                                          the examples of the shipped cards
     python -m transformer.lessons.survey --sentences tests/data/zh-en.tsv …       a file is named like its checkpoint

@@ -1,1 +1,1 @@
-"""Attention maps from elsewhere: arrays of weights and labels, of models that cannot be run here."""
+"""Given attention maps: weights and labels from any program, without a model."""

@@ -1,4 +1,4 @@
-"""Given maps from arrays of numpy or torch, one array per attention or per layer.
+"""Creates given maps from numpy or torch arrays.
 
     transformer.given_maps(encoder=output.attentions, source=tokens)
 

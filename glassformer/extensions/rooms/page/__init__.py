@@ -1,1 +1,1 @@
-"""A room for a class: its page, its projector, and the line at the foot of every page."""
+"""Classroom (room): its page, projector view, and status bar."""

@@ -1,4 +1,4 @@
-"""How a class comes into a room: the address, as the browsers of a class reach it, and its QR code.
+"""Join URL of a room as the class can reach it, and its QR code.
 
 A QR code is black on white, with the quiet zone of four modules, in a dark theme too: readers take nothing else for
 granted. Source: ISO/IEC 18004:2015, section 6.3.8 (quiet zone).

@@ -1,4 +1,4 @@
-"""A class votes: what its teacher does, and the votes once they are shown."""
+"""Class polls: teacher controls and vote results."""
 
 import contextlib
 from collections.abc import Callable, Sequence

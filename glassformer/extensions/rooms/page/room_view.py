@@ -1,4 +1,4 @@
-"""The two views of a room: the line at the foot of every page, and the projector's.
+"""Room status bar and projector view: join code, counts, question, votes, and their CSS.
 
 The browser hears of the teacher's moves by itself and opens the address as a link would be opened: a run of the
 script for each move, none for a step until it has settled, and none while nothing happens.

@@ -1,4 +1,4 @@
-"""Pages of the menu: a script each."""
+"""Menu entries of rooms."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""All rooms of a server: bounded, and gone four hours after their last use, or with the server or its store.
+"""Registry of all rooms: bounded, rate-limited (token buckets), expiring after four hours.
 
 They are in this process's memory, or in a store that several processes share (`stores` of an extension). A teacher's
 session calls it in this process, with the room's secret; what comes over HTTP can join, listen and vote

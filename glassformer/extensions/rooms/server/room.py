@@ -1,4 +1,4 @@
-"""One room: where its teacher is, the question that is put, and who voted what, as long as it lasts.
+"""A room: teacher, students, questions, votes, token-bucket rate limits.
 
 All that is true of a room everywhere is its state, values that never change; who listens is known of this process,
 and told to others by the store (`extensions/rooms/server/store.py`), which also holds a lock around every call.

@@ -1,4 +1,4 @@
-"""What is known of a room outside: where its teacher is, what is asked, the votes that were shown, what is timed.
+"""Public state of a room: page, question, votes, timer; no personal data.
 
 Its record is a table of what was asked and how often each choice was chosen, of nobody in particular; rounds with too
 few votes to be counted by choice have only their number of votes there, too.

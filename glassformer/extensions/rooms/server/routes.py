@@ -1,4 +1,4 @@
-"""What students' browsers ask a room for, beside Streamlit: to join, its events, and that a vote is taken.
+"""HTTP routes of rooms: join, event stream, vote.
 
 A vote costs no run of a script, and a move of the teacher reaches all in milliseconds. Nothing here moves a class or
 shows votes: a teacher's session does that in this process. What is posted has to come from a page of ours, as JSON,

@@ -1,4 +1,4 @@
-"""Where rooms are: in this process alone, unless an extension has `stores`: functions that give another, or None.
+"""Room store: in memory, or shared through Redis.
 
 Every process reads its own copies of rooms, which never waits. A change is tried on a copy of the room's state and
 counts once it is made, so nothing is half done.

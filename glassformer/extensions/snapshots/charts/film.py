@@ -1,4 +1,4 @@
-"""One map at several moments, like the pictures of a film: tiles beside each other, in rows, all on one scale.
+"""Filmstrip: one map at several training snapshots, as tiles on one scale.
 
 A tile for each moment has its name above it. How many stand in a row depends on the room: the browser lays them out
 anew (`glassformer/components/plotly/film.js`); what is sent is laid out for a sheet of paper. One heat map holds all

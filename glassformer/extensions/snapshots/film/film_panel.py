@@ -1,4 +1,4 @@
-"""The part "Over training" of the Attention page: one head at all snapshots of the checkpoint's training."""
+""""Over training" part: the maps of one head at every training snapshot."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-"""Open what toolkits for translation save: fairseq, OpenNMT-py, Joey NMT and Marian, a module each.
+"""Importers for translation toolkits: fairseq, OpenNMT-py, Joey NMT, Marian.
 
 Read `toolkit`, which says what a module has to tell, then `fairseq`, then `importing`, which makes a model of it.
 """

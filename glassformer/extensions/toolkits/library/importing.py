@@ -1,4 +1,4 @@
-"""Make a model of what a toolkit saved: tensors by its key table, options as fields, lists of pieces as a vocabulary.
+"""Imports a toolkit model: tensors, options, vocabularies.
 
 What this program has no arithmetic for is refused, with the option or the tensor. Nothing is asked.
 """

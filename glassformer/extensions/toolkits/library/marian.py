@@ -1,4 +1,4 @@
-"""Marian: Transformers in its `model.npz`, which has the options, with vocabularies as YAML or SentencePiece beside.
+"""Marian: Transformers in its `model.npz` with its options; vocabularies as YAML or SentencePiece beside it.
 
 Matrices multiply from the right, so they are transposed. The decoder begins with a vector of zeros: it gets a row of
 zeros behind the last piece, as padding, which no output can hold (its bias is far below all others).

@@ -1,4 +1,4 @@
-"""What is said of a toolkit for translation: its key table, its options, its ids and its lists of pieces."""
+"""Toolkit description: key table, options, special ids, vocabularies."""
 
 import json
 import re

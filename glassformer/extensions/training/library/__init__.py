@@ -1,1 +1,1 @@
-"""Training: from a file of sentence pairs to a checkpoint folder. Needs the extra `train`."""
+"""Training: from sentence pairs to a checkpoint folder."""

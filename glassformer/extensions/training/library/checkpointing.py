@@ -1,4 +1,4 @@
-"""What a training measures, shows and keeps: the best epoch so far, its curve, its state and its snapshots.
+"""Checkpointing: evaluates each epoch, saves the best model, its curve, state and snapshots.
 
 The first process writes, and the others wait for it: if a write fails, the training ends in all of them.
 """

@@ -1,4 +1,4 @@
-"""From lines of a public corpus to clean pairs: each step counts what it changed or dropped, and shows some of it.
+"""Cleaning of parallel text, with counts and examples of what was dropped.
 
 Text is changed in four ways only: characters that nobody sees go, it is composed (Unicode NFC), Traditional
 characters become simplified ones where asked for, and white space becomes single spaces. Everything else that is

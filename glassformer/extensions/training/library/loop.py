@@ -1,4 +1,4 @@
-"""The training loop.
+"""Training loop (`Trainer`).
 
 One epoch after another: learn from every batch, then measure loss and scores on held-out pairs. Several processes
 learn from one batch together, each from its rows of it, and each may do so in several parts.

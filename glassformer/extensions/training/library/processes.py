@@ -1,4 +1,4 @@
-"""The processes that train one model together: which of them this is, and how they agree.
+"""Process group of a distributed training: ranks, devices, agreement.
 
 `torchrun` (or `--processes`) starts the same command several times and tells each its rank. Every process reads the
 same files and learns from other rows of the same batches; the first one alone writes and prints. What only one of

@@ -1,4 +1,4 @@
-"""How to train: one record, each field within its limits; and the learning rate, up to its peak and down.
+"""Training settings: one record, each field within its limits; and the learning rate schedule.
 
     linear         in another straight line, to almost nothing; best where the length of the training is known
     cosine         along half a cosine, to almost nothing (Loshchilov and Hutter, "SGDR", 2017, without restarts)

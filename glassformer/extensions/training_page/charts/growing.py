@@ -1,4 +1,4 @@
-"""The loss of a training that is under way: a curve that grows towards the right edge, where the training ends."""
+"""Loss curve of a training in progress."""
 
 from collections.abc import Sequence
 

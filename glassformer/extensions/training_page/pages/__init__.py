@@ -1,4 +1,4 @@
-"""Pages of the menu: a script each."""
+"""Menu entry of training."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a visitor may choose of a training, and the commands that it comes to.
+""""Watch it learn": settings of a small training, and the commands they produce.
 
 A model is small enough that a few minutes of one processor suffice: two stacks of width 64. What is trained on is a
 made-up task, whose files a command of this program writes, or pairs of the visitor's own, of which some are kept to

@@ -1,4 +1,4 @@
-"""The part *Watch it learn* of the Training page: a visitor starts a small training, and sees the model learn.
+""""Watch it learn" part: start a small training and follow it live.
 
 The form, and what it says before anything starts; then how far the training is, in a fragment that runs again and
 again, and what can be done with it. Its model is in the sidebar's choice as soon as it has one.

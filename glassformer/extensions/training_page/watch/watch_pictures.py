@@ -1,4 +1,4 @@
-"""The chart of a training that is under way: its loss so far."""
+"""Pictures of a training in progress."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""What visitors upload: the endpoint, the queue before the process that reads it, and the store."""
+"""Uploads: the queue for the worker process, and the upload store."""

@@ -1,4 +1,4 @@
-"""The queue of what was uploaded, read one after the other, and the folder where it lies, which ends with the server.
+"""Upload store and queue: a private temporary folder with expiry, one upload at a time to the sandboxed worker.
 
 Each upload has a name that nobody can guess. Who has it sees the upload, so a link shares it; lists never hold it but
 for the session that handed it in. What nobody uses for an hour is removed, and all of it when the server ends; what

@@ -1,4 +1,4 @@
-"""Unpack a zip archive that somebody hands in, trusting nothing that it says of itself.
+"""Safe unpacking of zip archives, and the upload limits: sizes, counts, time, file names.
 
 All of its list is checked before a byte is unpacked, and each file is held to its own claim while it is. Of folders
 only one is taken: that with the weights, as near to the top as there is one.

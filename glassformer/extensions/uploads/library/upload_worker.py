@@ -1,4 +1,4 @@
-"""The process that has everything imported, and forks one that is confined for each upload.
+"""Upload worker: a preloaded process that forks a sandboxed child per upload.
 
 It reads requests from its standard input, a line of JSON each, and answers each with a line: how the forked process
 ended. A second line before that means: end it. It opens no file of anybody's, and ends with its server.

@@ -1,4 +1,4 @@
-"""Ask the process of `worker` to read what was handed in, and take over what it wrote, with suspicion.
+"""Client of the upload worker: sends requests, validates results.
 
     worker = Worker()
     read = worker.read(files, folder, title="lesson", pickles=True)

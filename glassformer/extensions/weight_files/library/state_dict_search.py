@@ -1,4 +1,4 @@
-"""Find the weights in what people save: in a dictionary beside other things, or in parts as adapters and quantised.
+"""Search for the state dict inside a saved training checkpoint, adapters and quantised parts included.
 
     {"model_state_dict": {...}, "epoch": 3, "config": {"n_heads": 4}}
 

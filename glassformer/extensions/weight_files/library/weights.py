@@ -1,4 +1,4 @@
-"""Somebody else's weights, one tensor at a time: what there is is known before anything is read, and never all of it.
+"""Lazy access to third-party weights, one tensor at a time.
 
     with open_weights(Path("downloads/model.pt")) as weights:
         for name in weights.tensors:

@@ -1,4 +1,4 @@
-"""What sets two runs apart: their outputs, the step's candidates, or of an encoder alone what it made of the text.
+"""Differences of two runs: their outputs, the step's candidates, or the vectors of an encoder-only model.
 
 At the head stands one sentence with the largest effect; further down a chart, and both outputs marked. A piece is
 marked by a sign and a colour: ≠ where the other output has another one, ▼ and ▲ where the other run gives it a

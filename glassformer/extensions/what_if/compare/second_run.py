@@ -1,4 +1,4 @@
-"""What is compared with what: the one choice of the page, the choice of the second run, and how both are opened.
+"""Controls of the Compare page: what is compared, the choice of the second run, and how both are opened.
 
 The main slot keeps what the second run differs in, as an address says it. Where nothing was chosen yet, one sentence
 leads on. Where a run is compared with its control the main slot is that of the changed run, which stands on the

@@ -1,4 +1,4 @@
-"""What a lesson asks about: a module a subject, each with its picks and its oracles.
+"""Subjects of lessons: a module each, with its picks and its oracles.
 
 A pick says what in a learner's own run a step looks at: a pure function of a case that gives named values; the step's
 link and its texts name them. An oracle says what is right, computed from that run: it gives the right answer, the

@@ -1,4 +1,4 @@
-"""Questions about what a model costs, what a cache saves, and what it needs: parameters, multiply-adds, parts left out.
+"""Questions about cost: parameters, multiply-adds, what a cache saves, and parts that are left out.
 
 Picks: which length a lesson about cost looks at, and which parts are taken away.
 

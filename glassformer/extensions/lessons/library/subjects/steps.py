@@ -1,4 +1,4 @@
-"""Which decoding step a lesson looks at. Steps count from 1."""
+"""The decoding step that a lesson looks at. Steps count from 1."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""The slider over the training of a checkpoint."""
+"""Training slider component: one stop per training snapshot."""
