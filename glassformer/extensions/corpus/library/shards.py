@@ -49,7 +49,7 @@ _DECIDING: Final = (  # folders
     "glassformer/extensions/what_if/interventions",
 )
 _ASKING: Final = frozenset(  # modules of this one that measure nothing
-    f"{name}.py" for name in ("conditions", "folder", "joined", "paired", "pool", "queries", "scores")
+    f"{name}.py" for name in ("conditions", "folder", "joint_space", "paired", "pool", "queries", "scores")
 )
 
 Files = Mapping[Table, bytes]
