@@ -17,13 +17,13 @@ from importlib import import_module
 import streamlit as st
 from starlette.middleware import Middleware
 
-from glassformer.components.assets import Scripts, link
+from glassformer.components.assets import StaticScriptsMiddleware, link
 from glassformer.runs import step_frames
 from glassformer.runs.loading import warm_up
 from glassformer.server import command_line, descriptors, render_lock, replicas, streamlit_private
-from glassformer.server.descriptors import MoreHeaders
+from glassformer.server.descriptors import SecurityHeadersMiddleware
 from glassformer.server.parts import parts
-from glassformer.shared.loading_placeholder import Entrance, FirstSight
+from glassformer.shared.loading_placeholder import LoadingPlaceholderMiddleware, RootRedirectMiddleware
 from transformer.errors import GlassformerError
 from transformer.extensions import provided
 
@@ -71,11 +71,11 @@ app = st.App(
     routes=_ROUTES,
     middleware=[
         *(one for part in parts() for one in part.outer(_BASE)),
-        Middleware(descriptors.Enough, routes=_ROUTES),
-        Middleware(MoreHeaders, link=link()),
-        Middleware(Entrance, base=_BASE),
+        Middleware(descriptors.DescriptorLimitMiddleware, routes=_ROUTES),
+        Middleware(SecurityHeadersMiddleware, link=link()),
+        Middleware(RootRedirectMiddleware, base=_BASE),
         *(one for part in parts() for one in part.inner(_BASE)),
-        Middleware(FirstSight, base=_BASE),
-        Middleware(Scripts),
+        Middleware(LoadingPlaceholderMiddleware, base=_BASE),
+        Middleware(StaticScriptsMiddleware),
     ],
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 from glassformer.frame.sidebar import language_choice
 from glassformer.glossary import glossary_page
 from glassformer.server import measures
-from glassformer.server.render_lock import DRAWING
+from glassformer.server.render_lock import RENDER_LOCK
 from glassformer.shared import menu
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import MY_MODEL, PageEntry, around_page, by_section, page_blocks
@@ -39,7 +39,7 @@ OWN = [
 PAGES = by_section(OWN)
 
 page = st.navigation(PAGES, position="hidden")
-with measures.drawn(page.url_path), DRAWING.one():
+with measures.drawn(page.url_path), RENDER_LOCK.one():
     menu.begin(PAGES, page.url_path, language_choice)
     for blocks in page_blocks():
         blocks.above_page(page.url_path)

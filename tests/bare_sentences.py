@@ -38,7 +38,7 @@ _VALUES = {"end of sentence", "length limit", "no decoder", "alignment error rat
 _TERMINAL = re.compile(
     r"(transformer|glassformer)/__main__\.py|glassformer/__init__\.py|transformer/commands/"
     r"|glassformer/extensions/(\w+/(__init__\.py|\w*command\w*(\.py|/)|library/survey\.py)|(training/library|replicas)/"
-    r"|drafts/ct2\.py)"
+    r"|drafts/ctranslate2_draft\.py)"
 )
 _FOR_DEVELOPERS = ("transformer/model/sites.py", "transformer/model/settings.py")  # tables that no page shows
 _PLACE = re.compile(r"(top|middle|bottom) (left|center|right)$")  # as Plotly names them

@@ -38,8 +38,8 @@ NOTE = "For translators:"
 
 ERRORS = {
     "BusyError", "CheckpointError", "ClauseError", "ConfigError", "DataError", "GlassformerError", "LessonError",
-    "MapsError", "NotFiniteError", "NotHere", "NotTested", "ChangeError", "QueryError", "QuestionsError",
-    "UnansweredError", "StoreError", "TokenizerError", "_WrongError",
+    "MapsError", "NotFiniteError", "QuestionNotApplicable", "NotTestable", "InterventionError", "QueryError",
+    "QuestionsError", "UnansweredError", "StoreError", "TokenizerError", "_WrongError",
 }  # fmt: skip
 """They take a template with its values, as `say` does, or a sentence; a test finds one that is missing."""
 SAYING = {"say": slice(1), "say_n": slice(2), **dict.fromkeys(ERRORS, slice(1)), "ConfigError": slice(1, 2)}

@@ -27,7 +27,7 @@ from transformer.i18n import Sentence, say
 from transformer.i18n.sentence import Template
 
 
-class SaidError(Exception):
+class SentenceError(Exception):
     """An error that keeps its message as a sentence.
 
     Args:
@@ -45,11 +45,11 @@ class SaidError(Exception):
         return message
 
 
-class ClauseError(SaidError, ValueError):
+class ClauseError(SentenceError, ValueError):
     """What is wrong, as a clause without a full stop: the caller puts it into a sentence that names the file."""
 
 
-class GlassformerError(SaidError, ValueError):
+class GlassformerError(SentenceError, ValueError):
     """Base of every error that reaches a caller of the library."""
 
 
@@ -57,7 +57,7 @@ class ConfigError(GlassformerError):
     """A field of a `ModelConfig` is missing, of the wrong type or out of range.
 
     Args:
-        message, **values: What is wrong; see `SaidError`.
+        message, **values: What is wrong; see `SentenceError`.
     """
 
     def __init__(self, field: str, message: LiteralString | Sentence, /, **values: Any) -> None:

@@ -34,7 +34,7 @@ def still(run: OpenRun) -> Still | None:
     return one_token(run, run.view.key or 0) if on_source and entry.name != "lens" else None
 
 
-def choose_side(run: OpenRun, kept: choices.Kept | None = None) -> Side:
+def choose_side(run: OpenRun, kept: choices.ControlBinding | None = None) -> Side:
     """Draw the choice of a side, among those that the model has; it is the view's if no more hangs on it."""
     kept = kept or choices.field(run.slot, "side")
     return choices.choose(kept, say("Side"), {side: SIDES[side] for side in sides_of(run.checkpoint.config)},
@@ -44,11 +44,11 @@ def choose_side(run: OpenRun, kept: choices.Kept | None = None) -> Side:
 def choose(run: OpenRun, side: Side, pieces: list[str], *, key: str, width: int) -> None:
     """Draw the choice of a token; of the output it goes with the step, but for rows of a prompt."""
     if side == "source":
-        kept = choices.Kept(run.key(key), token_of(run, side, pieces), taking(run, side))
+        kept = choices.ControlBinding(run.key(key), token_of(run, side, pieces), taking(run, side))
         choices.menu(kept, say("Token"), choices.labelled(pieces), bare=True, width=width)
         return
     row = chosen_row(run)
-    kept = choices.Kept(run.key(key), row if row < run.trace.first_row else None, taking(run, side))
+    kept = choices.ControlBinding(run.key(key), row if row < run.trace.first_row else None, taking(run, side))
     choices.menu(kept, say("Token (its step)"), of_the_step(choices.labelled(pieces)), bare=True, width=width)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from glassformer.runs.map_axes import SIDE_OF
 from glassformer.runs.picture import Page, PartEntry
-from glassformer.runs.viewed_run import Seen
+from glassformer.runs.viewed_run import ViewedRun
 from glassformer.state.view import Side
 from transformer.i18n import say, say_n
 from transformer.model.anatomy import Kind, StackName, anatomy
@@ -45,19 +45,19 @@ def sides_of(config: ModelConfig) -> list[Side]:
     return [SIDE_OF[stack.name] for stack in anatomy(config).stacks]
 
 
-def side_of(run: Seen) -> Side:
+def side_of(run: ViewedRun) -> Side:
     """The side that is looked at, among those that the model has."""
     there = sides_of(run.checkpoint.config)
     return run.view.side if run.view.side in there else there[0]
 
 
-def writes(run: Seen, stack: StackName) -> bool:
+def writes(run: ViewedRun, stack: StackName) -> bool:
     """Whether a stack is the one that writes: its vectors become logits."""
     parts = anatomy(run.checkpoint.config)
     return parts.writes and stack == parts.stacks[-1].name
 
 
-def pieces_of(run: Seen, side: Side) -> list[str]:
+def pieces_of(run: ViewedRun, side: Side) -> list[str]:
     """The tokens of a side that may be seen; of the output the rows "reads → predicts"."""
     return list(run.trace.src_pieces) if side == "source" else run.looking.row_labels()
 
@@ -69,12 +69,12 @@ def in_words(count: int, side: Side) -> str:
     return say_n("{n:,} target token", "{n:,} target tokens", count)
 
 
-def chosen_row(run: Seen) -> int:
+def chosen_row(run: ViewedRun) -> int:
     """The row of the decoder that is looked at: the current step's, or one of the prompt that was chosen."""
     query, first = run.view.query, run.trace.first_row
     return query if query is not None and query < first else run.trace.row_of(run.view.step)
 
 
-def token_of(run: Seen, side: Side, pieces: list[str]) -> int:
+def token_of(run: ViewedRun, side: Side, pieces: list[str]) -> int:
     """The token of a side that is looked at."""
     return min(run.view.key or 0, len(pieces) - 1) if side == "source" else chosen_row(run)

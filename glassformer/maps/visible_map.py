@@ -9,9 +9,9 @@ from glassformer.charts.heatmap import HOW_TO_READ_CLOSED, heatmap_spec
 from glassformer.charts.prompt import part_map
 from glassformer.charts.tables import CLOSED
 from glassformer.charts.theme import Spec
-from glassformer.runs.map_axes import Sides, prompt_row, sides
-from glassformer.runs.viewed_run import Seen
-from glassformer.runs.visible_trace import Looking, chosen_map
+from glassformer.runs.map_axes import MapAxes, prompt_row, sides
+from glassformer.runs.viewed_run import ViewedRun
+from glassformer.runs.visible_trace import VisibleTrace, chosen_map
 from transformer.i18n import say
 from transformer.model.anatomy import Kind
 
@@ -20,12 +20,12 @@ from transformer.model.anatomy import Kind
 class SeenMap:
     """A map, with what its rows and columns are."""
 
-    run: Seen
-    looking: Looking  # what is drawn of it; a run may read the output of another
+    run: ViewedRun
+    looking: VisibleTrace  # what is drawn of it; a run may read the output of another
     kind: Kind
     weights: np.ndarray  # [query, key]
     allowed: np.ndarray  # bool [query, key], True = may attend
-    sides: Sides
+    sides: MapAxes
 
     @property
     def closed(self) -> list[str]:
@@ -73,7 +73,7 @@ class SeenMap:
         return say("{map}. Rows: {rows}; columns: {columns}.", map=title, rows=of.query_axis, columns=of.key_axis)
 
 
-def seen_map(run: Seen, kind: Kind, looking: Looking | None = None) -> SeenMap:
+def seen_map(run: ViewedRun, kind: Kind, looking: VisibleTrace | None = None) -> SeenMap:
     """The map; of the run itself, if nothing else is looked at. Errors as of `Looking.each`."""
     looking = looking or run.looking
     axes = sides(looking, kind)

@@ -2,25 +2,25 @@
 
 from collections.abc import Sequence
 
-from glassformer.runs.viewed_run import Seen
+from glassformer.runs.viewed_run import ViewedRun
 from transformer.analysis.hidden_pieces import Hidden, hide, mask_id
 from transformer.model.anatomy import anatomy
 from transformer.runs.apply_interventions import tap_for
 
 
-def gap_of(run: Seen) -> int | None:
+def gap_of(run: ViewedRun) -> int | None:
     """The piece that stands for a gap; None where there is none, or no head that says what fits."""
     return mask_id(run.checkpoint.src_tokenizer) if anatomy(run.checkpoint.config).fills else None
 
 
-def text_of(run: Seen) -> list[int]:
+def text_of(run: ViewedRun) -> list[int]:
     """The tokens of the text itself: what the config puts around it is left out."""
     config, n = run.checkpoint.config, len(run.trace.src_ids)
     n_pads = run.trace.src_ids.count(config.pad_id)
     return list(range(len(config.source_start), n - len(config.source_end) - n_pads))
 
 
-def hidden(run: Seen, places: Sequence[int], gap: int, *, whole: bool = False) -> Hidden:
+def hidden(run: ViewedRun, places: Sequence[int], gap: int, *, whole: bool = False) -> Hidden:
     """What the model says of pieces that are hidden one by one, once for all visitors; errors as of `Work`."""
     checkpoint, trace, where = run.checkpoint, run.trace, tuple(places)
 

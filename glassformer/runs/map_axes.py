@@ -14,8 +14,8 @@ import numpy as np
 
 from glassformer.charts.tables import CLOSED
 from glassformer.charts.theme import Colour
-from glassformer.runs.viewed_run import Drawn, Seen
-from glassformer.runs.visible_trace import GivenLooking, Looking, can_roll, fit_head, has_words
+from glassformer.runs.viewed_run import Viewed, ViewedRun
+from glassformer.runs.visible_trace import VisibleMaps, VisibleTrace, can_roll, fit_head, has_words
 from glassformer.state.view import Side, View
 from transformer.i18n import Sentence, say
 from transformer.model.anatomy import EVERY_PART, Anatomy, Kind, StackName, anatomy
@@ -55,7 +55,7 @@ def has_one_stack(config: ModelConfig) -> bool:
 
 
 @dataclass(frozen=True)
-class Sides:
+class MapAxes:
     """What the axes of a map are; its array is `maps(kind)[..., : len(queries), : len(keys)]`."""
 
     queries: list[str]  # A label for each row and column that may be seen
@@ -69,29 +69,29 @@ class Sides:
     current: int | None  # row of the current step; None in the encoder
 
 
-def sides(looking: Looking | GivenLooking, kind: Kind) -> Sides:
+def sides(looking: VisibleTrace | VisibleMaps, kind: Kind) -> MapAxes:
     """The axes of the maps of one kind: what of a run may be seen, or maps that were given."""
-    if isinstance(looking, GivenLooking):
+    if isinstance(looking, VisibleMaps):
         return _given(looking.trace, kind)
     trace = looking.trace
     source, source_ids = list(trace.src_pieces), trace.src_ids
     if kind == "encoder":
-        return Sides(
+        return MapAxes(
             source, source, SOURCE_ROWS, SOURCE_COLUMNS, source_ids, source_ids, "source", "source", current=None
         )
     rows, row_ids, n = looking.row_labels(), trace.read_ids[: looking.n_rows], looking.n_rows
     if kind == "cross":
-        return Sides(rows, source, TARGET_ROWS, SOURCE_COLUMNS, row_ids, source_ids, "target", "source", looking.row)
+        return MapAxes(rows, source, TARGET_ROWS, SOURCE_COLUMNS, row_ids, source_ids, "target", "source", looking.row)
     columns = PROMPT_COLUMNS if trace.first_row else TARGET_COLUMNS
-    return Sides(
+    return MapAxes(
         rows, list(trace.read_pieces[:n]), TARGET_ROWS, columns, row_ids, row_ids, "target", "target", looking.row
     )
 
 
-def _given(maps: LabelledMaps, kind: Kind) -> Sides:
+def _given(maps: LabelledMaps, kind: Kind) -> MapAxes:
     attention, one = EVERY_PART.attention(kind), maps.of(kind)
     query, key = SIDE_OF[attention.stack], SIDE_OF[attention.keys_from]
-    return Sides(
+    return MapAxes(
         queries=list(one.queries),
         keys=list(one.keys),
         query_axis=SOURCE_ROWS if query == "source" else GIVEN_TARGET_ROWS,
@@ -168,7 +168,7 @@ def group_size(config: ModelConfig | None) -> int:
     return 1 if config is None else config.n_heads // config.n_kv_heads
 
 
-def size_of(run: Drawn) -> int:
+def size_of(run: Viewed) -> int:
     """The same of a run; of given maps nothing is known."""
     return group_size(None if run.checkpoint is None else run.checkpoint.config)
 
@@ -185,14 +185,14 @@ def shared_by(head: int, config: ModelConfig | None) -> str:
                first=group * size + 1, last=(group + 1) * size)  # fmt: skip
 
 
-def own_masks(run: Drawn, kind: Kind) -> np.ndarray:
+def own_masks(run: Viewed, kind: Kind) -> np.ndarray:
     """The mask of an attention, bool [query, key], or [layer, query, key] where layers have masks of their own."""
-    return run.trace.masks[kind] if isinstance(run, Seen) else run.looking.trace.mask(kind)
+    return run.trace.masks[kind] if isinstance(run, ViewedRun) else run.looking.trace.mask(kind)
 
 
-def prompt_row(run: Drawn, kind: Kind) -> int | None:
+def prompt_row(run: Viewed, kind: Kind) -> int | None:
     """The row that predicts the output's first piece, where queries and keys are a prompt and what follows it."""
-    if not isinstance(run, Seen) or kind != "decoder" or "encoder" in run.trace.kinds or not run.trace.n_steps:
+    if not isinstance(run, ViewedRun) or kind != "decoder" or "encoder" in run.trace.kinds or not run.trace.n_steps:
         return None
     return run.trace.first_row
 

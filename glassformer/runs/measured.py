@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
-from glassformer.server.jobs import SMALL, Job, Jobs, Seen
-from glassformer.server.model_runner import BusyError, Runner
+from glassformer.server.jobs import SMALL, Job, JobRegistry, JobStatus
+from glassformer.server.model_runner import BusyError, ModelRunner
 from glassformer.shared import drawing
 from glassformer.shared.i18n import st
 from transformer.i18n import Sentence, say, say_n
@@ -28,7 +28,7 @@ MOST_UNDER_WAY: Final = 16
 CACHE_BYTES: Final = 64 * 2**20  # for what was found
 
 
-class Step(Protocol):
+class MeasurementProgress(Protocol):
     """How far a measurement is."""
 
     @property
@@ -40,7 +40,7 @@ class Step(Protocol):
         """Of how many."""
 
 
-class Sized(Protocol):
+class SizedResult(Protocol):
     """What knows its memory."""
 
     @property
@@ -48,20 +48,20 @@ class Sized(Protocol):
         """In bytes."""
 
 
-_Result = TypeVar("_Result", bound=Sized)
-Measuring = Callable[[], Generator[Step, None, _Result]]
+_Result = TypeVar("_Result", bound=SizedResult)
+Measuring = Callable[[], Generator[MeasurementProgress, None, _Result]]
 """Begins a measurement, which says how far it is before each of its parts, and returns what it found."""
 
 
 @st.cache_resource(show_spinner=False)
-def studies() -> Jobs[Hashable]:
+def studies() -> JobRegistry[Hashable]:
     """What is measured for the server's visitors; each job tells a `Step`."""
     return new_studies()
 
 
-def new_studies(*, most: int = MOST_UNDER_WAY, cache_bytes: int = CACHE_BYTES) -> Jobs[Hashable]:
+def new_studies(*, most: int = MOST_UNDER_WAY, cache_bytes: int = CACHE_BYTES) -> JobRegistry[Hashable]:
     """Room for measurements."""
-    return Jobs(_too_many, most=most, at_once=most, room=cache_bytes, size=_size)
+    return JobRegistry(_too_many, most=most, at_once=most, room=cache_bytes, size=_size)
 
 
 def begins_by_itself(checkpoint: "Checkpoint") -> bool:
@@ -85,7 +85,7 @@ def _size(job: Job) -> int:
     return 0 if seen.is_under_way else 1_000 + (0 if seen.result is None else int(seen.result.nbytes))
 
 
-def study(runner: Runner, measuring: Measuring[_Result], cost: float, job: Job) -> _Result:
+def study(runner: ModelRunner, measuring: Measuring[_Result], cost: float, job: Job) -> _Result:
     """Measure, as the work of a job; `cost` as in `glassformer.server.fair_queue.cost_of`."""
     return job.in_model(runner, partial(_parts, measuring, job.tell), cost=cost)
 
@@ -97,7 +97,7 @@ def apart(measuring: Measuring[_Result], job: Job) -> _Result:
 
 def _parts(
     measuring: Measuring[_Result],
-    tell: Callable[[Step], object] = lambda step: None,
+    tell: Callable[[MeasurementProgress], object] = lambda step: None,
     pause: Callable[[], None] = lambda: None,
 ) -> _Result:
     with closing(measuring()) as begun:
@@ -162,11 +162,11 @@ def takes_about(seconds: float) -> Sentence:
 
 def _follow(key: Hashable, wish: Hashable, widget: str, label: str) -> None:
     """Draw how far it is; runs again and again."""
-    seen: Seen | None = studies().look(key, loading.visitor())
+    seen: JobStatus | None = studies().look(key, loading.visitor())
     if seen is None or not seen.is_under_way:
         st.rerun()  # the page once more, which then looks no longer
         return
-    step: Step | None = seen.so_far
+    step: MeasurementProgress | None = seen.so_far
     st.progress(min(step.done / step.whole, 1.0) if step and step.whole else 0.0, text=drawing.plain(label))
     st.button(say("Stop"), key=f"{widget}_stop", icon=":material/stop:", on_click=_stop, args=(key, wish))
 

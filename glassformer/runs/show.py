@@ -8,7 +8,7 @@ from typing import Any, Literal
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.picture import InASlot, Page, PartEntry, Picture
 from glassformer.runs.step_frames import FRAMES, NoFramesError
-from glassformer.runs.viewed_run import Stepped, at_step, step_of
+from glassformer.runs.viewed_run import HasSteps, at_step, step_of
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import choices, drawing
 from glassformer.shared.clicks import on_click
@@ -33,7 +33,7 @@ def show(
     if plot is None:
         return
     of: Any = getattr(scene, "run", scene)
-    shown: Stepped | None = of if hasattr(of, "runs") else None
+    shown: HasSteps | None = of if hasattr(of, "runs") else None
     names, saves = list[str](), bool(table or plot.spec.get("table"))
     step = None if shown is None else step_of(shown)
 
@@ -60,7 +60,7 @@ def show(
     )
 
 
-def _lasts(shown: Stepped | None) -> dict[Slot, int]:
+def _lasts(shown: HasSteps | None) -> dict[Slot, int]:
     """The last step of each run, by its slot."""
     return {} if shown is None else {run.slot: max(run.trace.n_steps - 1, 0) for run in shown.runs}
 

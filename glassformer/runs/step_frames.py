@@ -30,10 +30,10 @@ from starlette.routing import Route
 
 from glassformer.runs import loading
 from glassformer.runs.picture import Picture
-from glassformer.runs.viewed_run import Seen, Stepped, at_step, n_steps_of, step_of
-from glassformer.runs.visible_trace import Looking
+from glassformer.runs.viewed_run import HasSteps, ViewedRun, at_step, n_steps_of, step_of
+from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.server.model_runner import BusyError
-from glassformer.server.render_lock import DRAWING
+from glassformer.server.render_lock import RENDER_LOCK
 from glassformer.shared.csv_export import Origin
 from glassformer.shared.drawing import at_a_moment
 from glassformer.state import language
@@ -61,7 +61,7 @@ class NoFramesError(Exception):
 
 
 @dataclass(frozen=True)
-class Again:
+class RunRef:
     """A run that was on a page, for what comes later and must not hold it, nor its checkpoint, until then."""
 
     checkpoint: ref[Checkpoint]
@@ -71,27 +71,29 @@ class Again:
     slot: Slot
 
     @classmethod
-    def of(cls, run: Seen) -> Again:
+    def of(cls, run: ViewedRun) -> RunRef:
         """That run, to be had again."""
         return cls(ref(run.checkpoint), run.trace.query, run.link, run.view, run.slot)
 
-    def run(self) -> Seen:
+    def run(self) -> ViewedRun:
         """The run, at the step that was looked at. Raises QueryError if its checkpoint was let go; else as `Work`."""
         checkpoint = self.checkpoint()
         if checkpoint is None:
             raise QueryError("The checkpoint of this run is no longer open; reload the page.")
         trace = loading.run(checkpoint, self.query)
         by_layer = partial(loading.by_layer, checkpoint, trace)
-        return Seen(Looking(trace, self.view, slot=self.slot, by_layer=by_layer), checkpoint, self.link, loading)
+        return ViewedRun(
+            VisibleTrace(trace, self.view, slot=self.slot, by_layer=by_layer), checkpoint, self.link, loading
+        )
 
 
 @dataclass(frozen=True)
-class Offer:
+class FrameSource:
     """A picture that was drawn at some step, and all that decides what it shows at the others; it holds no run."""
 
     picture: Picture[Any]
-    again: tuple[Again, ...]
-    together: Callable[..., Stepped]
+    again: tuple[RunRef, ...]
+    together: Callable[..., HasSteps]
     language: str
     of: Origin  # what its files are of
     drawn: str  # digest of what was drawn
@@ -100,13 +102,13 @@ class Offer:
         """The frames; errors as of `frames_of`."""
         return frames_of(self.picture, self.shown(), self.of, self.language, drawn=self.drawn, most=MOST_BYTES)
 
-    def shown(self) -> Stepped:
+    def shown(self) -> HasSteps:
         """What is pictured, at the step that was looked at; errors as of `Again.run`."""
         return self.together(*(one.run() for one in self.again))
 
 
 def frames_of(
-    picture: Picture[Any], shown: Stepped, of: Origin, language: str, *, most: int, drawn: str = ""
+    picture: Picture[Any], shown: HasSteps, of: Origin, language: str, *, most: int, drawn: str = ""
 ) -> dict[str, Any]:
     """The first step's moment (`drawing.at_a_moment`), and what makes each other one of it, as of `change`.
 
@@ -117,7 +119,7 @@ def frames_of(
     changes: list[Any] = []
     n_bytes, n_steps, key = 0, n_steps_of(shown), f"{shown.slot}{picture.key}"
     for step in range(n_steps):
-        with DRAWING.one():  # a class that draws pages comes in between
+        with RENDER_LOCK.one():  # a class that draws pages comes in between
             plot = picture.of(at_step(shown, step))
             if plot is None:
                 raise NoFramesError(204, f"nothing is shown at step {step + 1}")
@@ -161,10 +163,10 @@ class Frames:
 
     def __init__(self) -> None:
         self._lock, self._makes = threading.Lock(), threading.Lock()
-        self._offers: OrderedDict[str, Offer] = OrderedDict()
+        self._offers: OrderedDict[str, FrameSource] = OrderedDict()
         self._made: OrderedDict[str, bytes | NoFramesError] = OrderedDict()
 
-    def offer(self, picture: Picture[Any], shown: Stepped, of: Origin, moment: Mapping[str, Any]) -> str:
+    def offer(self, picture: Picture[Any], shown: HasSteps, of: Origin, moment: Mapping[str, Any]) -> str:
         """Offer the frames of what is drawn; gives back their name, or how it follows the step without any."""
         if any(run.view.guess for run in shown.runs):
             return "server"
@@ -176,14 +178,14 @@ class Frames:
         decides = (picture.key, shown.slot, shown.together, spoken, of_all, *(run.decides for run in shown.runs))
         name = blake2b(repr(decides).encode("utf-8", "replace"), key=_SECRET, digest_size=16).hexdigest()
         with self._lock:
-            again = tuple(map(Again.of, shown.runs))
-            self._offers[name] = Offer(picture, again, shown.together, spoken, of, digest(moment))
+            again = tuple(map(RunRef.of, shown.runs))
+            self._offers[name] = FrameSource(picture, again, shown.together, spoken, of, digest(moment))
             self._offers.move_to_end(name)
             while len(self._offers) > MOST_OFFERS:
                 self._offers.popitem(last=False)
         return name
 
-    def find(self, name: str) -> Offer:
+    def find(self, name: str) -> FrameSource:
         """What was offered under a name. Raises NoFramesError."""
         with self._lock:
             if name not in self._offers:
@@ -220,7 +222,7 @@ FRAMES: Final = Frames()  # of this process
 _MAKER: Final = ThreadPoolExecutor(1, "frames")
 
 
-def _made(offer: Offer) -> bytes | NoFramesError:
+def _made(offer: FrameSource) -> bytes | NoFramesError:
     """Raises NoFramesError for what may be otherwise the next time."""
     try:
         found = json.dumps(offer.frames(), ensure_ascii=False, separators=(",", ":"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from glassformer.runs.visible_trace import GivenLooking, Looking
+from glassformer.runs.visible_trace import VisibleMaps, VisibleTrace
 from glassformer.state.link import Link
 from glassformer.state.view import Slot, View
 from transformer.runs.query import Query
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Viewed:
     """Something with maps in a slot of a page."""
 
-    looking: Looking | GivenLooking  # the run or the maps, and what of them is looked at
+    looking: VisibleTrace | VisibleMaps  # the run or the maps, and what of them is looked at
     checkpoint: Checkpoint | None  # what was run; None for given maps
 
     @property
@@ -42,10 +42,10 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class OfDrawn:
+class Scene:
     """What a part of a page computes for all its pictures, from a run or from given maps."""
 
-    run: Drawn
+    run: Viewed
 
     @property
     def slot(self) -> Slot:
@@ -56,7 +56,7 @@ class OfDrawn:
 _Result = TypeVar("_Result")
 
 
-class Work(Protocol):
+class ModelAccess(Protocol):
     """Who works with the model. A server keeps what was computed and has one queue for all (`runs.loading`).
 
     Each raises `QueryError` for what does not fit the checkpoint, and a server `BusyError`.
@@ -85,7 +85,7 @@ class Work(Protocol):
         """What a run had at some sites."""
 
 
-class Stepped(Protocol):
+class HasSteps(Protocol):
     """What has pictures at each of its steps: a run, or runs that one stepper moves."""
 
     @property
@@ -93,7 +93,7 @@ class Stepped(Protocol):
         """Whose step its charts follow."""
 
     @property
-    def runs(self) -> tuple[Seen, ...]:
+    def runs(self) -> tuple[ViewedRun, ...]:
         """The runs; one that is shorter than the others stands at its end while they go on."""
 
     @property
@@ -101,29 +101,29 @@ class Stepped(Protocol):
         """What makes the same of such runs, each an argument; it holds none."""
 
 
-def n_steps_of(shown: Stepped) -> int:
+def n_steps_of(shown: HasSteps) -> int:
     """How many steps there are."""
     return max(run.trace.n_steps for run in shown.runs)
 
 
-def step_of(shown: Stepped) -> int:
+def step_of(shown: HasSteps) -> int:
     """The one that is looked at, from 0."""
     return max(run.view.step for run in shown.runs)
 
 
-def at_step(shown: Stepped, step: int) -> Any:
+def at_step(shown: HasSteps, step: int) -> Any:
     """The same at another step."""
     return shown.together(*(run.at(max(min(step, run.trace.n_steps - 1), 0)) for run in shown.runs))
 
 
 @dataclass(frozen=True)
-class Seen(Drawn):
+class ViewedRun(Viewed):
     """A run, what of it is looked at, and who computes what is not there yet."""
 
-    looking: Looking
+    looking: VisibleTrace
     checkpoint: Checkpoint
     link: Link  # what is asked for
-    work: Work
+    work: ModelAccess
 
     @cached_property
     def decides(self) -> str:
@@ -137,27 +137,27 @@ class Seen(Drawn):
         return self.looking.trace
 
     @property
-    def runs(self) -> tuple[Seen, ...]:
+    def runs(self) -> tuple[ViewedRun, ...]:
         """As of `Stepped`."""
         return (self,)
 
     @property
-    def together(self) -> Callable[[Seen], Seen]:
+    def together(self) -> Callable[[ViewedRun], ViewedRun]:
         """As of `Stepped`."""
         return _alone
 
-    def at(self, step: int) -> Seen:
+    def at(self, step: int) -> ViewedRun:
         """The same at another step."""
         looking = replace(self.looking, view=replace(self.view, step=step))
         return replace(self, looking=looking, link=replace(self.link, view=replace(self.link.view, step=step)))
 
 
-def _alone(run: Seen) -> Seen:
+def _alone(run: ViewedRun) -> ViewedRun:
     return run
 
 
 @dataclass(frozen=True)
-class OfRun(OfDrawn):
+class RunScene(Scene):
     """What a part of a page computes from a run for all its pictures."""
 
-    run: Seen
+    run: ViewedRun

@@ -48,7 +48,7 @@ GOES_ON: Final = "##"
 
 
 @dataclass(frozen=True)
-class GivenLooking:
+class VisibleMaps:
     """Given maps, and what of them is looked at."""
 
     trace: LabelledMaps  # the maps, which stand where a run's trace does
@@ -99,7 +99,7 @@ HIDDEN = "?"
 
 
 @dataclass(frozen=True)
-class Looking:
+class VisibleTrace:
     """A trace, what of it is looked at, and what must stay hidden."""
 
     trace: Trace  # the run
@@ -161,7 +161,7 @@ class Looking:
         return heads_name(self.trace, self.view, self.kind)
 
 
-def chosen_map(looking: Looking, kind: Kind) -> np.ndarray:
+def chosen_map(looking: VisibleTrace, kind: Kind) -> np.ndarray:
     """An attention's weights in the layer and head that are looked at, or a mean: all rows [query, key]."""
     view = looking.view
     if view.layer is None:

@@ -26,7 +26,7 @@ MOST = 8  # checkpoints that are kept
 Open: TypeAlias = "Callable[[Progress], Checkpoint]"
 
 
-class Opening:
+class PendingCheckpoint:
     """A checkpoint on its way into memory: `done` of `whole` bytes of its values are there; 0 if not known."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Opening:
         self.done, self.whole = done, whole
 
 
-class Shelf:
+class CheckpointCache:
     """What is in memory."""
 
     def __init__(self, most: int = MOST, *, most_bytes: int = sys.maxsize) -> None:
@@ -67,7 +67,7 @@ class Shelf:
         self._most, self._most_bytes, self._lock = most, most_bytes, threading.Lock()
         self._open: OrderedDict[Hashable, Checkpoint] = OrderedDict()  # the one used last at the end
         self._n_bytes: dict[Hashable, int] = {}  # of each, about
-        self._under_way: dict[Hashable, Opening] = {}
+        self._under_way: dict[Hashable, PendingCheckpoint] = {}
 
     def find(self, which: Hashable) -> Checkpoint | None:
         """A checkpoint that is open."""
@@ -76,7 +76,7 @@ class Shelf:
                 self._open.move_to_end(which)
             return self._open.get(which)
 
-    def open(self, which: Hashable, work: Open, *, n_bytes: int) -> Opening:
+    def open(self, which: Hashable, work: Open, *, n_bytes: int) -> PendingCheckpoint:
         """Begin to open a checkpoint, unless somebody has.
 
         `which` says all that decides what is opened, `n_bytes` what it will take in memory, about.
@@ -84,7 +84,7 @@ class Shelf:
         with self._lock:
             if which in self._under_way:
                 return self._under_way[which]
-            opening = self._under_way[which] = Opening()
+            opening = self._under_way[which] = PendingCheckpoint()
         threading.Thread(target=self._run, args=(which, opening, work, n_bytes), daemon=True).start()
         return opening
 
@@ -94,7 +94,7 @@ class Shelf:
             for which in [one for one in self._open if gone(one)]:
                 del self._open[which]
 
-    def _run(self, which: Hashable, opening: Opening, work: Open, n_bytes: int) -> None:
+    def _run(self, which: Hashable, opening: PendingCheckpoint, work: Open, n_bytes: int) -> None:
         self._make_room(n_bytes)
         checkpoint = opening.run(work)
         with self._lock:

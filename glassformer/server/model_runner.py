@@ -23,8 +23,8 @@ from cachetools import LRUCache
 
 from glassformer.server import measures
 from glassformer.server.fair_queue import OTHER_COST, FairQueue, Request, cost_of
-from glassformer.server.render_lock import DRAWING
-from transformer.errors import SaidError
+from glassformer.server.render_lock import RENDER_LOCK
+from transformer.errors import SentenceError
 from transformer.i18n import say_n
 from transformer.runs.query import Query
 from transformer.runs.trace import Trace
@@ -45,7 +45,7 @@ _LOG = logging.getLogger("glassformer.runs")
 _Result = TypeVar("_Result")
 
 
-class BusyError(SaidError, RuntimeError):
+class BusyError(SentenceError, RuntimeError):
     """The model has too much to do; the message says what to do."""
 
 
@@ -73,7 +73,7 @@ def _together(
     return checkpoint.run_together(queries, most_map_bytes=MAP_BYTES, pause=pause)
 
 
-class Runner:
+class ModelRunner:
     """Gives traces and whatever else needs the model: from the cache, from work under way, or by new work.
 
     Of the requests in the queue, those under way included, one visitor may have `max_places`. `visitor` says who
@@ -158,7 +158,7 @@ class Runner:
                 return kept.result
             future = self._admitted(request)
         try:
-            with DRAWING.aside():
+            with RENDER_LOCK.aside():
                 return future.result(timeout=self._max_seconds)
         except FutureTimeoutError:
             raise BusyError(

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from typing import Final
 
 
-class Turns:
+class FairSemaphore:
     """Turns of threads, first come, first served."""
 
     def __init__(self, *, at_once: int = 1, lease: float = 0.1) -> None:
@@ -99,7 +99,7 @@ class Turns:
             event.set()
 
 
-DRAWING: Final = Turns()  # of this process
+RENDER_LOCK: Final = FairSemaphore()  # of this process
 
 
 # New objects more than gone ones, then younger collections. A run of a page makes many objects of which few are
@@ -147,6 +147,6 @@ def _keep_looking() -> None:
     last, cost = time.monotonic(), FIRST_COST
     while True:
         time.sleep(LOOK_SECONDS)
-        if is_time(since=time.monotonic() - last, rested=DRAWING.rest_seconds(), cost=cost):
+        if is_time(since=time.monotonic() - last, rested=RENDER_LOCK.rest_seconds(), cost=cost):
             cost = collect()
             last = time.monotonic()

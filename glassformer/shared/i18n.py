@@ -21,7 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import streamlit
 
-from glassformer.server.render_lock import DRAWING
+from glassformer.server.render_lock import RENDER_LOCK
 from glassformer.state.language import current
 from transformer.i18n import ENGLISH, Sentence, languages, said, said_throughout
 
@@ -133,7 +133,7 @@ def _fragment(function: Callable[..., Any] | None = None, *, run_every: Any = No
 
     @wraps(function)
     def draw(*args: Any, **kwargs: Any) -> Any:
-        with DRAWING.one():
+        with RENDER_LOCK.one():
             return function(*args, **kwargs)
 
     return streamlit.fragment(draw, run_every=run_every)

@@ -86,7 +86,7 @@ def sight(language: str) -> bytes:
     return f"<style>{RULES}</style>{_SIGHT}{waits}".encode()
 
 
-class FirstSight:
+class LoadingPlaceholderMiddleware:
     """Puts it into every page; all else passes as it is."""
 
     def __init__(self, app: ASGIApp, base: str = "") -> None:
@@ -152,7 +152,7 @@ def _language(scope: Scope) -> str:
 START, STEP, ROOM = "start", "step", "room"
 
 
-class Entrance:
+class RootRedirectMiddleware:
     """Sends on whoever comes to the bare address."""
 
     def __init__(self, app: ASGIApp, base: str = "") -> None:

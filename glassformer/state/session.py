@@ -50,7 +50,7 @@ SLOTS: Final[tuple[Slot, ...]] = get_args(Slot)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Standing:
+class SlotState:
     """Where a slot stands."""
 
     view: View = dataclasses.field(default_factory=View)  # what is looked at
@@ -70,11 +70,11 @@ class Standing:
     branches: tuple[Query | None, tuple[tuple[int, ...], ...]] = (None, ())
     beside: str = ""  # of the main slot: what the second run of a comparison differs in; as in `Link`
 
-    def noting(self, note: str) -> Standing:
+    def noting(self, note: str) -> SlotState:
         """The same, with something to say."""
         return dataclasses.replace(self, notes=tuple(dict.fromkeys((*self.notes, note))))
 
-    def at_another(self, step: int) -> Standing:
+    def at_another(self, step: int) -> SlotState:
         """At a step of the model's own output; the stepper in the browser follows."""
         return dataclasses.replace(
             self,
@@ -91,12 +91,12 @@ def _later(revision: int) -> int:
     return max(int(1000 * time.time()), revision + 1)
 
 
-def standing(slot: Slot) -> Standing:
+def standing(slot: Slot) -> SlotState:
     """Where a slot stands."""
-    return st.session_state.get(f"{slot}{STANDING}") or Standing()
+    return st.session_state.get(f"{slot}{STANDING}") or SlotState()
 
 
-def leave(slot: Slot, here: Standing) -> None:
+def leave(slot: Slot, here: SlotState) -> None:
     """Stand there: all that opening a run writes."""
     st.session_state[f"{slot}{STANDING}"] = here
 

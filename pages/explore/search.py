@@ -1,4 +1,4 @@
-""""How pieces are chosen" page: a beam search as a tree, sampling, many draws, and drafts that are checked."""
+"""Page "How pieces are chosen": a beam search as a tree, sampling, many draws, and drafts that are checked."""
 
 from glassformer.frame.run_page import run_page
 from glassformer.search import search_panels

@@ -1,4 +1,4 @@
-""""One weight" part: how one attention weight is computed, step by step, with real numbers."""
+"""Part "One weight": how one attention weight is computed, step by step, with real numbers."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

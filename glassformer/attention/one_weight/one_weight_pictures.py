@@ -18,10 +18,10 @@ from glassformer.charts.heatmap import HOW_TO_READ as HOW_TO_READ_MAP
 from glassformer.charts.heatmap import heatmap_spec
 from glassformer.charts.one_weight import head_norms_spec, key_row_spec, query_times_key_spec
 from glassformer.charts.signed import frame, signed_rows_spec
-from glassformer.runs.map_axes import KIND_NAMES, Sides, sides
+from glassformer.runs.map_axes import KIND_NAMES, MapAxes, sides
 from glassformer.runs.picture import Plot
-from glassformer.runs.viewed_run import OfRun, Seen
-from glassformer.runs.visible_trace import Looking
+from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.shared.attention_notes import formula
 from glassformer.state.click import cell_of, fields, place_of, row_below
 from transformer.analysis.default_cell import Tops, worth_seeing
@@ -43,7 +43,7 @@ _PADDING: Final = say("closed: padding")
 
 
 @dataclass(frozen=True)
-class Opening:
+class WeightSelection:
     """What the part opens on."""
 
     layer: int  # from 0
@@ -52,11 +52,11 @@ class Opening:
     query: int | None = None
 
 
-def opening(looking: Looking) -> Opening:
+def opening(looking: VisibleTrace) -> WeightSelection:
     """The head and the row that are shown."""
     view = looking.view
     if view.layer is not None and view.head is not None:
-        return Opening(view.layer, view.head)
+        return WeightSelection(view.layer, view.head)
 
     def each(tops: Tops, layers: tuple[int, ...]) -> list[np.ndarray]:
         return looking.each(view.kind, tops, key=("worth_seeing", looking.n_steps), layers=layers)
@@ -64,15 +64,15 @@ def opening(looking: Looking) -> Opening:
     cell = worth_seeing(looking.trace, view.kind, n_steps=looking.n_steps, layer=view.layer, each=each)
     steps = EVERY_PART.attention(view.kind).stack == "decoder"
     free = view.query is None and not (steps and view.step)
-    return Opening(cell.layer, cell.head, cell.query if free else None)
+    return WeightSelection(cell.layer, cell.head, cell.query if free else None)
 
 
 @dataclass(frozen=True)
-class OpenWeight(OfRun):
+class OpenWeight(RunScene):
     """One weight, and all that led to it."""
 
     walk: Walk  # the numbers
-    axes: Sides  # what rows and columns are
+    axes: MapAxes  # what rows and columns are
     # q, k and v of this head for every token that may be seen, each [token, d_head].
     vectors: tuple[np.ndarray, np.ndarray, np.ndarray]
     own_row: int | None  # the row, if the page chose it by itself
@@ -118,7 +118,7 @@ class OpenWeight(OfRun):
         return self.later if self.later and column > self.walk.query else _PADDING
 
 
-def open_weight(run: Seen) -> OpenWeight:
+def open_weight(run: ViewedRun) -> OpenWeight:
     """The walk to the weight that is looked at; errors as of `Work`, and where the model's numbers are not finite."""
     kind, shown, checkpoint = run.view.kind, opening(run.looking), run.checkpoint
     axes, where = sides(run.looking, kind), place(kind, shown.layer)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from glassformer.extensions.corpus.library.lines import Corpus, Shard
     from glassformer.extensions.corpus.library.scores import Figure
     from glassformer.extensions.corpus.library.shards import Files, Plan
-    from glassformer.extensions.corpus.library.tables import Options
+    from glassformer.extensions.corpus.library.tables import CorpusOptions
     from transformer.checkpoint.load import Checkpoint
 
 MOST_REASONS = 5  # for lines that were left out
@@ -86,8 +86,8 @@ def _processes(options: argparse.Namespace) -> int:
     return options.processes or (1 if on_gpu else min(os.cpu_count() or 1, pool.MOST))
 
 
-def _options(options: argparse.Namespace) -> Options:
-    from glassformer.extensions.corpus.library.tables import Options
+def _options(options: argparse.Namespace) -> CorpusOptions:
+    from glassformer.extensions.corpus.library.tables import CorpusOptions
 
     if (options.pairs is None) == (options.alignments is None):
         raise DataError("give either --pairs FILE or --alignments SRC TGT GOLD.")
@@ -103,7 +103,7 @@ def _options(options: argparse.Namespace) -> Options:
                 least=least,
                 most=most,
             )
-    return Options(decode=options.decode, effect=options.effect, vectors=options.vectors, shard=options.shard)
+    return CorpusOptions(decode=options.decode, effect=options.effect, vectors=options.vectors, shard=options.shard)
 
 
 def _check_fits(checkpoint: Checkpoint, options: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ EXTENSION = Extension(
     needs=("tokenizers", "weight_files"),
     modules={"transformer.importers": "glassformer.extensions.importers.library"},
     names={
-        "Given": "glassformer.extensions.importers.library.import_inputs:Given",
+        "Given": "glassformer.extensions.importers.library.import_inputs:ImportInputs",
         "QuestionsError": "glassformer.extensions.importers.library.opening:QuestionsError",
         "preview": "glassformer.extensions.importers.library.opening:preview",
     },

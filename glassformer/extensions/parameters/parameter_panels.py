@@ -1,4 +1,4 @@
-""""Parameters" part: all learned tensors, and one of them in detail.
+"""Part "Parameters": all learned tensors, and one of them in detail.
 
 What the numbers are stands in `transformer.analysis.parameters` and `spectra`.
 """

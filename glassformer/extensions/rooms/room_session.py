@@ -15,7 +15,7 @@ import streamlit as st
 from glassformer.extensions.rooms.server import registry
 from glassformer.extensions.rooms.server.registry import ROOMS, client
 from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import Opened, Public, RefusedError
+from glassformer.extensions.rooms.server.room_state import OpenedRoom, Public, RoomRefusedError
 from glassformer.server.streamlit_private import session_id
 from glassformer.state import global_params
 from glassformer.state.global_params import AddressPart, Guidance
@@ -80,7 +80,7 @@ def current() -> str:
     return st.session_state.get(CODE, "")
 
 
-def taught() -> Opened | None:
+def taught() -> OpenedRoom | None:
     """The room that the session teaches; None if it does not."""
     return st.session_state.get(TAUGHT)
 
@@ -91,7 +91,7 @@ def enter(code: str) -> None:
     st.query_params[PARAMETER] = code
 
 
-def teach(opened: Opened) -> None:
+def teach(opened: OpenedRoom) -> None:
     """Callback: be in a room that was just opened, as its teacher."""
     _be_in(opened.code, opened)
     st.query_params[PARAMETER] = opened.code
@@ -106,7 +106,7 @@ def leave() -> None:
         del st.query_params[PARAMETER]
 
 
-def _be_in(code: str, taught: Opened | None) -> None:
+def _be_in(code: str, taught: OpenedRoom | None) -> None:
     st.session_state.update({CODE: code, TAUGHT: taught, VOTE: None, LEFT: ""})
 
 
@@ -115,7 +115,7 @@ def become_teacher(secret: str) -> bool:
     code = current()
     if not ROOMS.is_teacher(code, secret):
         return False
-    st.session_state[TAUGHT] = Opened(code, secret)
+    st.session_state[TAUGHT] = OpenedRoom(code, secret)
     return True
 
 
@@ -125,7 +125,7 @@ def tell(page: str, parameters: Mapping[str, str]) -> None:
     if page in (PAGE, PROJECTOR):
         page = ""  # nobody goes there, but what the teacher looks at is known from the beginning
     if opened is not None and (page or (here is not None and not here.page)):
-        with contextlib.suppress(RefusedError):  # a room that is gone moves nobody; the page says so
+        with contextlib.suppress(RoomRefusedError):  # a room that is gone moves nobody; the page says so
             ROOMS.do(opened, Room.move, page, parameters)
 
 

@@ -10,14 +10,14 @@ from glassformer.runs.error_boundary import attempt
 from glassformer.runs.loading import runner
 from glassformer.runs.open_run import publish
 from glassformer.server import replicas, server_options
-from glassformer.server.jobs import Job, Seen
+from glassformer.server.jobs import Job, JobStatus
 from glassformer.shared import drawing
 from glassformer.shared.choices import KEEP
 from glassformer.shared.clicks import pressed
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
-from transformer.analysis.line_file import Line, read_bytes, read_text
+from transformer.analysis.line_file import SentenceLine, read_bytes, read_text
 from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import joined, say, say_n
 from transformer.model.anatomy import anatomy
@@ -89,7 +89,7 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
         st.rerun()
 
 
-def _lines() -> tuple[Line, ...]:
+def _lines() -> tuple[SentenceLine, ...]:
     """What shall be run. Raises `DataError`: it cannot be taken."""
     file = st.session_state.get(FILE)
     if file is not None:
@@ -183,7 +183,7 @@ def _how(query: Query) -> str:
     return say("sampling with seed {seed}", seed=query.decoding.seed)
 
 
-def _state(job: Job, seen: Seen, file: SentenceFile) -> str:
+def _state(job: Job, seen: JobStatus, file: SentenceFile) -> str:
     n, whole = len(seen.so_far or ()), len(file.lines)
     if seen.state == "done":
         return say_n("{n:,} line was run.", "{n:,} lines were run.", n)

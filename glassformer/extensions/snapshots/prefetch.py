@@ -15,7 +15,7 @@ from typing import Final
 from glassformer.runs import loading
 from glassformer.runs.sources import Source
 from glassformer.server.model_runner import BusyError
-from glassformer.server.render_lock import DRAWING
+from glassformer.server.render_lock import RENDER_LOCK
 from glassformer.state.link import Link
 from glassformer.state.view import Slot
 from transformer.checkpoint.listing import Entry
@@ -28,7 +28,7 @@ LONGEST_SECONDS: Final = 2.0  # that a wish waits for that
 _LOOK_SECONDS: Final = 0.02
 
 
-class Ahead:
+class Prefetcher:
     """Does what visitors are likely to want next, in one thread; the oldest wish is dropped where there are many."""
 
     def __init__(self, do: Callable[[Entry, Link], object]) -> None:
@@ -51,7 +51,7 @@ class Ahead:
     def _serve(self) -> None:
         while True:
             began = time.monotonic()
-            while DRAWING.rest_seconds() < REST_SECONDS and time.monotonic() - began < LONGEST_SECONDS:
+            while RENDER_LOCK.rest_seconds() < REST_SECONDS and time.monotonic() - began < LONGEST_SECONDS:
                 time.sleep(_LOOK_SECONDS)
             with self._lock:
                 if not self._wishes:
@@ -82,7 +82,7 @@ def _run(entry: Entry, link: Link) -> None:
     loading.runner().trace(checkpoint, link.query(checkpoint.content_hash), ahead=True)
 
 
-AHEAD: Final = Ahead(_run)  # of this process
+PREFETCHER: Final = Prefetcher(_run)  # of this process
 
 
 class SnapshotSource(Source):
@@ -91,7 +91,7 @@ class SnapshotSource(Source):
     def ran(self, slot: Slot, link: Link) -> None:
         """Have the snapshots beside the one that is looked at run, too."""
         if AT in link.model:
-            AHEAD.wish((loading.visitor(), slot), neighbours(link.model), link)
+            PREFETCHER.wish((loading.visitor(), slot), neighbours(link.model), link)
 
 
 SOURCE = SnapshotSource()

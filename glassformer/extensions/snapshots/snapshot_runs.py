@@ -14,15 +14,15 @@ from typing import Final
 import numpy as np
 
 from glassformer.charts.packing import block_size, pooled
-from glassformer.runs.viewed_run import OfRun, Seen
-from glassformer.runs.visible_trace import Looking
+from glassformer.runs.viewed_run import RunScene, ViewedRun
+from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.server.fair_queue import cost_of
 from glassformer.server.model_runner import MAP_BYTES
 from transformer.analysis.head_statistics import entropy_share
 from transformer.checkpoint import snapshots
 from transformer.checkpoint.listing import Signature, signature
 from transformer.checkpoint.load import Checkpoint, load
-from transformer.checkpoint.snapshots import Moment
+from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import GlassformerError
 from transformer.i18n import Sentence
 from transformer.model.anatomy import EVERY_PART, Kind, anatomy
@@ -57,11 +57,11 @@ class AtSnapshot:
 
 
 @dataclass(frozen=True, eq=False)
-class Growth(OfRun):
+class Growth(RunScene):
     """A run, what the finished checkpoint makes of it, and what each snapshot does as far as that is known."""
 
-    finished: Looking  # the finished checkpoint's run, seen as the run at hand
-    moments: tuple[Moment, ...]
+    finished: VisibleTrace  # the finished checkpoint's run, seen as the run at hand
+    moments: tuple[SnapshotInfo, ...]
     found: tuple[AtSnapshot | None, ...]  # of each
 
     @property
@@ -69,13 +69,13 @@ class Growth(OfRun):
         """The step of the snapshot that is looked at; None for the finished checkpoint."""
         return step_of_name(self.run.checkpoint)
 
-    def known(self) -> list[tuple[Moment, AtSnapshot]]:
+    def known(self) -> list[tuple[SnapshotInfo, AtSnapshot]]:
         """Those that there are, without those that could not be run."""
         pairs = zip(self.moments, self.found, strict=True)
         return [(moment, one) for moment, one in pairs if one is not None and one.problem is None]
 
 
-def hides(run: Seen) -> bool:
+def hides(run: ViewedRun) -> bool:
     """Whether maps of the attention that is looked at have rows for pieces that are to be guessed."""
     return run.view.guess and EVERY_PART.attention(run.view.kind).stack == "decoder"
 
@@ -91,18 +91,18 @@ def has_snapshots(checkpoint: Checkpoint) -> bool:
     return bool(snapshots.steps(checkpoint.folder))
 
 
-def all_moments(checkpoint: Checkpoint) -> tuple[Moment, ...]:
+def all_moments(checkpoint: Checkpoint) -> tuple[SnapshotInfo, ...]:
     """What the snapshots of a checkpoint's training say of themselves; those that cannot be read are left out."""
     folder, inside = checkpoint.folder, checkpoint.inside
     return _moments(folder, inside, signature(snapshots.folder_of(folder), ("",)))
 
 
 @lru_cache(maxsize=64)
-def _moments(folder: Path, inside: Path | None, sign: Signature) -> tuple[Moment, ...]:
+def _moments(folder: Path, inside: Path | None, sign: Signature) -> tuple[SnapshotInfo, ...]:
     return snapshots.moments(folder, inside=inside)[0]
 
 
-def moments_of(checkpoint: Checkpoint) -> tuple[Moment, ...]:
+def moments_of(checkpoint: Checkpoint) -> tuple[SnapshotInfo, ...]:
     """Those that are run: all, or of many `MOST` that lie evenly among them."""
     found = all_moments(checkpoint)
     if len(found) <= MOST:
@@ -117,7 +117,7 @@ def opened(checkpoint: Checkpoint, step: int | None) -> Checkpoint:
     return load(name, inside=checkpoint.inside, device=checkpoint.device)
 
 
-def finished(run: Seen, open_one: Callable[[], Checkpoint] | None = None) -> Looking:
+def finished(run: ViewedRun, open_one: Callable[[], Checkpoint] | None = None) -> VisibleTrace:
     """The run of the finished checkpoint, looked at as the run at hand; errors as of `Work` and of `opened`.
 
     `open_one` opens the finished checkpoint of a snapshot.
@@ -127,10 +127,10 @@ def finished(run: Seen, open_one: Callable[[], Checkpoint] | None = None) -> Loo
         checkpoint = open_one() if open_one else opened(run.checkpoint, None)
         link = replace(run.link, forced=(), hypothesis=0)  # pieces that a snapshot was made to go on from
         trace = run.work.run(checkpoint, link.query(checkpoint.content_hash))
-    return Looking(trace, replace(run.view, step=0), run.looking.revealed, run.slot)
+    return VisibleTrace(trace, replace(run.view, step=0), run.looking.revealed, run.slot)
 
 
-def key_of(final: Trace, checkpoint: Checkpoint, moment: Moment) -> Hashable:
+def key_of(final: Trace, checkpoint: Checkpoint, moment: SnapshotInfo) -> Hashable:
     """All that decides what a run comes to at a snapshot."""
     file = f"{moment.step}{snapshots.FILE}"
     sign = signature(snapshots.folder_of(checkpoint.folder), (file,))
@@ -195,7 +195,7 @@ def _loss(trace: Trace) -> float | None:
     return float(-np.mean(trace.log_probs[np.arange(trace.n_steps), list(trace.tgt_ids)]))
 
 
-def growth(run: Seen) -> Growth | None:
+def growth(run: ViewedRun) -> Growth | None:
     """All of it, computed now; None without snapshots. Errors as of `finished`."""
     moments = moments_of(run.checkpoint)
     if not moments:
@@ -204,7 +204,7 @@ def growth(run: Seen) -> Growth | None:
     return Growth(run, looking, moments, tuple(_now(run, looking.trace, moment) for moment in moments))
 
 
-def _now(run: Seen, final: Trace, moment: Moment) -> AtSnapshot:
+def _now(run: ViewedRun, final: Trace, moment: SnapshotInfo) -> AtSnapshot:
     def work(pause: Callable[[], None]) -> AtSnapshot:
         try:
             return look(opened(run.checkpoint, moment.step), final, pause)

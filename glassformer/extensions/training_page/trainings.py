@@ -27,7 +27,7 @@ from typing import Final
 
 from glassformer.extensions.training_page import training_worker
 from glassformer.server import replicas
-from glassformer.server.jobs import Job, Jobs, Seen
+from glassformer.server.jobs import Job, JobRegistry, JobStatus
 from glassformer.server.model_runner import BusyError
 from glassformer.server.private_folder import OwnFolder
 from transformer import sandbox
@@ -70,7 +70,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """Where a training is, as its process wrote it last; all 0 before that."""
 
     step: int = 0
@@ -123,13 +123,15 @@ class Training:
         """Of its job."""
         return f"{self.token} {self.times}"
 
-    def progress(self) -> Progress:
+    def progress(self) -> TrainingProgress:
         """Where it is."""
         try:
             record = json.loads((self.beside / "progress.json").read_bytes())
-            return Progress(**{name: type(value)(record[name]) for name, value in vars(Progress()).items()})
+            return TrainingProgress(
+                **{name: type(value)(record[name]) for name, value in vars(TrainingProgress()).items()}
+            )
         except (OSError, ValueError, TypeError, KeyError):
-            return Progress()
+            return TrainingProgress()
 
     def note(self) -> None:
         """Remember where it is as a point of its curve."""
@@ -162,7 +164,9 @@ class Trainings:
         self._late, self._most_bytes, self._child = late, most_bytes, child
         self._lock = threading.RLock()
         self._found: dict[str, Training] = {}
-        self._jobs: Jobs[str] = Jobs(_too_many, most=MOST_WAITING, at_once=1, room=4 * MOST_KEPT, keeps_stopped=True)
+        self._jobs: JobRegistry[str] = JobRegistry(
+            _too_many, most=MOST_WAITING, at_once=1, room=4 * MOST_KEPT, keeps_stopped=True
+        )
         self._running: Training | None = None
         self._is_closed = False
         self.root = self._own.root
@@ -216,16 +220,16 @@ class Trainings:
                 plan = Plan(name=Path(about["name"]).name, commands=commands, minutes=float(about["minutes"]))
                 self._found[token] = Training(token, plan, folder, self._clock())
 
-    def look(self, training: Training) -> Seen:
+    def look(self, training: Training) -> JobStatus:
         """How far its job is; of one that another replica has, whether it is under way."""
-        seen = self._jobs.look(training.key) or Seen("cancelled")
+        seen = self._jobs.look(training.key) or JobStatus("cancelled")
         if not self._own.is_shared or seen.is_under_way:
             return seen
         if self._is_others(training):
             training.note()
-            return Seen("running")
+            return JobStatus("running")
         now = training.progress()
-        return Seen("done") if 0 < now.steps <= now.step else seen
+        return JobStatus("done") if 0 < now.steps <= now.step else seen
 
     def _is_others(self, training: Training) -> bool:
         """Whether another replica trains it, or has it wait."""

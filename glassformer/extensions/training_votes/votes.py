@@ -13,7 +13,7 @@ from glassformer.extensions.rooms.page import polling
 from glassformer.extensions.rooms.page.room_view import room_counts
 from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
-from glassformer.extensions.rooms.server.room_state import Opened, Question, RefusedError
+from glassformer.extensions.rooms.server.room_state import OpenedRoom, Question, RoomRefusedError
 from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.trainings import Training
 from glassformer.extensions.training_page.watch import watch_pictures
@@ -69,7 +69,7 @@ def _dev_loss(training: Training) -> float | None:
     return found.dev[-1][1] if found is not None and found.dev else None
 
 
-def _ask(taught: Opened, token: str) -> None:
+def _ask(taught: OpenedRoom, token: str) -> None:
     """Callback: put the question, take votes for a while, and have the training answer it."""
     training, public = session_trainings.trainings().find(token), ROOMS.public(taught.code)
     now = None if training is None else _dev_loss(training)
@@ -97,11 +97,11 @@ def _question(name: str, now: float, limits: tuple[float, float]) -> Question:
     return Question(name, text, choices, aloud=True)
 
 
-def _answer(taught: Opened, name: str, training: Training, limits: tuple[float, float]) -> None:
+def _answer(taught: OpenedRoom, name: str, training: Training, limits: tuple[float, float]) -> None:
     """Show the votes and what was right, unless the room has gone on to something else."""
     public, now = ROOMS.public(taught.code), _dev_loss(training)
     if public is None or public.question is None or public.question.name != name or now is None:
         return
     right = 0 if now < limits[0] else 2 if now > limits[1] else 1
-    with contextlib.suppress(RefusedError):
+    with contextlib.suppress(RoomRefusedError):
         ROOMS.do(taught, Room.answer, right)

@@ -1,7 +1,7 @@
 """Upload form: drop zone, progress, and errors."""
 
 from glassformer.extensions.uploads import session_uploads
-from glassformer.extensions.uploads.inbox.upload_store import KEPT_SECONDS, Job
+from glassformer.extensions.uploads.inbox.upload_store import KEPT_SECONDS, UploadJob
 from glassformer.extensions.uploads.library.archives import MEGABYTE, OURS
 from glassformer.extensions.uploads.session_uploads import File, Waiting
 from glassformer.server import command_line, server_options
@@ -161,7 +161,7 @@ def _read(waiting: Waiting) -> bool:
     return True
 
 
-def _wait(job: Job) -> None:
+def _wait(job: UploadJob) -> None:
     place = st.empty()
     try:
         while not job.over.wait(DRAW_AGAIN_SECONDS):

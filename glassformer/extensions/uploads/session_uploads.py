@@ -20,10 +20,10 @@ from starlette.middleware import Middleware
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from glassformer.extensions.importers import third_party_models
-from glassformer.extensions.uploads.inbox.upload_store import RECEIVED, Desk, Job, Store
+from glassformer.extensions.uploads.inbox.upload_store import RECEIVED, UploadJob, UploadQueue, UploadStore
 from glassformer.extensions.uploads.library.archives import OURS, check_all_differ, check_name
 from glassformer.extensions.uploads.library.upload_folder import Received
-from glassformer.extensions.uploads.upload_middleware import Gate
+from glassformer.extensions.uploads.upload_middleware import UploadLimitMiddleware
 from glassformer.server import replicas, server_options
 from glassformer.server.parts import ServerPart
 from glassformer.server.streamlit_private import forget_upload, session_id
@@ -66,15 +66,17 @@ class Waiting:
 
 
 @st.cache_resource(show_spinner=False)
-def store() -> Store:
+def store() -> UploadStore:
     """What was handed in to this server, or to all replicas."""
-    return Store(shared=replicas.folder("models"), forgotten=lambda upload: third_party_models.forget(upload.made))
+    return UploadStore(
+        shared=replicas.folder("models"), forgotten=lambda upload: third_party_models.forget(upload.made)
+    )
 
 
 @st.cache_resource(show_spinner=False)
-def desk() -> Desk:
+def desk() -> UploadQueue:
     """The queue in front of the process that reads it."""
-    return Desk()
+    return UploadQueue()
 
 
 @asynccontextmanager
@@ -99,7 +101,7 @@ class UploadsServer(ServerPart):
 
     def inner(self, base: str) -> Sequence[Middleware]:
         """The gate, for what the app itself would let through."""
-        return [Middleware(Gate, base=base)]
+        return [Middleware(UploadLimitMiddleware, base=base)]
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """What was handed in is kept meanwhile."""
@@ -193,7 +195,7 @@ def drop(waiting: Waiting) -> None:
     store().forget(waiting.token)
 
 
-def submit(waiting: Waiting) -> Job:
+def submit(waiting: Waiting) -> UploadJob:
     """Have the files read; CheckpointError if they are gone, this session handed in enough, or too many wait."""
     if len(own()) >= MOST_OWN:
         raise CheckpointError(
@@ -205,7 +207,7 @@ def submit(waiting: Waiting) -> Job:
     return desk().submit(received, folder, title=_title(waiting), pickles=server_options.mode() == "on")
 
 
-def keep(waiting: Waiting, job: Job) -> str:
+def keep(waiting: Waiting, job: UploadJob) -> str:
     """Keep what was read; its name. Raises CheckpointError if it was refused."""
     if job.read is None:
         raise (

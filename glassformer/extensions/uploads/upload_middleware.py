@@ -56,7 +56,7 @@ class _Coming:
         return self.announced if self.arrived >= late * LEAST_PACE else self.arrived
 
 
-class Gate:
+class UploadLimitMiddleware:
     """The middleware; `base` is the path that the app is served under."""
 
     def __init__(self, app: ASGIApp, base: str = "") -> None:

@@ -13,8 +13,8 @@ from typing import Any, Final, Generic, TypeVar
 
 from glassformer.extensions.what_if.two_runs import Crossed, crossed, read_output, share_vocabulary
 from glassformer.extensions.what_if.what_if_look import Compared, WhatIfLook
-from glassformer.runs.viewed_run import Seen
-from glassformer.runs.visible_trace import Looking
+from glassformer.runs.viewed_run import ViewedRun
+from glassformer.runs.visible_trace import VisibleTrace
 from glassformer.server.model_runner import MAP_BYTES
 from glassformer.state.link import LOOKED_AT, NAMES, STEP, Link, read_link, read_nested, write_link, write_nested
 from glassformer.state.view import MAIN, SECOND, Slot
@@ -135,7 +135,7 @@ def with_said(text: str, **changes: str | None) -> str:
     return write_nested({name: value for name, value in said.items() if value is not None})
 
 
-_Run = TypeVar("_Run", bound=Seen, covariant=True)
+_Run = TypeVar("_Run", bound=ViewedRun, covariant=True)
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class Pair(Generic[_Run]):
         return share_vocabulary(self.left.trace, self.right.trace)
 
 
-def pair_of(shown: Seen | Pair[Seen]) -> Pair[Seen] | None:
+def pair_of(shown: ViewedRun | Pair[ViewedRun]) -> Pair[ViewedRun] | None:
     """Such a pair; of a run that is on no page, the one that its link names, if both are of one checkpoint.
 
     Errors as of `Work`.
@@ -214,12 +214,12 @@ def pair_of(shown: Seen | Pair[Seen]) -> Pair[Seen] | None:
     trace = shown.work.run(shown.checkpoint, link.query(shown.checkpoint.content_hash))
     view = replace(shown.view, step=max(min(shown.view.step, trace.n_steps - 1), 0))
     slot = SECOND if shown.slot == MAIN else MAIN
-    looking = Looking(trace, view, slot=slot)
-    second = Seen(looking, shown.checkpoint, replace(link, view=view), shown.work)
+    looking = VisibleTrace(trace, view, slot=slot)
+    second = ViewedRun(looking, shown.checkpoint, replace(link, view=view), shown.work)
     return Pair(compared, second, shown) if stands_right else Pair(compared, shown, second)
 
 
-def read_by(reader: Seen, written: Seen) -> Trace:
+def read_by(reader: ViewedRun, written: ViewedRun) -> Trace:
     """What a run's model makes of the other run's output, behind its own source; once for all visitors.
 
     Raises `QueryError` if the output does not fit the model, and `BusyError` if that has too much to do.
@@ -234,7 +234,7 @@ def read_by(reader: Seen, written: Seen) -> Trace:
     )
 
 
-def cross(written: Seen, reader: Seen) -> Crossed:
+def cross(written: ViewedRun, reader: ViewedRun) -> Crossed:
     """A run's output under its own model and under the other one; errors as of `read_by`."""
     other = read_by(reader, written)
     return reader.work.compute(

@@ -9,7 +9,7 @@ import numpy as np
 from glassformer.extensions.what_if.head_effects import HeadEffects, measuring
 from glassformer.runs import loading
 from glassformer.runs.measured import begins_by_itself, studies, study
-from glassformer.server.jobs import Seen
+from glassformer.server.jobs import JobStatus
 from glassformer.server.model_runner import BusyError
 from glassformer.shared.i18n import st
 from transformer.checkpoint.load import Checkpoint
@@ -24,7 +24,7 @@ def key_of(trace: Trace) -> Hashable:
     return "head_effects", trace.query, trace.src_ids, trace.read_ids
 
 
-def begun(checkpoint: Checkpoint, trace: Trace) -> Seen | None:
+def begun(checkpoint: Checkpoint, trace: Trace) -> JobStatus | None:
     """How far the measurement is, which begins now if it shall, else BusyError; None if it does not."""
     key, visitor = key_of(trace), loading.visitor()
     wish = _wish(key)
@@ -39,7 +39,7 @@ def begun(checkpoint: Checkpoint, trace: Trace) -> Seen | None:
     return studies().ask(key, work, visitor=visitor).seen
 
 
-def look(trace: Trace, *, patience: float = 0.0) -> Seen | None:
+def look(trace: Trace, *, patience: float = 0.0) -> JobStatus | None:
     """How far it is; waits for its end so long at most."""
     return studies().look(key_of(trace), loading.visitor(), patience=patience)
 

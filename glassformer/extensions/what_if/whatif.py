@@ -1,4 +1,4 @@
-""""What if" dialog: adds an intervention to the run; chips above a run, one per intervention.
+"""Dialog "What if": adds an intervention to the run; chips above a run, one per intervention.
 
 The fields stand in a panel at the right edge, beside what they change, with what the change would do.
 

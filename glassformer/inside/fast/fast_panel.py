@@ -1,4 +1,4 @@
-""""Speed-ups" part: tiled attention, paged KV cache, torch.compile and int8 timings."""
+"""Part "Speed-ups": tiled attention, paged KV cache, torch.compile and int8 timings."""
 
 from dataclasses import replace
 from functools import partial

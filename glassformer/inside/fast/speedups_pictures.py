@@ -10,9 +10,9 @@ import numpy as np
 from glassformer.charts.tiles import BlockRow, cache_blocks_spec, cache_places_spec, tile_output_spec, tile_scores_spec
 from glassformer.inside import InsideLook
 from glassformer.inside.token_selection import INSIDE, token_of
-from glassformer.runs.map_axes import KIND_NAMES, SIDE_OF, Sides, sides
-from glassformer.runs.picture import Plot, Rows, Said
-from glassformer.runs.viewed_run import OfRun, Seen
+from glassformer.runs.map_axes import KIND_NAMES, SIDE_OF, MapAxes, sides
+from glassformer.runs.picture import Captions, CaptionTable, Plot
+from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.view import Side
 from transformer.analysis import tiled_attention as tiling
 from transformer.analysis.one_weight import Walk, place, sites, walk
@@ -26,11 +26,11 @@ MOST_ROWS: Final = 12  # tiles of the table, and blocks that are drawn: those be
 
 
 @dataclass(frozen=True)
-class Fast(OfRun):
+class Fast(RunScene):
     """A row of attention that is read in tiles, and the KV cache of the step."""
 
     walk: Walk  # the row, as a softmax over all of it gives it
-    axes: Sides  # what rows and columns are
+    axes: MapAxes  # what rows and columns are
 
     @property
     def size(self) -> int:
@@ -72,22 +72,22 @@ class Fast(OfRun):
         return tiling.blocks(self.texts, size=self.run.view.of(InsideLook).block)
 
 
-def side_of(run: Seen) -> Side:
+def side_of(run: ViewedRun) -> Side:
     """The side of the queries."""
     return SIDE_OF[EVERY_PART.attention(run.view.kind).stack]
 
 
-def layer_of(run: Seen) -> int:
+def layer_of(run: ViewedRun) -> int:
     """The layer that is looked at; all together, which other pages have, is none here."""
     return min(run.view.layer or 0, anatomy(run.checkpoint.config).attention(run.view.kind).n_layers - 1)
 
 
-def n_heads(run: Seen) -> int:
+def n_heads(run: ViewedRun) -> int:
     """Heads of that layer."""
     return run.checkpoint.config.of(EVERY_PART.attention(run.view.kind).stack).n_heads
 
 
-def open_fast(run: Seen) -> Fast:
+def open_fast(run: ViewedRun) -> Fast:
     """The row that is looked at; errors as of `Work`, and where the model's numbers are not finite."""
     kind, layer, checkpoint = run.view.kind, layer_of(run), run.checkpoint
     axes, where = sides(run.looking, kind), place(kind, layer)
@@ -128,7 +128,7 @@ def scores(o: Fast) -> Plot:
     alt = say("{attention}, {whose}: scores of {n} keys in {tiles} tiles, of which tile {tile} is being read.",
               attention=KIND_NAMES[w.kind], whose=o.whose, n=len(o.axes.keys), tiles=n, tile=o.at + 1)  # fmt: skip
     which = say("Tile {tile} of {n}, keys {keys}.", tile=o.at + 1, n=n, keys=_keys(tile))
-    return Plot(spec=spec, alt=alt, said=Said(below=joined(" ", [which, _what_happens(o)]), table=_kept(o)))
+    return Plot(spec=spec, alt=alt, said=Captions(below=joined(" ", [which, _what_happens(o)]), table=_kept(o)))
 
 
 def _keys(tile: Tile) -> str:
@@ -153,7 +153,7 @@ def _what_happens(o: Fast) -> str:
     )
 
 
-def _kept(o: Fast) -> Rows:
+def _kept(o: Fast) -> CaptionTable:
     """What was kept after each tile that was read."""
     begun = max(o.at + 1 - MOST_ROWS, 0)
     rows = [
@@ -173,7 +173,7 @@ def _kept(o: Fast) -> Rows:
         say("Sum l"),
         say("Largest difference of o / l from the whole row"),
     ]
-    return Rows(columns=names, rows=rows)
+    return CaptionTable(columns=names, rows=rows)
 
 
 def _apart(one: np.ndarray, other: np.ndarray) -> float:
@@ -201,7 +201,7 @@ def output(o: Fast) -> Plot:
         weights=digits(_apart(weights, o.walk.weights)),
         model=digits(o.walk.differences.head),
     )
-    return Plot(spec=spec, alt=alt, said=Said(below=said, pale=True))
+    return Plot(spec=spec, alt=alt, said=Captions(below=said, pale=True))
 
 
 # ------------------------------------------------------------------------------------------------ the cache
@@ -233,7 +233,7 @@ def _name(number: int, one: Block, n_texts: int) -> str:
     return say("Block {n} (of {texts})", n=number, texts=", ".join(str(text + 1) for text in one.holders))
 
 
-def _shared(o: Fast, drawn: int) -> Said | None:
+def _shared(o: Fast, drawn: int) -> Captions | None:
     """How many blocks several texts share, and how many are not drawn."""
     said = []
     if drawn < len(o.blocks):
@@ -247,7 +247,7 @@ def _shared(o: Fast, drawn: int) -> Said | None:
                 texts=len(o.texts), n=len(o.blocks), each=each,
             )
         )  # fmt: skip
-    return Said(below=joined(" ", said), pale=True) if said else None
+    return Captions(below=joined(" ", said), pale=True) if said else None
 
 
 @FAST.picture("cache_places", say("Places of the KV cache, filled and empty"))
@@ -268,7 +268,7 @@ def places(o: Fast) -> Plot | None:
     )
     alt = say("Places of the KV cache: {blocks} are empty in blocks, {whole} with room for the longest text.",
               blocks=empty[0], whole=empty[1])  # fmt: skip
-    return Plot(spec=spec, alt=alt, said=Said(below=_in_bytes(o, empty)))
+    return Plot(spec=spec, alt=alt, said=Captions(below=_in_bytes(o, empty)))
 
 
 def _in_bytes(o: Fast, empty: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-""""Feed-forward" part: silent and active neurons, and one neuron in detail.
+"""Part "Feed-forward": silent and active neurons, and one neuron in detail.
 
 What a neuron is for, nobody says here: only what it did in this sentence, and what it writes.
 """

@@ -1,4 +1,4 @@
-""""Logit lens" part: what the model would predict at each depth."""
+"""Part "Logit lens": what the model would predict at each depth."""
 
 from __future__ import annotations
 

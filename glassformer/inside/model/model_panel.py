@@ -1,4 +1,4 @@
-""""The model" part: diagram, shapes, and costs of the loaded model."""
+"""Part "The model": diagram, shapes, and costs of the loaded model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-""""Residual stream" part: stream norms by depth, sub-layer contributions, layer norms."""
+"""Part "Residual stream": stream norms by depth, sub-layer contributions, layer norms."""
 
 from collections.abc import Iterator
 from typing import Any

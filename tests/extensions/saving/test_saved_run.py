@@ -15,11 +15,11 @@ from glassformer.components.assets import read_asset
 from glassformer.components.flow_data import Choice, flow_payload
 from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import saved_run
-from glassformer.extensions.saving.saved_run import Kept
+from glassformer.extensions.saving.saved_run import SavedRunRequest
 from glassformer.runs import loading
 from glassformer.runs.all_pictures import PAGES, PICTURES
 from glassformer.runs.open_run import seen, stepper_run
-from glassformer.runs.step_frames import Again
+from glassformer.runs.step_frames import RunRef
 from glassformer.runs.viewed_run import at_step
 from glassformer.shared.i18n import here
 from glassformer.state.link import Link
@@ -35,8 +35,11 @@ from transformer.runs.interventions import parse
 def kept(opened, key="candidates", **fields):  # noqa: F811
     picture = PICTURES[key]
     run = look(picture, opened("reverse"), "reverse", **fields)
-    return Kept(
-        Again.of(run), picture.part.page, stepper_run(run.looking, run.checkpoint, "run"), "http://localhost/step?src=a"
+    return SavedRunRequest(
+        RunRef.of(run),
+        picture.part.page,
+        stepper_run(run.looking, run.checkpoint, "run"),
+        "http://localhost/step?src=a",
     )
 
 
@@ -184,7 +187,9 @@ def test_a_file_of_thirty_pieces_with_all_maps_is_small():
     link = Link(model=model.name, source=source)
     run, _ = seen(model, link, loading.runner().trace(model, link.query(model.content_hash)))
     assert run.trace.n_steps >= 30
-    file = saved_run.saved_run(Kept(Again.of(run), PAGES["attention"], stepper_run(run.looking, model, "run"), ""))
+    file = saved_run.saved_run(
+        SavedRunRequest(RunRef.of(run), PAGES["attention"], stepper_run(run.looking, model, "run"), "")
+    )
     assert {"flow", *(f"overview_{kind}" for kind in run.trace.kinds)} <= set(shown(told(file)[0]))
     assert len(file) < 2_500_000
 

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from glassformer.search import search_panels
-from glassformer.search.search_panels import Draws, Wanted
-from glassformer.server.model_runner import BusyError, Runner
+from glassformer.search.search_panels import Draws, SamplingRequest
+from glassformer.server.model_runner import BusyError, ModelRunner
 from transformer import Sampling, load
 from transformer.analysis.sampled_outputs import draws
 
@@ -24,12 +24,12 @@ def jobs_of(runner, **more):
 
 @pytest.fixture
 def jobs():
-    return jobs_of(Runner())
+    return jobs_of(ModelRunner())
 
 
 def wanted(checkpoint, n=20, visitor="me", **more):
     query = checkpoint.query("ba lo mi ta", max_new=4, decoding=Sampling(temperature=1.2))
-    return Wanted(visitor, query, n, 5)
+    return SamplingRequest(visitor, query, n, 5)
 
 
 def over(job):
@@ -81,7 +81,7 @@ def test_a_cancelled_job_keeps_what_is_there_and_can_begin_again(checkpoint, job
 
 def test_another_visitor_goes_first_meanwhile_and_cancels_for_himself_only(checkpoint, held):
     reached, go_on = held
-    runner = Runner()
+    runner = ModelRunner()
     jobs = jobs_of(runner)
     job = jobs.start(wanted(checkpoint), checkpoint)
     assert reached.wait(SECONDS)
@@ -102,7 +102,7 @@ def test_another_visitor_goes_first_meanwhile_and_cancels_for_himself_only(check
 
 def test_a_failure_is_said(checkpoint, jobs):
     asked = wanted(checkpoint)
-    bad = Wanted("me", checkpoint.query("ba", decoding=Sampling(), forced=(9_999,)), 20, 0)
+    bad = SamplingRequest("me", checkpoint.query("ba", decoding=Sampling(), forced=(9_999,)), 20, 0)
     found = over(jobs.start(bad, checkpoint))
     assert found.state == "failed"
     assert "9,999" in str(found.problem) or "9999" in str(found.problem)
@@ -111,7 +111,7 @@ def test_a_failure_is_said(checkpoint, jobs):
 
 def test_too_many_at_once_are_refused(checkpoint, held):
     reached, go_on = held
-    jobs = jobs_of(Runner(), most=1)
+    jobs = jobs_of(ModelRunner(), most=1)
     job = jobs.start(wanted(checkpoint), checkpoint)
     assert reached.wait(SECONDS)
     with pytest.raises(BusyError):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from glassformer.server import fair_queue
-from glassformer.server.model_runner import BusyError, Runner
+from glassformer.server.model_runner import BusyError, ModelRunner
 from tests.glassformer.runs.held import CHECKPOINT, WAIT, Model, query, runner, until_waiting
 from transformer.errors import QueryError
 
@@ -219,7 +219,7 @@ def test_heavy_requests_of_some_hold_up_another_by_the_run_that_goes_on(visitors
     """What they take is measured: all of these are thought to cost the same."""
     monkeypatch.setattr(fair_queue, "MUCH_SECONDS", 0.0)
     own, begun, go, order = threading.local(), threading.Event(), threading.Event(), []
-    work = Runner(visitor=lambda: own.name, max_places=10)
+    work = ModelRunner(visitor=lambda: own.name, max_places=10)
 
     def ask(who, n, hold=lambda: None):
         own.name = who

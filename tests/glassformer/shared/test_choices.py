@@ -55,7 +55,7 @@ def test_a_typed_text_is_the_view_s(test):
     assert test.session_state["typed"] == ""
     test.text_input(key="piece").set_value(" query  key ").run()
     assert view(test).of(InsideLook).piece == test.session_state["typed"] == "query  key"
-    test.session_state[session.STANDING] = session.Standing(view=View().but(piece="other"))
+    test.session_state[session.STANDING] = session.SlotState(view=View().but(piece="other"))
     test.run()
     assert test.text_input(key="piece").value == "other"
 
@@ -96,7 +96,7 @@ def test_a_control_that_shows_the_view_is_not_written(test):
 
 
 def test_a_control_follows_the_view(test):
-    test.session_state[session.STANDING] = session.Standing(view=View().but(layer=1, shift=3, kind="encoder"))
+    test.session_state[session.STANDING] = session.SlotState(view=View().but(layer=1, shift=3, kind="encoder"))
     test.run()
     assert test.session_state["shown"][:2] == ("encoder", 1)
     assert test.slider(key="shift").value == 3
@@ -116,7 +116,7 @@ def test_other_labels_leave_the_value_and_reach_the_browser(test):
 
 
 def test_a_value_that_is_no_option_stays_in_the_view(test):
-    test.session_state[session.STANDING] = session.Standing(
+    test.session_state[session.STANDING] = session.SlotState(
         view=View().but(kind="decoder", layer=9, tokens=5, shift=20)
     )
     test.run()

@@ -21,10 +21,11 @@ from transformer.errors import QueryError, shown
 from transformer.extensions import provided
 from transformer.i18n import say_n
 from transformer.model.config import ModelConfig
-from transformer.runs.interventions.base import ChangeError as ChangeError
-from transformer.runs.interventions.base import Ground as Ground
-from transformer.runs.interventions.base import Intervention
+from transformer.runs.interventions.base import Intervention as Intervention
+from transformer.runs.interventions.base import InterventionContext as InterventionContext
+from transformer.runs.interventions.base import InterventionError as InterventionError
 
+Ground, ChangeError = InterventionContext, InterventionError  # their names before
 MAX_INTERVENTIONS: Final = 64
 MAX_CHARACTERS: Final = 6_000  # of all of them in an address
 _SEPARATOR: Final = "_"
@@ -76,7 +77,7 @@ def checked(interventions: object) -> tuple[Intervention, ...]:
 
 
 def fitted(interventions: Iterable[Intervention], config: ModelConfig) -> Iterator[tuple[Intervention, ModelConfig]]:
-    """Each change with the config that it sees, which another may have altered; a ChangeError if it does not fit."""
+    """Each intervention with the config that it sees, altered by others; an InterventionError if it does not fit."""
     interventions = tuple(interventions)
     for one in interventions:
         seen = config

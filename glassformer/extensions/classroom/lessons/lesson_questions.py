@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 import streamlit as st
 
 from glassformer.extensions.classroom import lesson
-from glassformer.extensions.classroom.lesson import Place
-from glassformer.extensions.lessons.library import Case, NotHere, Posed, pose
+from glassformer.extensions.classroom.lesson import LessonStepRef
+from glassformer.extensions.lessons.library import Case, Posed, QuestionNotApplicable, pose
 from glassformer.runs import loading
 from glassformer.server.model_runner import BusyError
 from glassformer.state import session
@@ -46,7 +46,7 @@ def taken() -> Checkpoint | None:
     return found
 
 
-def posed(place: Place, checkpoint: Checkpoint, source: str, *, given: str = "") -> Found:
+def posed(place: LessonStepRef, checkpoint: Checkpoint, source: str, *, given: str = "") -> Found:
     """A step posed to a run of the learner's sentence, with what was typed where a piece is asked for."""
     if not source.strip():
         return say("Type a sentence at the top of the page, or choose an example.")
@@ -78,5 +78,5 @@ def _or_why(work: Callable[[Case], _Made], case: Case) -> _Made | Sentence:
     """A reason why there is nothing is kept as a result is; the thread hands exceptions on instead."""
     try:
         return work(case)
-    except NotHere as why:
+    except QuestionNotApplicable as why:
         return why.sentence

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from string import Formatter
 from typing import Any, Final
 
-from glassformer.extensions.classroom.lesson import Place
+from glassformer.extensions.classroom.lesson import LessonStepRef
 from glassformer.extensions.classroom.lessons import lesson_questions
-from glassformer.extensions.lessons.library import Lesson, Posed, Step, lessons
+from glassformer.extensions.lessons.library import Lesson, LessonStep, Posed, lessons
 from glassformer.extensions.lessons.library.subjects import oracles as all_oracles
 from glassformer.extensions.lessons.library.subjects import picks as all_picks
 from glassformer.shared import drawing
@@ -79,14 +79,14 @@ def picks() -> Any:
     return frame(rows, columns=[*columns, say("used in"), say("in the code")])
 
 
-def _uses(name: str) -> Iterator[tuple[Lesson, int, Step]]:
+def _uses(name: str) -> Iterator[tuple[Lesson, int, LessonStep]]:
     for one in lessons().values():
         for number, step in enumerate(one.steps, 1):
             if name in (step.ask.oracle, step.pick):
                 yield one, number, step
 
 
-def values(step: Step) -> set[str]:
+def values(step: LessonStep) -> set[str]:
     """The values that a step's texts and links name."""
     ask = step.ask
     texts = [ask.question, *ask.choices.values(), *ask.misled.values(), *step.reveal.values()]
@@ -94,7 +94,7 @@ def values(step: Step) -> set[str]:
     return {name for text in texts for name in text.names} | {name for name in linked if name}
 
 
-def question(step: Step) -> Sentence:
+def question(step: LessonStep) -> Sentence:
     """What a step asks before it is posed to a run: its values are not known yet."""
     return step.ask.question.said(dict.fromkeys(step.ask.question.names, _Blank()))
 
@@ -109,7 +109,7 @@ class _Blank:
 def _tried(name: str, checkpoint: Checkpoint) -> None:
     lesson, number, _ = next(_uses(name))
     source = st.session_state.get(session.SOURCE) or ""
-    found = lesson_questions.posed(Place(lesson.name, number), checkpoint, source)
+    found = lesson_questions.posed(LessonStepRef(lesson.name, number), checkpoint, source)
     if not isinstance(found, Posed):
         st.info(drawing.plain(found))
         return

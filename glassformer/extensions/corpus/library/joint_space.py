@@ -40,7 +40,7 @@ class Tokens:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class JointSpace:
     """The same in one space."""
 
     tokens: Tokens  # their vectors moved and scaled, in float32
@@ -91,14 +91,14 @@ def _tokens(rows: pa.Table, head: int) -> Tokens:
     return Tokens(head, line[order], is_query[order], place[order], pieces[order], vectors[order].astype(np.float64))
 
 
-def join(tokens: Tokens, *, causal: bool) -> Joined:
+def join(tokens: Tokens, *, causal: bool) -> JointSpace:
     """Put the queries and keys of a head into one space; `causal` is whether a query sees no later key."""
     q, k = tokens.vectors[tokens.is_query], tokens.vectors[~tokens.is_query]
     moved = tokens.vectors - np.where(tokens.is_query[:, None], _mean(q), _mean(k))
     scale, correlation = _scale(tokens, moved, causal)
     vectors = moved * np.where(tokens.is_query, scale, 1 / scale)[:, None]
     joined = replace(tokens, vectors=vectors.astype(np.float32))  # a server keeps them
-    return Joined(joined, scale, correlation, plane(vectors, unit=False))
+    return JointSpace(joined, scale, correlation, plane(vectors, unit=False))
 
 
 def _mean(vectors: np.ndarray) -> np.ndarray:
@@ -139,7 +139,7 @@ def pairs(tokens: Tokens, causal: bool) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(queries), np.concatenate(keys)
 
 
-def nearest(joined: Joined, token: int, count: int) -> np.ndarray:
+def nearest(joined: JointSpace, token: int, count: int) -> np.ndarray:
     """The tokens of the other side that are nearest to one in the whole space, nearest first, at most `count`."""
     is_query, vectors = joined.tokens.is_query, joined.tokens.vectors
     others = np.flatnonzero(is_query != is_query[token])

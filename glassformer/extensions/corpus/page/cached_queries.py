@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from glassformer.extensions.corpus.library import folder, paired, queries, scores
 from glassformer.extensions.corpus.library.folder import Run
-from glassformer.extensions.corpus.library.joint_space import Joined, join, read_tokens
-from glassformer.extensions.corpus.library.paired import Difference
+from glassformer.extensions.corpus.library.joint_space import JointSpace, join, read_tokens
+from glassformer.extensions.corpus.library.paired import PairedDifference
 from glassformer.extensions.corpus.library.scores import CorpusScores, PairedScore
-from glassformer.server.render_lock import DRAWING
+from glassformer.server.render_lock import RENDER_LOCK
 from transformer.errors import GlassformerError
 from transformer.model.anatomy import Kind
 
@@ -29,7 +29,7 @@ def _once(most: int) -> Callable[[Callable[_Asked, _Answer]], Callable[_Asked, _
         @wraps(ask)
         def asked(*args: _Asked.args, **options: _Asked.kwargs) -> _Answer:
             try:
-                with DRAWING.aside():
+                with RENDER_LOCK.aside():
                     return ask(*args, **options)
             except GlassformerError:
                 raise
@@ -58,7 +58,9 @@ def scores_of(run: Run) -> CorpusScores:
 
 
 @_once(16)
-def score_differences(first: Run, second: Run) -> tuple[Mapping[str, PairedScore], tuple[Difference | None, bool]]:
+def score_differences(
+    first: Run, second: Run
+) -> tuple[Mapping[str, PairedScore], tuple[PairedDifference | None, bool]]:
     """As `scores.paired`, and `paired.of_log_prob`."""
     for run in (first, second):
         folder.check(run, "sentences")
@@ -66,7 +68,7 @@ def score_differences(first: Run, second: Run) -> tuple[Mapping[str, PairedScore
 
 
 @_once(4)
-def joined_heads(run: Run, kind: Kind, layer: int, n_heads: int) -> Mapping[int, Joined]:
+def joined_heads(run: Run, kind: Kind, layer: int, n_heads: int) -> Mapping[int, JointSpace]:
     """The queries and keys of the heads of a layer (from 1), by the heads' places from 0; all of the same tokens."""
     of = read_tokens(folder.check(run, "vectors"), kind, layer, range(1, n_heads + 1))
     return {tokens.head - 1: join(tokens, causal=kind == "decoder") for tokens in of}

@@ -21,17 +21,17 @@ from glassformer.charts.credit import (
 )
 from glassformer.extensions.effects.attribution.gradients import Baseline, Integrated, input_times_gradient
 from glassformer.extensions.effects.attribution.logit import Contributions, contributions
-from glassformer.extensions.effects.attribution.occlusion import Hiding
-from glassformer.extensions.effects.attribution.target import Asked, Weighed, ask, weigh
+from glassformer.extensions.effects.attribution.occlusion import OcclusionEffects
+from glassformer.extensions.effects.attribution.target import AttentionCredit, AttributionTarget, ask, weigh
 from glassformer.extensions.effects.matters import MATTERS
 from glassformer.extensions.effects.parts_of_logit import Grid, grid_of, head_of, part_names, rival_of, whose_logit
 from glassformer.runs.picture import Plot
-from glassformer.runs.viewed_run import OfRun, Seen
+from glassformer.runs.viewed_run import RunScene, ViewedRun
 from glassformer.state.click import Click, cell_of, place_of
 from transformer.i18n import joined, paragraph, say, say_n
 from transformer.i18n.sentence import hundredths
 from transformer.model.anatomy import Kind, anatomy
-from transformer.runs.array_records import Arrays
+from transformer.runs.array_records import ArrayRecord
 
 NAMES: Final = {
     "attention": say("Attention"),
@@ -78,7 +78,7 @@ MEANINGS: Final = {
 }
 
 
-def how_to_read(run: Seen, weighed: Weighed) -> str:
+def how_to_read(run: ViewedRun, weighed: AttentionCredit) -> str:
     """How to read the table, and what each column shows and cannot show, a line each."""
     lines = [HOW_TO_READ, *MEANINGS.values()]
     if weighed.kind == "decoder":
@@ -91,7 +91,7 @@ def how_to_read(run: Seen, weighed: Weighed) -> str:
     return joined("\n", lines)
 
 
-def no_rollout(run: Seen) -> str:
+def no_rollout(run: ViewedRun) -> str:
     """Why there is no rollout."""
     if not run.checkpoint.config.residual:
         return say("this model has no residual stream, which rollout requires")
@@ -138,7 +138,7 @@ class StepView:
     hidden: np.ndarray  # the same with each piece hidden [piece]; NaN where it cannot be
 
     @staticmethod
-    def of(pieces: Sequence[str], weights: np.ndarray, hiding: Hiding, step: int) -> StepView:
+    def of(pieces: Sequence[str], weights: np.ndarray, hiding: OcclusionEffects, step: int) -> StepView:
         """One step of what was measured."""
         n = len(pieces)
         return StepView(pieces, weights[:n], float(np.exp(hiding.plain[step])), np.exp(hiding.hidden[step, :n]))
@@ -244,7 +244,7 @@ def in_all_steps(steps: Sequence[StepView]) -> Iterator[str]:
         )
 
 
-def pieces_of(run: Seen) -> list[str]:
+def pieces_of(run: ViewedRun) -> list[str]:
     """The pieces that get credit: those of the source, or all that a decoder which is alone had read by this step."""
     trace = run.trace
     if "encoder" in trace.kinds:
@@ -252,23 +252,23 @@ def pieces_of(run: Seen) -> list[str]:
     return list(trace.read_pieces[: trace.row_of(run.view.step) + 1])
 
 
-def key_of(run: Seen, name: str, *more: Hashable) -> Hashable:
+def key_of(run: ViewedRun, name: str, *more: Hashable) -> Hashable:
     """Says all that decides something that is measured of a run."""
     trace = run.trace
     return ("credit", name, trace.query, trace.src_ids, trace.read_ids, *more)
 
 
-_Found = TypeVar("_Found", bound=np.ndarray | Arrays)
+_Found = TypeVar("_Found", bound=np.ndarray | ArrayRecord)
 
 
-def _made(run: Seen, name: str, work: Callable[[Asked], _Found], *more: Hashable) -> _Found:
+def _made(run: ViewedRun, name: str, work: Callable[[AttributionTarget], _Found], *more: Hashable) -> _Found:
     """What some work makes of the step, once for all who look at it."""
     checkpoint, trace, step = run.checkpoint, run.trace, run.view.step
     key = key_of(run, name, step, *more)
     return run.work.compute(key, lambda: work(ask(checkpoint, trace, step)), nbytes=lambda found: found.nbytes)
 
 
-def has_step(run: Seen) -> bool:
+def has_step(run: ViewedRun) -> bool:
     """Whether there is a step whose piece may be seen."""
     return anatomy(run.checkpoint.config).writes and not run.looking.covered
 
@@ -277,26 +277,26 @@ def has_step(run: Seen) -> bool:
 
 
 @dataclass(frozen=True)
-class Owed(OfRun):
+class Owed(RunScene):
     """What a step owes to each piece, by several measures; None for what is not measured yet."""
 
-    weighed: Weighed
-    hiding: Hiding | None = None
+    weighed: AttentionCredit
+    hiding: OcclusionEffects | None = None
     gradient: np.ndarray | None = None
     integrated: Integrated | None = None
 
 
-def weighed_of(run: Seen) -> Weighed:
+def weighed_of(run: ViewedRun) -> AttentionCredit:
     """What the step's row takes from each piece."""
     return _made(run, "weighed", weigh)
 
 
-def gradient_of(run: Seen) -> np.ndarray:
+def gradient_of(run: ViewedRun) -> np.ndarray:
     """Input x gradient of each piece."""
     return _made(run, "gradient", input_times_gradient)
 
 
-def owed(run: Seen) -> Owed | None:
+def owed(run: ViewedRun) -> Owed | None:
     """What is measured at once; None where there is no step whose piece may be seen. Errors as of `Work`."""
     return Owed(run, weighed_of(run), gradient=gradient_of(run)) if has_step(run) else None
 
@@ -349,7 +349,7 @@ MOST_BARS: Final = 12
 
 
 @dataclass(frozen=True)
-class Logit(OfRun):
+class Logit(RunScene):
     """The parts of a logit, or of a difference of two."""
 
     found: Contributions
@@ -366,7 +366,7 @@ class Logit(OfRun):
         return grid_of(self.run.checkpoint.config, self.found.parts, self.values)
 
 
-def open_logit(run: Seen) -> Logit | None:
+def open_logit(run: ViewedRun) -> Logit | None:
     """The parts of the logit of the piece that was written, less those of its rival; errors and None as of `owed`."""
     if not has_step(run):
         return None

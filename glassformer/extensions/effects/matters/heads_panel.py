@@ -1,4 +1,4 @@
-""""Heads" part: head ablation effects, beside what the heads attend to.
+"""Part "Heads": head ablation effects, beside what the heads attend to.
 
 Below it stand the head that is looked at, with its number, its map, and one click that takes it away; and all heads
 as a table and as a file: what each changes, beside how concentrated its weights are.
@@ -39,7 +39,7 @@ from glassformer.runs.map_axes import sides
 from glassformer.runs.measured import begins_by_itself, studies
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import ask_first, show
-from glassformer.server.jobs import Seen
+from glassformer.server.jobs import JobStatus
 from glassformer.shared import choices, cover_box, drawing
 from glassformer.shared.i18n import here, st
 from transformer.i18n import Sentence, say
@@ -89,7 +89,7 @@ def _grid(run: OpenRun) -> None:
 # ---------------------------------------------------------------- how far it is
 
 
-def _measured(run: OpenRun, seen: Seen | None) -> HeadEffects | None:
+def _measured(run: OpenRun, seen: JobStatus | None) -> HeadEffects | None:
     """Draw the map of all heads once it is there, else how far it is; returns what was found."""
     if seen is not None and seen.is_under_way:
         seen = head_effect_jobs.look(run.trace, patience=head_effect_jobs.PATIENCE_SECONDS)

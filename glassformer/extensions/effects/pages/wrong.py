@@ -1,4 +1,4 @@
-""""What goes wrong" page: one mistake at a time, beside the run without it."""
+"""Page "What goes wrong": one mistake at a time, beside the run without it."""
 
 from glassformer.extensions.effects.wrong import mistake_panels
 from glassformer.frame.sidebar import sidebar

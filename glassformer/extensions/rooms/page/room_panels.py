@@ -19,9 +19,9 @@ from glassformer.extensions.rooms.server.room_state import (
     LEAST_OF_FEW,
     LEAST_VOTES,
     Kept,
-    Opened,
+    OpenedRoom,
     Public,
-    RefusedError,
+    RoomRefusedError,
     table,
 )
 from glassformer.extensions.rooms.server.store import IDLE_SECONDS, MOST_ROOMS
@@ -36,7 +36,7 @@ MOST_ALOUD = 6  # choices of a question that is asked aloud
 _SENTENCES = {False: say("Everybody uses my sentence"), True: say("Everybody uses their own sentence")}
 
 
-def draw_teaching(taught: Opened, public: Public) -> None:
+def draw_teaching(taught: OpenedRoom, public: Public) -> None:
     """Draw the teacher's side of the page."""
     st.subheader(say("You are teaching in room {code}.", code=taught.code), anchor=False)
     code, said = st.columns([1, 3], gap="medium", vertical_alignment="center")
@@ -81,7 +81,7 @@ def save(record: Sequence[Kept], code: str) -> None:
         )
 
 
-def _sentences(taught: Opened, public: Public) -> None:
+def _sentences(taught: OpenedRoom, public: Public) -> None:
     st.session_state[OWN] = public.own
     st.segmented_control(
         say("Sentence"),
@@ -98,7 +98,7 @@ def _sentences(taught: Opened, public: Public) -> None:
         st.caption(said)
 
 
-def _few(taught: Opened, public: Public) -> None:
+def _few(taught: OpenedRoom, public: Public) -> None:
     st.session_state[FEW] = public.few
     st.toggle(
         say("Show bars even for fewer than {least} votes", least=LEAST_VOTES),
@@ -116,7 +116,7 @@ def _few(taught: Opened, public: Public) -> None:
         st.caption(said)
 
 
-def _door(taught: Opened, public: Public) -> None:
+def _door(taught: OpenedRoom, public: Public) -> None:
     st.session_state[LOCKED] = public.locked
     st.toggle(
         say("Lock the door: nobody else can join"),
@@ -126,7 +126,7 @@ def _door(taught: Opened, public: Public) -> None:
     )
 
 
-def _voting(taught: Opened, public: Public) -> None:
+def _voting(taught: OpenedRoom, public: Public) -> None:
     st.markdown(say("In a lesson, the class votes on each question. You can also ask a question aloud:"))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         st.segmented_control(
@@ -144,14 +144,14 @@ def _voting(taught: Opened, public: Public) -> None:
     polling.results(public)
 
 
-def _ask(taught: Opened, number: int) -> None:
+def _ask(taught: OpenedRoom, number: int) -> None:
     polling.ask_aloud(taught, number, st.session_state.get(CHOICES) or 4)
 
 
 def _end() -> None:
     taught = room_session.taught()
     if taught is not None:
-        with contextlib.suppress(RefusedError):
+        with contextlib.suppress(RoomRefusedError):
             st.session_state[ENDED] = taught.code, ROOMS.record(taught)
             ROOMS.end(taught)
     if not ROOMS.away:
@@ -249,7 +249,7 @@ def _join() -> None:
 def _open() -> None:
     try:
         room_session.teach(ROOMS.open(*room_session.asking()))
-    except RefusedError as refused:
+    except RoomRefusedError as refused:
         if not ROOMS.away:
             st.session_state[REFUSED] = _WHY_NOT[refused.why]
 

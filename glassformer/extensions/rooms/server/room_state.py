@@ -23,7 +23,7 @@ Why = Literal[_Refusal, "away"]
 Phase = Literal["", "vote", "discuss"]
 
 
-class RefusedError(Exception):
+class RoomRefusedError(Exception):
     """What was asked for is not done; `why` is a plain word for it."""
 
     def __init__(self, why: Why) -> None:
@@ -32,7 +32,7 @@ class RefusedError(Exception):
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedRoom:
     """A room that was opened."""
 
     code: str  # what students type

@@ -1,4 +1,4 @@
-""""Over training" part: the maps of one head at every training snapshot."""
+"""Part "Over training": the maps of one head at every training snapshot."""
 
 from functools import partial
 from typing import Any

@@ -1,4 +1,4 @@
-""""Watch it learn" part: start a small training and follow it live.
+"""Part "Watch it learn": start a small training and follow it live.
 
 The form, and what it says before anything starts; then how far the training is, in a fragment that runs again and
 again, and what can be done with it. Its model is in the sidebar's choice as soon as it has one.
@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 from glassformer.extensions.training_page import session_trainings
 from glassformer.extensions.training_page.charts.growing import HOW_TO_READ
 from glassformer.extensions.training_page.training_pictures import ARRIVED, TRAINING
-from glassformer.extensions.training_page.trainings import MOST_MINUTES, Progress, Training
+from glassformer.extensions.training_page.trainings import MOST_MINUTES, Training, TrainingProgress
 from glassformer.extensions.training_page.watch import watch_choices, watch_pictures
 from glassformer.extensions.training_page.watch.watch_choices import (
     LIMITS,
@@ -25,7 +25,7 @@ from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import publish
 from glassformer.runs.show import choose_part
 from glassformer.server import command_line, replicas, server_options
-from glassformer.server.jobs import Seen
+from glassformer.server.jobs import JobStatus
 from glassformer.server.model_runner import BusyError
 from glassformer.shared import choices, cover_box, drawing
 from glassformer.shared.attention_notes import time_of
@@ -304,7 +304,7 @@ def _choose(training: Training, name: str) -> None:
         st.rerun()
 
 
-def _where(training: Training, seen: Seen, now: Progress) -> None:
+def _where(training: Training, seen: JobStatus, now: TrainingProgress) -> None:
     """Say how far it is."""
     if seen.state == "waiting":
         ahead = session_trainings.trainings().before(training)
@@ -339,12 +339,12 @@ def _where(training: Training, seen: Seen, now: Progress) -> None:
         st.caption(joined(" ", told))
 
 
-def _ended_at(now: Progress) -> list[Sentence]:
+def _ended_at(now: TrainingProgress) -> list[Sentence]:
     """The step at which it stands; nothing before the first."""
     return [say("It is at step {step:,} of {steps:,}.", step=now.step, steps=now.steps)] if now.step else []
 
 
-def _steer(training: Training, seen: Seen, name: str) -> None:
+def _steer(training: Training, seen: JobStatus, name: str) -> None:
     """Draw what can be done with it."""
     with st.container(horizontal=True, gap="small"):
         if seen.is_under_way:

@@ -57,7 +57,7 @@ class Upload:
         return self.folder / self.title
 
 
-class Store:
+class UploadStore:
     """All that was handed in to one server.
 
     Its folder is made in `place`, or in the system's folder for temporary files, unless it is `shared`. Together it
@@ -233,7 +233,7 @@ IDLE_SECONDS = 60.0  # until the process that reads is ended
 
 
 @dataclass(eq=False)
-class Job:
+class UploadJob:
     """One upload on its way."""
 
     received: Sequence[Received]
@@ -247,21 +247,21 @@ class Job:
     over: threading.Event = field(default_factory=threading.Event)
 
 
-class Desk:
+class UploadQueue:
     """The queue in front of the process that reads, which is ended after so many `idle` seconds."""
 
     def __init__(self, *, most: int = MOST_WAITING, idle: float = IDLE_SECONDS, worker: Worker | None = None) -> None:
         self._most, self._idle = most, idle
         self._worker, self._changed = worker or Worker(), threading.Condition()
         self._soon = False
-        self._waiting: deque[Job] = deque()
+        self._waiting: deque[UploadJob] = deque()
         self._closed = False
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
-    def submit(self, received: Sequence[Received], folder: Path, *, title: str, pickles: bool) -> Job:
+    def submit(self, received: Sequence[Received], folder: Path, *, title: str, pickles: bool) -> UploadJob:
         """Have files read; returns at once. Raises `CheckpointError`: too many wait already."""
-        job = Job(received, folder, title, pickles)
+        job = UploadJob(received, folder, title, pickles)
         with self._changed:
             if len(self._waiting) >= self._most:
                 raise CheckpointError(
@@ -279,12 +279,12 @@ class Desk:
             self._soon = True
             self._changed.notify()
 
-    def before(self, job: Job) -> int | None:
+    def before(self, job: UploadJob) -> int | None:
         """How many wait before a job; None if it is being read, or over."""
         with self._changed:
             return self._waiting.index(job) + 1 if job in self._waiting else None
 
-    def stop(self, job: Job) -> None:
+    def stop(self, job: UploadJob) -> None:
         """Nobody waits for a job any more: end it. Returns when nothing of it is under way."""
         with self._changed:
             job.stopped = True
@@ -323,7 +323,7 @@ class Desk:
             with contextlib.suppress(GlassformerError):  # who hands something in is told
                 self._worker.warm()
 
-    def _do(self, job: Job) -> None:
+    def _do(self, job: UploadJob) -> None:
         def see(done: Done) -> None:
             job.done = done
 

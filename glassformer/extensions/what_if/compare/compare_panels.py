@@ -31,9 +31,9 @@ from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import OpenRun, open_run, publish
 from glassformer.runs.show import show
-from glassformer.runs.visible_trace import Looking, heads_name
+from glassformer.runs.visible_trace import VisibleTrace, heads_name
 from glassformer.shared import choices, drawing
-from glassformer.shared.choices import Kept
+from glassformer.shared.choices import ControlBinding
 from glassformer.shared.csv_export import Origin
 from glassformer.shared.i18n import st
 from glassformer.state import session
@@ -240,7 +240,7 @@ def map_controls(pair: Pair[OpenRun]) -> None:
 def _choice(run: OpenRun, slot: Slot | None) -> None:
     """Draw one row; without a slot it is what the second run differs in that is changed."""
     fields = {
-        name: Kept(run.key(name), run.view.get(name), partial(_differ, name))
+        name: ControlBinding(run.key(name), run.view.get(name), partial(_differ, name))
         if slot is None
         else choices.field(slot, name)
         for name in ("kind", "layer", "head")
@@ -272,7 +272,7 @@ def halves(pair: Pair[OpenRun]) -> tuple[SeenMap, SeenMap, bool, str]:
         trace = read_by(pair.right, pair.left)
         by_layer = partial(loading.by_layer, pair.right.checkpoint, trace)
         view = replace(pair.right.view, step=pair.left.view.step)
-        looking = Looking(trace, view, slot=pair.left.slot, by_layer=by_layer)
+        looking = VisibleTrace(trace, view, slot=pair.left.slot, by_layer=by_layer)
         reads = seen_map(pair.right, left.kind, looking)
         if _same_axes(left, reads):
             return left, reads, True, ""

@@ -10,7 +10,7 @@ import transformer
 from glassformer.charts.theme import figure_in
 from glassformer.extensions.classroom.teaching.handout import Sheet, _Half, figures_of, handout
 from glassformer.extensions.classroom.teaching.teaching_panels import EXAMPLE
-from glassformer.extensions.lessons.library import Case, NotHere, Posed, lessons, pose
+from glassformer.extensions.lessons.library import Case, Posed, QuestionNotApplicable, lessons, pose
 from transformer.i18n import said, say
 
 
@@ -36,7 +36,7 @@ def made(lesson, checkpoint, source):
             continue
         try:
             posed = pose(step, Case(checkpoint=checkpoint, trace=trace))
-        except NotHere as why:
+        except QuestionNotApplicable as why:
             found.append(Sheet(posed=why.sentence))
             continue
         drawn = figures_of(step, posed.link(), checkpoint, trace)

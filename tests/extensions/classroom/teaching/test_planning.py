@@ -4,7 +4,7 @@ import pytest
 
 import transformer
 from glassformer.extensions.classroom.teaching import lesson_reference, teaching_panels
-from glassformer.extensions.lessons.library import Case, NotHere, lessons, pose
+from glassformer.extensions.lessons.library import Case, QuestionNotApplicable, lessons, pose
 from glassformer.extensions.lessons.library.subjects import oracles, picks
 
 
@@ -59,7 +59,7 @@ def test_values_that_are_listed_are_values_of_a_run():
         for step in one.steps:
             try:
                 posed = pose(step, Case(checkpoint=reverse, trace=trace))
-            except NotHere:
+            except QuestionNotApplicable:
                 continue
             seen += 1
             in_this_outcome = step.reveal[posed.answer.variant].names | step.ask.question.names

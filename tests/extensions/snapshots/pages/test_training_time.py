@@ -139,10 +139,12 @@ def test_a_training_that_runs_grows_the_slider_and_its_file_may_be_odd(grown, tm
 
 def test_neighbours_are_opened_and_run_ahead(grown, monkeypatch):
     done = []
-    monkeypatch.setattr(prefetch, "AHEAD", prefetch.Ahead(lambda entry, link: done.append((entry.name, link.source))))
+    monkeypatch.setattr(
+        prefetch, "PREFETCHER", prefetch.Prefetcher(lambda entry, link: done.append((entry.name, link.source)))
+    )
     grown(model="grown@219")
-    while prefetch.AHEAD._thread is not None:
-        prefetch.AHEAD._thread.join()
+    while prefetch.PREFETCHER._thread is not None:
+        prefetch.PREFETCHER._thread.join()
     assert done == [("grown@1200", "abcdef"), ("grown@10", "abcdef")]
     assert [entry.name for entry in prefetch.neighbours("grown@2208")] == ["grown", "grown@1200"]
     assert [entry.name for entry in prefetch.neighbours("grown")] == ["grown@2208"]

@@ -87,7 +87,7 @@ def test_every_kind_can_be_made_as_it_is_proposed_or_says_what_is_missing(open_p
         changes = parse(address(test).get("do", ""))
         assert [one.word for one in changes] == [word] or not changes  # or it was said why it does not fit here
         check(test.run())
-        test.session_state[session.STANDING] = session.Standing()
+        test.session_state[session.STANDING] = session.SlotState()
 
 
 def test_the_head_that_matters_most_is_one_click_away(open_page):
