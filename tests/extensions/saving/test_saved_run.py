@@ -17,8 +17,8 @@ from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import saved_run
 from glassformer.extensions.saving.saved_run import SavedRunRequest
 from glassformer.runs import loading
-from glassformer.runs.all_pictures import PAGES, PICTURES
 from glassformer.runs.open_run import seen, stepper_run
+from glassformer.runs.picture_registry import PAGES, PICTURES
 from glassformer.runs.step_frames import RunRef
 from glassformer.runs.viewed_run import at_step
 from glassformer.shared.i18n import here

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from glassformer.runs.all_pictures import PICTURES
+from glassformer.runs.picture_registry import PICTURES
 from glassformer.runs.step_frames import Frames
 from glassformer.state.view import all_fields
 from tests.glassformer.runs.test_step_frames import OF, changed, drawn, fetched

@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from glassformer.runs import step_frames as module
-from glassformer.runs.all_pictures import PICTURES
+from glassformer.runs.picture_registry import PICTURES
 from glassformer.runs.step_frames import Frames, change, routes
 from glassformer.shared.csv_export import Origin
 from glassformer.shared.drawing import at_a_moment

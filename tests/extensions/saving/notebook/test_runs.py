@@ -13,7 +13,7 @@ import pytest
 import transformer
 from glassformer.components.plotly_component import figure_json
 from glassformer.extensions.saving import notebook, saved_run
-from glassformer.runs.all_pictures import PAGES, PICTURES
+from glassformer.runs.picture_registry import PAGES, PICTURES
 from glassformer.runs.viewed_run import at_step
 from glassformer.shared.i18n import here
 from glassformer.state.view import View, all_fields
