@@ -14,7 +14,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from streamlit.testing.v1 import AppTest
-from transformer.extensions import extensions
+from transformer.extensions import extensions, provided
 
 asked, gone = eval(sys.argv[1]), set(sys.argv[2:])
 assert not gone & {one.name for one in extensions()}
@@ -25,7 +25,7 @@ for file in sorted([*Path("transformer").rglob("*.py"), *Path("glassformer").rgl
     if (not within or name.startswith(tuple(left))) and "/pages/" not in name:
         if not file.stem.endswith(("__main__", "_child", "worker", "probe")):
             import_module(".".join(file.with_suffix("").parts).removesuffix(".__init__"))
-scripts = [*Path("pages").rglob("*.py"), *(file for folder in left for file in Path(folder).glob("pages/[!_]*.py"))]
+scripts = [*Path("pages").rglob("*.py"), *(entry.script for entries in provided("pages") for entry in entries)]
 assert len(scripts) >= 9
 for script in sorted(scripts):
     for parameters in asked:

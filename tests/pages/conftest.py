@@ -12,14 +12,13 @@ from streamlit.testing.v1 import AppTest
 
 from glassformer.runs import loading
 from tests.transformer.one_stack import ALONE, alone
+from transformer.extensions import provided
 
 ROOT = Path(__file__).parents[2]
 ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|\u2060")  # as `glassformer.shared.drawing.plain` makes it
 MAIN = ROOT / "main.py"
-PAGES = {
-    path.stem: path
-    for path in (*ROOT.glob("pages/*/*.py"), *ROOT.glob("glassformer/extensions/*/pages/*.py"))
-    if path.stem != "__init__"
+PAGES = {path.stem: path for path in ROOT.glob("pages/*/*.py")} | {
+    entry.path or entry.script.stem: entry.script for entries in provided("pages") for entry in entries
 }
 ATTENTION = PAGES["attention"]
 FORCING = PAGES["forcing"]
