@@ -140,7 +140,7 @@ class Checkpoint:
     def run_together(
         self, queries: Sequence[Query], *, pause: Pause, most_map_bytes: int | None = None
     ) -> Iterator[Trace | Exception]:
-        """Run queries, those of about one length together; see `together.run_together`."""
+        """Run queries, those of about one length together; see `dynamic_batching.run_together`."""
         return dynamic_batching.run_together(self, queries, most_map_bytes=most_map_bytes, pause=pause)
 
     def replay(self, trace: Trace, sites: Sequence[str]) -> dict[str, np.ndarray]:

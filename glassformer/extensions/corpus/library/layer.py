@@ -204,7 +204,7 @@ class Linking:
     links: Links
 
     def counts(self, weights: Tensor) -> np.ndarray:
-        """As `found.LINKS` [5, H], from the maps of a layer's cross-attention [H, Q, S]."""
+        """As `result_arrays.LINKS` [5, H], from the maps of a layer's cross-attention [H, Q, S]."""
         n_pieces, n_words = self.tgt_shares.shape
         maps = weights[:, :, : len(self.src_shares)].double().cpu().numpy()
         rows = np.stack([maps[:, first : first + n_pieces] for first in (self.first, self.first + 1)])  # [2, H, T, S]

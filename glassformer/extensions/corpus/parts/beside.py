@@ -129,7 +129,7 @@ N_LINES: Final = 20
 
 
 def draw(corpus: OpenCorpus) -> None:
-    """Draw the part. Errors are those of `asking.differences`."""
+    """Draw the part. Errors are those of `cached_queries.differences`."""
     if not can_ask():
         return
     second = _second(corpus.run)
