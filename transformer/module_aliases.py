@@ -33,6 +33,7 @@ _MOVED = {
     "checkpoint.room": "checkpoint.free_memory",
     "checkpoint.tensorwriter": "checkpoint.save",
     "confined": "sandbox",
+    "files.files": "files.untrusted_folder",
     "files.hidden": "files.staging_folders",
     "i18n.numbers": "i18n.sentence",
     "i18n.tables": "i18n.sentence",

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any, Final
 
-from glassformer.attention.attention_panels import below, controls
+from glassformer.attention.attention_panels import below, map_controls
 from glassformer.attention.drawn_maps import ALL_SPECIAL, DrawnMap
 from glassformer.attention.map_pictures import FLOW, GRIDS, choice_of, drawn_flow, one_map, open_map
 from glassformer.charts.tables import heads_columns
@@ -25,7 +25,7 @@ EXPLAIN: Final = "head_explain"
 
 def all_heads(run: AnyRun, row: Any) -> None:
     """Draw the part "All heads", with its controls in `row`."""
-    controls(run, row, "overview")
+    map_controls(run, row, "overview")
     below(run, partial(_grids, run))
 
 
@@ -48,7 +48,7 @@ def _grid(run: AnyRun, kind: Kind) -> None:
 
 def one(run: AnyRun, row: Any) -> None:
     """Draw the part "One map", with its controls in `row`."""
-    controls(run, row, "head")
+    map_controls(run, row, "head")
     below(run, partial(map_and_cell, run))
 
 
@@ -92,7 +92,7 @@ def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
 
 def lines(run: AnyRun, row: Any) -> None:
     """Draw the part, with its controls in `row`."""
-    controls(run, row, "flow")
+    map_controls(run, row, "flow")
     below(run, partial(_lines, run))
 
 

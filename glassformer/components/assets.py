@@ -38,7 +38,7 @@ PLOTLY_FILE = f"plotly-{plotly.__version__}.min.js"
 COMPONENTS = {
     "plotly_view": "components/plotly/view.js",
     "stepper": "components/stepper/view.js",
-    "rest": "components/stepper/rest.js",
+    "rest": "components/stepper/settled-step.js",
     "flow_view": "components/flow/view.js",
     "glossary_marks": "components/glossary/marks.js",
     "glossary_list": "components/glossary/list.js",

@@ -24,7 +24,7 @@ class Element:
         """Draw it; the key names its place on the page. Gives back what the browser said that caused this run.
 
         Streamlit looks at each value of the outermost dict for a table, so there is only one. For another language
-        than English a payload also holds `lang`, its tag, and `words`, which `common/words.js` describes.
+        than English a payload also holds `lang`, its tag, and `words`, which `common/i18n.js` describes.
         """
         if (spoken := language.current()) != ENGLISH:
             payload = said_throughout(payload, spoken) | {"lang": language.tag(), "words": browser_words(spoken)}

@@ -11,7 +11,7 @@ from glassformer.frame.sentence_stepper import Still, sentence
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
-from glassformer.shared import choices, cover_box, drawing, menu
+from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.view import Slot
@@ -275,8 +275,8 @@ def _entry(run: OpenRun) -> None:
         if not reads and shown:
             _offer(run, NONE, say("Judge the prompt itself"), "")
     if not reads:
-        choices.switch(
-            choices.field(run.slot, "ends"),
+        controls.switch(
+            controls.field(run.slot, "ends"),
             say("Include the end mark"),
             help=say("When on, the loss also counts the end mark after the text."),
         )

@@ -11,8 +11,8 @@ from glassformer.frame.source_box import head
 from glassformer.runs import loading, sources
 from glassformer.runs.open_run import address, publish
 from glassformer.runs.visible_trace import no_head, no_layer
-from glassformer.shared import choices, cover_box, drawing, menu
-from glassformer.shared.choices import KEEP
+from glassformer.shared import controls, cover_box, drawing, menu
+from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import global_params, language, session
@@ -257,7 +257,7 @@ def _mention_broken() -> None:
 
 
 def _decoding(checkpoint: Checkpoint) -> None:
-    choices.keep_label(session.HOW, HOW_NAMES.values())
+    controls.keep_label(session.HOW, HOW_NAMES.values())
     how = st.segmented_control(
         say("How the next piece is chosen"),
         list(HOW_NAMES),
@@ -293,12 +293,12 @@ def _attention(n_layers: int, n_heads: int) -> None:
         if asked is not None and asked >= count:
             session.add_note(note(asked, count))
     st.subheader(say("Attention shown"), divider=False)
-    choices.layer_and_head(MAIN, say("Decoder layer"), n_layers, n_heads)
+    controls.layer_and_head(MAIN, say("Decoder layer"), n_layers, n_heads)
 
 
 def _class_room(more: Iterable[Callable[[], None]]) -> None:
-    choices.switch(
-        choices.field(MAIN, "guess"),
+    controls.switch(
+        controls.field(MAIN, "guess"),
         say("Hide candidates until I guess"),
         help=say("The next piece stays hidden until someone guesses it."),
     )

@@ -22,7 +22,7 @@ from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import publish
 from glassformer.shared import cover_box, drawing, page_style
-from glassformer.shared.choices import KEEP
+from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import global_params, session

@@ -25,7 +25,7 @@ from glassformer.masks.scene import (
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import choose_part, show, show_beside
-from glassformer.shared import choices, drawing
+from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import frame, st
 from glassformer.state import session
 from glassformer.state.fields import MOST_COMPANIONS
@@ -98,9 +98,9 @@ def _choose_sentence(run: OpenRun, batch: Batch, row: Any) -> None:
         session.replace(run.slot, sentence=batch.sentence)
     names = [shortened(trace.source_text, limit=SHOWN) for trace in batch.traces]  # a menu shows text as it is
     with row:
-        kept = choices.field(run.slot, "sentence")
-        named = choices.labelled(names)
-        choices.menu(kept, say("Sentence looked at"), named, otherwise=batch.sentence, bare=True, width=160)
+        kept = controls.field(run.slot, "sentence")
+        named = controls.labelled(names)
+        controls.menu(kept, say("Sentence looked at"), named, otherwise=batch.sentence, bare=True, width=160)
 
 
 def choose_mask(scene: MasksScene, row: Any) -> None:
@@ -110,11 +110,11 @@ def choose_mask(scene: MasksScene, row: Any) -> None:
     own = {name: label for name, label in (ATTENTIONS if one_row else NAMES).items() if name in scene.masks.names}
     with row:
         if one_row:  # an attention is named by the mask that it takes
-            kept = choices.field(slot, "mask", key="mask_attention")
-            choices.menu(kept, say("Attention and its mask"), own, otherwise=scene.name, bare=True, width=148)
+            kept = controls.field(slot, "mask", key="mask_attention")
+            controls.menu(kept, say("Attention and its mask"), own, otherwise=scene.name, bare=True, width=148)
             _layer_and_head(scene)
         else:
-            choices.menu(choices.field(slot, "mask"), say("Mask"), own, otherwise=scene.name, bare=True, width=172)
+            controls.menu(controls.field(slot, "mask"), say("Mask"), own, otherwise=scene.name, bare=True, width=172)
     if look.mask not in scene.masks.names and look.mask != MasksLook.mask:  # nobody asked for the default
         said = say(
             "The mask “{asked}” was chosen, but this model does not use it. “{shown}” is shown instead.",
@@ -126,10 +126,10 @@ def choose_mask(scene: MasksScene, row: Any) -> None:
 
 def _layer_and_head(scene: MasksScene) -> None:
     attention = scene.batch.parts.attention(scene.kind)
-    layer, head = choices.together(scene.slot, dict(zip(("layer", "head"), scene.where, strict=True)), key="mask_")
-    choices.menu_of_layers(layer, attention.n_layers, all_together=False)
+    layer, head = controls.together(scene.slot, dict(zip(("layer", "head"), scene.where, strict=True)), key="mask_")
+    controls.menu_of_layers(layer, attention.n_layers, all_together=False)
     n_heads = scene.run.checkpoint.config.of(attention.stack).n_heads
-    choices.menu_of_heads(head, n_heads, all_together=False)
+    controls.menu_of_heads(head, n_heads, all_together=False)
 
 
 def cell(scene: MasksScene) -> None:
@@ -152,9 +152,9 @@ def _menus(scene: MasksScene) -> None:
     found, shown = scene.axes, dict(zip(("query", "key"), scene.cell, strict=True))
     queries = {n: say("Query {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.queries)}
     keys = {n: say("Key {n}: {piece}", n=n + 1, piece=piece) for n, piece in enumerate(found.keys)}
-    each = choices.together(scene.slot, shown, key="mask_")
+    each = controls.together(scene.slot, shown, key="mask_")
     for kept, name, labels in zip(each, found.names, (queries, keys), strict=True):
-        choices.menu(kept, name, labels, bare=True, width=168)
+        controls.menu(kept, name, labels, bare=True, width=168)
 
 
 IN_NUMBERS = mask_pictures.as_additive.title
@@ -163,7 +163,7 @@ MOST_BESIDE = 20  # keys of a map that has another beside it
 
 def draw(run: OpenRun) -> None:
     """Draw the chosen part of the page."""
-    row = choices.bar(run.slot)
+    row = controls.bar(run.slot)
     with row:
         part = choose_part(MASKS, run.slot)
     batch = choose_batch(run, row)
@@ -263,9 +263,9 @@ def _causality(scene: MasksScene) -> mask_pictures.Check | None:
         st.info(mask_texts.nothing_later(batch), icon=":material/info:")
         return None
     pieces = batch.pieces("target", batch.sentence)
-    tokens = choices.labelled(pieces[: batch.n_target(batch.sentence)], first=1)
-    kept = choices.field(scene.slot, "changed", key="mask_changed")
-    choices.menu(kept, say("Token to change"), tokens, otherwise=changed)
+    tokens = controls.labelled(pieces[: batch.n_target(batch.sentence)], first=1)
+    kept = controls.field(scene.slot, "changed", key="mask_changed")
+    controls.menu(kept, say("Token to change"), tokens, otherwise=changed)
     check = mask_pictures.causality_check(scene, changed)
     what = say(
         "Token {n} reads “{piece}” in the first run and “{other}” in the second.",
@@ -290,7 +290,7 @@ def _padding(scene: MasksScene) -> mask_pictures.Check | None:
     if most == 1:
         st.caption(say("There is room for only one pad."))
     else:
-        choices.slider(choices.field(scene.slot, "pads"), say("Pads to add"), 1, most)
+        controls.slider(controls.field(scene.slot, "pads"), say("Pads to add"), 1, most)
     found = mask_pictures.padding_checks(scene)
     pads = {"source": mask_pictures.source_pads, "target": mask_pictures.target_pads}
     for column, (side, check) in zip(st.columns(len(found), gap="medium"), found.items(), strict=True):

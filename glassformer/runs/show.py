@@ -10,7 +10,7 @@ from glassformer.runs.picture import InASlot, Page, PartEntry, Picture
 from glassformer.runs.step_frames import FRAMES, NoFramesError
 from glassformer.runs.viewed_run import HasSteps, at_step, step_of
 from glassformer.server.model_runner import BusyError
-from glassformer.shared import choices, drawing
+from glassformer.shared import controls, drawing
 from glassformer.shared.clicks import on_click
 from glassformer.shared.csv_export import Origin, Table
 from glassformer.shared.i18n import st
@@ -99,7 +99,7 @@ def show_beside(
 def choose_part(page: Page, slot: Slot, parts: Mapping[str, PartEntry] | None = None) -> str:
     """Draw the choice of a part of a page, among all or some."""
     titles = {name: one.title for name, one in (page.listed() if parts is None else parts).items()}
-    return choices.choose(choices.field(slot, page.panel), say("Part"), titles, bare=True)
+    return controls.choose(controls.field(slot, page.panel), say("Part"), titles, bare=True)
 
 
 def _look_at(slot: Slot, fields: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from glassformer.frame.sentence_stepper import sentence
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.measured import takes_about
+from glassformer.runs.measurement_jobs import takes_about
 from glassformer.runs.open_run import OpenRun, address, publish
 from glassformer.runs.show import choose_part, show
 from glassformer.search import MOST_DRAWS, SearchLook, sampling_pictures
@@ -19,8 +19,8 @@ from glassformer.search.search_page import NO_TEXT, SEARCH, seconds_of
 from glassformer.server.fair_queue import cost_of
 from glassformer.server.jobs import ROWS, Job, JobRegistry, JobStatus
 from glassformer.server.model_runner import BusyError, ModelRunner
-from glassformer.shared import choices, cover_box, drawing, menu
-from glassformer.shared.choices import ControlBinding
+from glassformer.shared import controls, cover_box, drawing, menu
+from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.link import Link
@@ -48,7 +48,7 @@ def draw(run: OpenRun) -> None:
         said = say("This encoder-only model generates no output, so there is no choice of pieces to show.")
         st.info(said, icon=":material/info:")
         return
-    row = choices.bar(run.slot)
+    row = controls.bar(run.slot)
     with row:
         choose_part(SEARCH, run.slot)
     cover_box.part(lambda: attempt(lambda: SEARCH.entry(run).draw(run, row)))
@@ -68,7 +68,7 @@ def sliders(run: OpenRun) -> None:
     columns = st.columns(3, gap="medium")
     with columns[0]:
         kept = _kept(run.slot, "try_temperature", how.temperature)
-        choices.decimal(
+        controls.decimal(
             kept,
             say("Temperature"),
             0.05,
@@ -80,15 +80,15 @@ def sliders(run: OpenRun) -> None:
         options = _top_k_options(len(run.trace.vocabulary), how.top_k)
         kept = _kept(run.slot, "try_k", how.top_k)
         help = say("At the right end of the slider, all pieces are kept.")
-        choices.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
+        controls.scale(kept, say("Top-k"), options, otherwise=_ALL, help=help)
     with columns[2]:
         kept = _kept(run.slot, "try_p", how.top_p)
-        choices.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
+        controls.decimal(kept, say("Top-p"), 0.01, 1.0, step=0.01, help=say("1 keeps all pieces."))
     _ways(run, how)
 
 
 def _kept(slot: Slot, name: str, value: object) -> ControlBinding:
-    return ControlBinding(f"{slot}{name}", value, partial(choices.put, slot, name, ()))
+    return ControlBinding(f"{slot}{name}", value, partial(controls.put, slot, name, ()))
 
 
 def _top_k_options(n_pieces: int, own: int) -> dict[int, str]:
@@ -200,8 +200,8 @@ def many_draws(run: OpenRun, row: Any) -> None:
         return
     with row:
         options = {n: say_n("{n} draw", "{n} draws", n) for n in COUNTS}
-        choices.choose(
-            choices.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
+        controls.choose(
+            controls.field(run.slot, "draws"), say("How many draws"), options, otherwise=USUAL_COUNT, bare=True
         )
     sliders(run)
     wanted = SamplingRequest(loading.visitor(), *sampling_pictures.to_draw(run), run.view.of(SearchLook).first_seed)

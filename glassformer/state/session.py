@@ -11,7 +11,7 @@ the run.
 Two traps. Every address that is written becomes a step of the browser's history, so an address that was just opened
 is left as it is: put right at once, it would catch everybody who goes back to it. And a reader may press a key before
 the browser has heard of the newest address: then the run after it comes with an older one, which is no Back button.
-Of a step that nothing has to be drawn for the browser writes the address itself (`components/stepper/rest.js`).
+Of a step that nothing has to be drawn for the browser writes the address itself (`components/stepper/settled-step.js`).
 """
 
 from __future__ import annotations

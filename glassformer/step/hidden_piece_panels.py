@@ -13,7 +13,7 @@ from glassformer.runs.error_boundary import attempt
 from glassformer.runs.hidden_pieces import gap_of, hidden, text_of
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.visible_trace import N_CANDIDATES
-from glassformer.shared import choices, drawing
+from glassformer.shared import controls, drawing
 from glassformer.shared.clicks import on_click
 from glassformer.shared.i18n import st
 from glassformer.state import session
@@ -67,10 +67,10 @@ def draw(run: OpenRun) -> None:
         )
         st.info(said)
         return
-    pieces, place = choices.labelled(run.trace.src_pieces), hidden_place(run)
-    kept = replace(choices.field(run.slot, "hidden", key=CHOICE), value=place)
+    pieces, place = controls.labelled(run.trace.src_pieces), hidden_place(run)
+    kept = replace(controls.field(run.slot, "hidden", key=CHOICE), value=place)
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        choices.menu(kept, say("Hidden piece"), pieces, bare=True, width=240)
+        controls.menu(kept, say("Hidden piece"), pieces, bare=True, width=240)
         said = say(
             "The model does not see the piece chosen here. To hide a different piece, click it in the sentence "
             "above, or click a bar."

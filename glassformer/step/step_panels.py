@@ -16,7 +16,7 @@ from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show
 from glassformer.runs.visible_trace import HIDDEN, VisibleTrace, branch_at, own_choice
 from glassformer.server.model_runner import BusyError
-from glassformer.shared import choices, cover_box, drawing, page_style
+from glassformer.shared import controls, cover_box, drawing, page_style
 from glassformer.shared.clicks import pressed
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
@@ -375,5 +375,5 @@ def _unsureness(run: OpenRun) -> None:
     """Draw how unsure the model was at each step, with the choice of a measure."""
     with st.container(key=run.key("entropy_part"), gap="small"):
         labels = {name: measure.label for name, measure in step_pictures.MEASURES.items()}
-        choices.choose(choices.field(run.slot, "unsure"), say("Measured over"), labels, bare=True)
+        controls.choose(controls.field(run.slot, "unsure"), say("Measured over"), labels, bare=True)
         show(step_pictures.entropy, run, take=partial(session.move_to, run.slot))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from glassformer.attention.one_weight import one_weight_panel as one_weight
-from glassformer.shared.choices import NONE
+from glassformer.shared.controls import NONE
 from glassformer.state.click import Click, place_of
 from tests.pages.conftest import ATTENTION, ROOT, check
 from tests.pages.reading import address, figure, go_to, numbers, told, view

@@ -17,7 +17,7 @@ from transformer.checkpoint.snapshot_names import SnapshotInfo
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, file_names, tokenizer_files
 from transformer.errors import CheckpointError
 from transformer.files import tensorfile
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence
 
 MOST_EXAMPLES = 4  # of each folder, as a list may have thousands

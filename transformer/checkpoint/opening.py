@@ -18,7 +18,7 @@ from transformer.checkpoint.named import check_name, named
 from transformer.checkpoint.progress import Progress, silent
 from transformer.errors import CheckpointError
 from transformer.extensions import provided
-from transformer.files.files import as_typed
+from transformer.files.untrusted_folder import as_typed
 
 NO_ANSWERS: Final[Mapping[str, Any]] = MappingProxyType({})
 

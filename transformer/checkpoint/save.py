@@ -36,8 +36,8 @@ from transformer.checkpoint.parameter_layout import Halves
 from transformer.checkpoint.tokenizer_files import TOKENIZER_NAMES, VOCABULARY, Stored, file_names, stored_tokenizers
 from transformer.errors import CheckpointError
 from transformer.files import staging_folders
-from transformer.files.files import FolderFiles
 from transformer.files.tensorfile import FLOATS, LENGTH_BYTES
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.model.config import ModelConfig
 
 ALIGNMENT = 8  # bytes, of the header

@@ -1,6 +1,6 @@
 """Templates of the JavaScript, for the components' payloads.
 
-The scripts say their own sentences (`glassformer/components/common/words.js`); English stands in them. For another
+The scripts say their own sentences (`glassformer/components/common/i18n.js`); English stands in them. For another
 language a payload brings a table from the English template to the translated one. `make words` lists the templates in
 `catalogues/browser.json`, as this module reads no scripts.
 """

@@ -1,7 +1,7 @@
 // @ts-check
 // Small things around elements: colours of the theme, and text that goes in as text.
 
-import { say } from "./words.js";
+import { say } from "./i18n.js";
 
 /**
  * Read one CSS custom property as it applies to an element.

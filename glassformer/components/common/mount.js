@@ -11,7 +11,7 @@ import { PRESENT_EVENT } from "./present.js";
 import { STYLES } from "./served.js";
 import { STEP_EVENT } from "./step.js";
 import { PAGE } from "./streamlit-page.js";
-import { speak, spoken } from "./words.js";
+import { speak, spoken } from "./i18n.js";
 
 /** @import { Component, Create, Show, Spoken } from "./payloads.js" */
 

@@ -1,7 +1,7 @@
 // What Python sends, field by field: `components/*_view.py` build it, and a test
 // compares the names.
 
-/** Templates in another language: a text, or its plural forms in the order of `common/words.js`. */
+/** Templates in another language: a text, or its plural forms in the order of `common/i18n.js`. */
 export type Words = Record<string, string | string[]>;
 
 /** What every payload may hold beside its own fields; in English it holds neither. */

@@ -2,7 +2,7 @@
 // What stands above the lines: heads, the threshold, and following the step.
 
 import { make, makeButton } from "../common/dom.js";
-import { say } from "../common/words.js";
+import { say } from "../common/i18n.js";
 import { hide, toggleFollowing, toggleHead } from "./acts.js";
 import { everyHead, KEPT } from "./choices.js";
 import { update } from "./drawing.js";

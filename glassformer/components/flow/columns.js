@@ -4,7 +4,7 @@
 
 import { make, pieceText } from "../common/dom.js";
 import { clamped, isPlain } from "../common/keys.js";
-import { say } from "../common/words.js";
+import { say } from "../common/i18n.js";
 import { letGo, point, togglePin } from "./acts.js";
 import { OTHER, pinned } from "./choices.js";
 import { rowCentre } from "./places.js";

@@ -2,7 +2,7 @@
 // Draws what has changed: lines, marks on the pieces, and what is said about them.
 
 import { cssVariable, pen, set } from "../common/dom.js";
-import { say } from "../common/words.js";
+import { say } from "../common/i18n.js";
 import { everyHead, KEPT, pinned, same, shownHeads, stepRow } from "./choices.js";
 import { rowCentre, scene } from "./places.js";
 import { colourOf, drawCount, pieceAt, readout } from "./readout.js";

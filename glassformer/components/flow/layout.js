@@ -3,7 +3,7 @@
 
 import { cssVariable, pen } from "../common/dom.js";
 import { isPresenting, typeScale } from "../common/present.js";
-import { fittedHeight } from "../common/room.js";
+import { fittedHeight } from "../common/available-height.js";
 import { update } from "./drawing.js";
 import { placeRows, rowCentre } from "./places.js";
 import { SIDES } from "./weights.js";

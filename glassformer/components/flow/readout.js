@@ -2,7 +2,7 @@
 // What the flow view says in words: what is looked at, and what the lines leave out.
 
 import { make, pieceText } from "../common/dom.js";
-import { asNumber, inARow, say, sayN, sayNodes } from "../common/words.js";
+import { asNumber, inARow, say, sayN, sayNodes } from "../common/i18n.js";
 import { OTHER } from "./choices.js";
 import { isOpen, MOST_LINES, SIDES, weightOf } from "./weights.js";
 

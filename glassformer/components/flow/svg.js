@@ -3,7 +3,7 @@
 
 import { makeSvg, pen, visible } from "../common/dom.js";
 import { savePicture } from "../common/save.js";
-import { say } from "../common/words.js";
+import { say } from "../common/i18n.js";
 import { appearance, update } from "./drawing.js";
 import { rowCentre, scene } from "./places.js";
 import { titleOf } from "./readout.js";

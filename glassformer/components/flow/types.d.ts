@@ -1,7 +1,7 @@
 // What the modules of the flow view hand to each other.
 
 import type { FlowPayload, Pin, Side } from "../common/payloads.js";
-import type { Under } from "../common/under.js";
+import type { Under } from "../common/picture-footer.js";
 import type { appearance } from "./drawing.js";
 import type { placeRows, scene } from "./places.js";
 import type { chooseLines, decode } from "./weights.js";

@@ -4,9 +4,9 @@
 
 import { make, set } from "../common/dom.js";
 import { mount } from "../common/mount.js";
-import { whatMakesRoom } from "../common/room.js";
+import { whatMakesRoom } from "../common/available-height.js";
 import { press } from "../common/save.js";
-import { makeUnder } from "../common/under.js";
+import { makeUnder } from "../common/picture-footer.js";
 import { fillHeads, makeBars } from "./bars.js";
 import { everyHead, KEPT, same } from "./choices.js";
 import { fillColumns, makeColumn } from "./columns.js";

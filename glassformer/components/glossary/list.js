@@ -5,7 +5,7 @@ import { make, set } from "../common/dom.js";
 import { isPlain } from "../common/keys.js";
 import { openInPlace } from "../common/links.js";
 import { mount } from "../common/mount.js";
-import { sayN, say, spoken } from "../common/words.js";
+import { sayN, say, spoken } from "../common/i18n.js";
 
 /** @import { Component, Create, GlossaryListPayload, ListedTerm, Show } from "../common/payloads.js" */
 

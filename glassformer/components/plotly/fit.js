@@ -2,7 +2,7 @@
 // Fits a figure to the room it has: lines of the title, and how many pieces an axis can name.
 
 import { PLAIN_TYPE } from "../common/present.js";
-import { say } from "../common/words.js";
+import { say } from "../common/i18n.js";
 
 /** @import { Layout, Plot, Ticks } from "./types.js" */
 

@@ -7,7 +7,7 @@
 
 import { make, set } from "../common/dom.js";
 import { clamped } from "../common/keys.js";
-import { say } from "../common/words.js";
+import { say } from "../common/i18n.js";
 import { pixelsOf } from "./edges.js";
 import { decoded, rawText } from "./numbers.js";
 

@@ -6,7 +6,7 @@
 // hover ends in a reason in italics holds the places that have no number. Traces that only draw a mark, or only catch
 // the mouse, are no data: they have neither hover nor name, or no colour. The table of a map of maps is Python's.
 
-import { say } from "../common/words.js";
+import { say } from "../common/i18n.js";
 import { decoded, rawText, shortest } from "./numbers.js";
 import { TRANSPARENT } from "./paint.js";
 

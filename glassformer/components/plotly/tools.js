@@ -3,8 +3,8 @@
 
 import { makeButton } from "../common/dom.js";
 import { press, savePicture, saveTable } from "../common/save.js";
-import { makeUnder } from "../common/under.js";
-import { say } from "../common/words.js";
+import { makeUnder } from "../common/picture-footer.js";
+import { say } from "../common/i18n.js";
 import { parsedFigure } from "./numbers.js";
 import { axisNames, themeOf } from "./paint.js";
 import { numbered, tableOf } from "./table.js";

@@ -2,7 +2,7 @@
 
 import type { Frames, PlotlyPayload } from "../common/payloads.js";
 import type { Cell } from "../common/save.js";
-import type { Under } from "../common/under.js";
+import type { Under } from "../common/picture-footer.js";
 
 export type Trace = Record<string, any>;
 export type Layout = Record<string, any>;

@@ -3,7 +3,7 @@
 // that was picked: who looks at it, and at which step.
 
 import { make, pieceText, set } from "../common/dom.js";
-import { say, sayNodes } from "../common/words.js";
+import { say, sayNodes } from "../common/i18n.js";
 import { filler, formatProbability } from "./numbers.js";
 
 /** @import { SourceChip } from "../common/payloads.js" */

@@ -3,7 +3,7 @@
 
 import { make, pieceText, set } from "../common/dom.js";
 import { tellStep } from "../common/step.js";
-import { say, sayNodes } from "../common/words.js";
+import { say, sayNodes } from "../common/i18n.js";
 import { drawNote, drawPicked, drawSource, fillTarget, strongestSource } from "./chips.js";
 import { commonStart, saidProbability } from "./numbers.js";
 

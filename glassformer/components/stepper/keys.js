@@ -7,7 +7,7 @@ import { offerStepper, runOf } from "../common/step.js";
 import { canPick } from "./chips.js";
 import { render, stepOf } from "./drawing.js";
 import { go, leading, steppers, togglePlay } from "./moving.js";
-import { tellRest } from "./rest.js";
+import { tellRest } from "./settled-step.js";
 
 /** @import { View } from "./types.js" */
 

@@ -7,9 +7,9 @@ import { clamped } from "../common/keys.js";
 import { wantFrames } from "../common/frames.js";
 import { restOf } from "../common/step.js";
 import { isPage } from "../common/streamlit-page.js";
-import { say } from "../common/words.js";
+import { say } from "../common/i18n.js";
 import { isCovered, render } from "./drawing.js";
-import { SETTLE_MS } from "./rest.js";
+import { SETTLE_MS } from "./settled-step.js";
 
 /** @import { View } from "./types.js" */
 

@@ -7,13 +7,13 @@ import { clamped } from "../common/keys.js";
 import { mount } from "../common/mount.js";
 import { runOf, tellStep } from "../common/step.js";
 import { PAGE } from "../common/streamlit-page.js";
-import { say } from "../common/words.js";
+import { say } from "../common/i18n.js";
 import { buildChips } from "./chips.js";
 import { offerAll, render, reserve } from "./drawing.js";
 import { enter, leave, watchSource } from "./keys.js";
 import { go, makeControls, pause } from "./moving.js";
 import { unpacked } from "./numbers.js";
-import { stays } from "./rest.js";
+import { stays } from "./settled-step.js";
 
 /** @import { Create, Show, StepperPayload } from "../common/payloads.js" */
 /** @import { View } from "./types.js" */

@@ -18,8 +18,8 @@ from transformer.checkpoint.listing import Entry, Format
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.progress import Progress, silent
 from transformer.errors import GlassformerError
-from transformer.files.files import FolderFiles, as_typed
 from transformer.files.kinds import UNPACK
+from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import say
 
 HOLDS = "foreign"  # it may or may not be a model

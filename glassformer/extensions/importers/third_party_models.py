@@ -30,7 +30,7 @@ from transformer.checkpoint.listing import Entry, Signature, entry_at, signature
 from transformer.checkpoint.load import Checkpoint
 from transformer.checkpoint.opening import load
 from transformer.checkpoint.progress import Progress
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import say
 from transformer.trying.losses import samples_of
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from glassformer.extensions.maps.library.npzfile import SUFFIX, check_maps
 from transformer.checkpoint.listing import Entry, Format
 from transformer.errors import GlassformerError
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 
 HOLDS = "maps"
 

@@ -15,7 +15,7 @@ from glassformer.shared import drawing, menu, page_style
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from transformer.checkpoint.listing import Entry, Signature, signature
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import say
 from transformer.runs.labelled_maps import LabelledAttention, LabelledMaps
 

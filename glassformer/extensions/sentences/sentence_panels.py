@@ -12,8 +12,8 @@ from glassformer.runs.open_run import publish
 from glassformer.server import replicas, server_options
 from glassformer.server.jobs import Job, JobStatus
 from glassformer.shared import drawing
-from glassformer.shared.choices import KEEP
 from glassformer.shared.clicks import pressed
+from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN

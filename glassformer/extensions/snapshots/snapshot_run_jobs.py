@@ -20,7 +20,7 @@ from glassformer.extensions.snapshots.snapshot_runs import (
 )
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.measured import LOOK_SECONDS, begins_by_itself, studies
+from glassformer.runs.measurement_jobs import LOOK_SECONDS, begins_by_itself, studies
 from glassformer.runs.open_run import OpenRun
 from glassformer.server.jobs import Job, JobStatus
 from glassformer.shared import drawing

@@ -24,7 +24,7 @@ from transformer.checkpoint.load import CARD, Checkpoint
 from transformer.checkpoint.save import CURVE
 from transformer.checkpoint.snapshots import SnapshotInfo, at_step
 from transformer.errors import CheckpointError
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, joined, say
 
 _MOMENTS = Element("moments")

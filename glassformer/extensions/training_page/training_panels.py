@@ -19,11 +19,11 @@ from glassformer.frame.sentence_stepper import Still, sentence
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import Examiner, attempt, examiner
 from glassformer.runs.map_axes import KIND_NAMES
-from glassformer.runs.measured import LOOK_SECONDS, studies
+from glassformer.runs.measurement_jobs import LOOK_SECONDS, studies
 from glassformer.runs.open_run import OpenRun, address, open_run, publish
 from glassformer.runs.show import choose_part, show, show_beside
 from glassformer.server.jobs import Job, JobStatus
-from glassformer.shared import choices, cover_box, drawing, menu
+from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.i18n import frame, here, st
 from glassformer.state import session
 from glassformer.state.view import MAIN
@@ -47,7 +47,7 @@ def draw(checkpoint: Checkpoint) -> None:
 def curves(checkpoint: Checkpoint) -> None:
     """Draw the part "Curves"."""
     scene = _scene(checkpoint)
-    with choices.bar(MAIN):
+    with controls.bar(MAIN):
         choose_part(TRAINING, MAIN)
         if isinstance(scene, Curves) and scene.moments:
             _axis(scene)
@@ -65,9 +65,11 @@ def _scene(checkpoint: Checkpoint) -> Curves | CheckpointError | None:
 
 def _axis(scene: Curves) -> None:
     """Draw the choice of the axis."""
-    kept = choices.field(MAIN, "by_step")
+    kept = controls.field(MAIN, "by_step")
     named = {True: say("By step"), False: say("By epoch")}
-    choices.choose(choices.ControlBinding(kept.key, scene.by_step, kept.take), say("Horizontal axis"), named, bare=True)
+    controls.choose(
+        controls.ControlBinding(kept.key, scene.by_step, kept.take), say("Horizontal axis"), named, bare=True
+    )
 
 
 def _curves(checkpoint: Checkpoint, scene: Curves | CheckpointError | None) -> None:
@@ -103,10 +105,10 @@ HIDDEN = say("This part shows whole outputs. Turn off “Hide candidates until I
 
 def your_sentence(checkpoint: Checkpoint) -> None:
     """Draw the part "Your sentence": what each snapshot makes of it."""
-    with choices.bar(MAIN):
+    with controls.bar(MAIN):
         choose_part(TRAINING, MAIN)
         kinds = {kind: KIND_NAMES[kind] for kind in anatomy(checkpoint.config).kinds}
-        kind = choices.menu(choices.field(MAIN, "kind"), say("Attention"), kinds, bare=True, width=160)
+        kind = controls.menu(controls.field(MAIN, "kind"), say("Attention"), kinds, bare=True, width=160)
     run = open_run(checkpoint, kind=kind)
     if run is None:
         return

@@ -8,7 +8,7 @@ import numpy as np
 
 from glassformer.extensions.what_if.head_effects import HeadEffects, measuring
 from glassformer.runs import loading
-from glassformer.runs.measured import begins_by_itself, studies, study
+from glassformer.runs.measurement_jobs import begins_by_itself, studies, study
 from glassformer.server.jobs import JobStatus
 from glassformer.server.model_runner import BusyError
 from glassformer.shared.i18n import st

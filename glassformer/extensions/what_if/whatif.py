@@ -21,7 +21,7 @@ from glassformer.extensions.what_if.two_runs import first_difference, own_log_pr
 from glassformer.runs import loading
 from glassformer.runs.open_run import OpenRun
 from glassformer.server.model_runner import BusyError
-from glassformer.shared import choices, cover_box, drawing, menu
+from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.clicks import pressed
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import PageBlocks
@@ -303,7 +303,7 @@ BLOCKS = WhatIfBlocks()
 
 # ---------------------------------------------------------------- a control for each kind of field
 
-ALL: Final = choices.NONE
+ALL: Final = controls.NONE
 FINE: Final = 100.0  # a range of numbers up to which arrows change tenths
 
 
@@ -342,7 +342,7 @@ def _attention(spelling: Spelling, key: str, around: Around) -> Any:
 
 
 def _places(spelling: Spelling, key: str, count: int, first: int | None) -> Any:
-    return _menu(spelling.label, key, _every(spelling) | choices.numbered(count), first)
+    return _menu(spelling.label, key, _every(spelling) | controls.numbered(count), first)
 
 
 def _pieces(around: Around, stack: str) -> Sequence[str]:
@@ -355,11 +355,11 @@ def _piece_of(spelling: Spelling, key: str, pieces: Sequence[str], first: int | 
     if not pieces:
         number = st.number_input(spelling.label, min_value=1, max_value=int(spelling.most), key=key)
         return int(number) - 1
-    return _menu(spelling.label, key, _every(spelling) | choices.labelled(pieces), first)
+    return _menu(spelling.label, key, _every(spelling) | controls.labelled(pieces), first)
 
 
 def _every(spelling: Spelling) -> dict[Any, str]:
-    return {ALL: choices.ALL} if spelling.optional else {}
+    return {ALL: controls.ALL} if spelling.optional else {}
 
 
 def _menu(label: str, key: str, options: dict[Any, str], first: Any) -> Any:

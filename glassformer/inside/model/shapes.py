@@ -12,7 +12,7 @@ from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import STACK_NAMES, STACKS
 from glassformer.runs.open_run import OpenRun
-from glassformer.shared import choices, drawing
+from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st, table
 from glassformer.state.view import Side
 from transformer.analysis.costs import Pass, Shape, shapes_of
@@ -62,8 +62,8 @@ def draw(run: OpenRun) -> None:
     said += [say("The batch axis (size {size}) is left out.", size=seen.src_ids[0])]
     st.caption(drawing.plain(joined(" ", said)))
     sides = token_selection.sides_of(run.checkpoint.config)
-    kept, options = choices.field(run.slot, "side"), {side: _STACKS[side] for side in sides}
-    _table(run, seen, STACKS[choices.choose(kept, say("Stack"), options, bare=True)])
+    kept, options = controls.field(run.slot, "side"), {side: _STACKS[side] for side in sides}
+    _table(run, seen, STACKS[controls.choose(kept, say("Stack"), options, bare=True)])
 
 
 def _what_was_read(seen: Pass, run: OpenRun) -> str:

@@ -12,7 +12,7 @@ from glassformer.inside.token_selection import pieces_of
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import show, show_beside
-from glassformer.shared import choices, cover_box, drawing
+from glassformer.shared import controls, cover_box, drawing
 from glassformer.shared.i18n import st
 from transformer.analysis.stream import Normed
 from transformer.i18n import paragraph, say
@@ -39,7 +39,7 @@ def draw(run: OpenRun, row: Any) -> None:
     names = {place: norm_name(one, pre=o.pre) for place, one in enumerate(o.norms)}
     if config.norm == "both" or config.embedding_norm:
         st.caption(say("This list leaves out norms on sub-layer outputs and any norm after the embedding."))
-    choices.menu(choices.field(run.slot, "norm"), say("Norm"), names, width=340)
+    controls.menu(controls.field(run.slot, "norm"), say("Norm"), names, width=340)
     st.markdown(drawing.plain(what_a_norm_does(o.normed)))
     show(pictures.norm, o, take=take)
     show(pictures.strip, o)

@@ -7,7 +7,7 @@ import { DARK_COLORS, PLOTLY_FILE } from "../../../glassformer/components/common
 import { restOf, tellStep } from "../../../glassformer/components/common/step.js";
 import { component as flow } from "../../../glassformer/components/flow/view.js";
 import { component as chart } from "../../../glassformer/components/plotly/view.js";
-import { component as rest } from "../../../glassformer/components/stepper/rest.js";
+import { component as rest } from "../../../glassformer/components/stepper/settled-step.js";
 import { component as stepper } from "../../../glassformer/components/stepper/view.js";
 import { base64, equal, test } from "./harness.js";
 

@@ -3,8 +3,8 @@
 import { make } from "../../../glassformer/components/common/dom.js";
 import { mount } from "../../../glassformer/components/common/mount.js";
 import { tellStep } from "../../../glassformer/components/common/step.js";
-import { makeUnder } from "../../../glassformer/components/common/under.js";
-import { say } from "../../../glassformer/components/common/words.js";
+import { makeUnder } from "../../../glassformer/components/common/picture-footer.js";
+import { say } from "../../../glassformer/components/common/i18n.js";
 import { equal, test } from "./harness.js";
 
 /** @import { Spoken } from "../../../glassformer/components/common/payloads.js" */

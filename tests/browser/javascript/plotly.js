@@ -8,7 +8,7 @@ import { decoded, rawText, shortest } from "../../../glassformer/components/plot
 import { recolour } from "../../../glassformer/components/plotly/paint.js";
 import { tableOf } from "../../../glassformer/components/plotly/table.js";
 import { tellStep } from "../../../glassformer/components/common/step.js";
-import { speak } from "../../../glassformer/components/common/words.js";
+import { speak } from "../../../glassformer/components/common/i18n.js";
 import { base64, close, equal, test } from "./harness.js";
 
 /** @import { Grid, Trace } from "../../../glassformer/components/plotly/types.js" */

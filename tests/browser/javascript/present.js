@@ -3,7 +3,7 @@
 import { make } from "../../../glassformer/components/common/dom.js";
 import { isPresenting, largeType, present, presentedAddress, typeScale } from "../../../glassformer/components/common/present.js";
 import { followStatus, moveStep, offerStepper } from "../../../glassformer/components/common/step.js";
-import { makeUnder } from "../../../glassformer/components/common/under.js";
+import { makeUnder } from "../../../glassformer/components/common/picture-footer.js";
 import { endsIt, togglesIt } from "../../../glassformer/extensions/rooms/components/present/view.js";
 import { close, equal, test } from "./harness.js";
 

@@ -2,7 +2,7 @@
 // What is said of a moment next to a picture.
 
 import { make } from "../../../glassformer/components/common/dom.js";
-import { makeUnder } from "../../../glassformer/components/common/under.js";
+import { makeUnder } from "../../../glassformer/components/common/picture-footer.js";
 import { equal, test } from "./harness.js";
 
 /** @import { Said } from "../../../glassformer/components/common/payloads.js" */

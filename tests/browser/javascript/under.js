@@ -1,6 +1,6 @@
 // @ts-check
 
-import { makeFoot, shortened } from "../../../glassformer/components/common/under.js";
+import { makeFoot, shortened } from "../../../glassformer/components/common/picture-footer.js";
 import { equal, test } from "./harness.js";
 
 const LONG = "Each row is a query and shares out a weight of 1 over the keys: the stronger a cell, the more it takes.";

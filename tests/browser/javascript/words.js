@@ -1,7 +1,7 @@
 // @ts-check
 
 import { make } from "../../../glassformer/components/common/dom.js";
-import { asNumber, inARow, say, sayN, sayNodes, speak, spoken } from "../../../glassformer/components/common/words.js";
+import { asNumber, inARow, say, sayN, sayNodes, speak, spoken } from "../../../glassformer/components/common/i18n.js";
 import { equal, test } from "./harness.js";
 
 /** @param {(string | Node)[]} parts */

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from glassformer.runs.measured import new_studies, study
+from glassformer.runs.measurement_jobs import new_studies, study
 from glassformer.server import jobs
 from glassformer.server.model_runner import BusyError, ModelRunner
 from tests.glassformer.waiting import WAIT, until

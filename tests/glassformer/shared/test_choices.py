@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from glassformer.inside import InsideLook
-from glassformer.shared.choices import NONE
+from glassformer.shared.controls import NONE
 from glassformer.state import session
 from glassformer.state.view import MAIN, View
 
@@ -13,23 +13,25 @@ def page():
     """A choice of each kind."""
     import streamlit as st
 
-    from glassformer.shared import choices
+    from glassformer.shared import controls
     from glassformer.state.view import MAIN
 
     german = st.toggle("Deutsch", key="german")
     kinds = {"encoder": "Kodierer", "cross": "Kreuz"} if german else {"encoder": "Encoder", "cross": "Cross"}
-    layers = {None: "Alle" if german else "All", **choices.numbered(3)}
+    layers = {None: "Alle" if german else "All", **controls.numbered(3)}
     most = st.session_state.get("most", 9)
     shown = (
-        choices.choose(choices.field(MAIN, "kind"), "Attention", kinds),
-        choices.menu(choices.field(MAIN, "layer", forgets=("neuron",)), "Layer", layers),
-        choices.scale(choices.field(MAIN, "tokens"), "Tokens", {4: "vier" if german else "four", 8: "8"}, otherwise=4),
-        choices.slider(choices.field(MAIN, "shift"), "Shift", 1, most),
-        choices.switch(choices.field(MAIN, "words"), "Words"),
+        controls.choose(controls.field(MAIN, "kind"), "Attention", kinds),
+        controls.menu(controls.field(MAIN, "layer", forgets=("neuron",)), "Layer", layers),
+        controls.scale(
+            controls.field(MAIN, "tokens"), "Tokens", {4: "vier" if german else "four", 8: "8"}, otherwise=4
+        ),
+        controls.slider(controls.field(MAIN, "shift"), "Shift", 1, most),
+        controls.switch(controls.field(MAIN, "words"), "Words"),
     )
-    choices.several(choices.field(MAIN, "dims"), "Dims", range(6), most=3, placeholder="")
-    choices.number(choices.field(MAIN, "neuron"), "Neuron", 16, placeholder="", help="", width=100)
-    st.session_state["typed"] = choices.typed(choices.field(MAIN, "piece"), "Piece", most=20, width=100)
+    controls.several(controls.field(MAIN, "dims"), "Dims", range(6), most=3, placeholder="")
+    controls.number(controls.field(MAIN, "neuron"), "Neuron", 16, placeholder="", help="", width=100)
+    st.session_state["typed"] = controls.typed(controls.field(MAIN, "piece"), "Piece", most=20, width=100)
     st.session_state["shown"] = shown
 
 
@@ -42,13 +44,13 @@ def view(test):
     return test.session_state[session.STANDING].view if session.STANDING in test.session_state else View()
 
 
-def controls(test):
+def controls_of(test):
     return (*test.button_group, *test.selectbox, *test.select_slider, *test.slider, *test.multiselect)
 
 
 def written(test):
     """The controls that the last run set."""
-    return {element.key for element in controls(test) if element.proto.set_value}
+    return {element.key for element in controls_of(test) if element.proto.set_value}
 
 
 def test_a_typed_text_is_the_view_s(test):

@@ -20,7 +20,7 @@ from glassformer.extensions.rooms.page import polling
 from glassformer.extensions.rooms.page.room_view import room_counts
 from glassformer.extensions.rooms.server.room import Room
 from glassformer.extensions.rooms.server.room_state import LEAST_VOTES, MOST_CHOICES, OpenedRoom, Public, Question
-from glassformer.shared import choices, drawing
+from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import global_params, session
 from transformer.checkpoint.load import Checkpoint
@@ -38,7 +38,7 @@ def question(place: LessonStepRef, found: Posed, checkpoint: Checkpoint, *, labe
         if found.step.ask.form == "choice":
             called = labels or [option.label for option in found.options]
             shown = {option.word: drawing.plain(text) for option, text in zip(found.options, called, strict=True)}
-            choices.keep_label(key, shown.values())
+            controls.keep_label(key, shown.values())
             st.radio(
                 say("Your prediction"),
                 list(shown),
@@ -176,8 +176,8 @@ def ask(here: LessonStepRef | None, found: Found | None) -> None:
     if public.question is not None and public.question.name == name:
         return
     right_alone = counts_right(public, found)
-    choices = polling.RIGHT_OR_NOT if right_alone else tuple(option.label for option in found.options)
-    polling.do(taught, Room.ask, Question(name, found.question, choices))
+    offered = polling.RIGHT_OR_NOT if right_alone else tuple(option.label for option in found.options)
+    polling.do(taught, Room.ask, Question(name, found.question, offered))
     if lesson.step_of(here).cover and predictions.of(here) is not None:
         st.rerun()  # the teacher has seen the answer before; now it is covered
 

@@ -18,7 +18,7 @@ from glassformer.extensions.corpus.page.open_corpus_run import (
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.show import choose_part
-from glassformer.shared import choices, cover_box, drawing
+from glassformer.shared import controls, cover_box, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
@@ -47,7 +47,7 @@ def draw(checkpoint: Checkpoint) -> None:
     scene = attempt(lambda: _scene(run, checkpoint))
     if scene is None:
         return
-    with choices.bar(MAIN):
+    with controls.bar(MAIN):
         part = choose_part(CORPUS, MAIN)
         if part == "heads":
             choose_kind(scene)
@@ -94,8 +94,8 @@ def _chosen(found: Sequence[Run], checkpoint: Checkpoint) -> Run:
         drawing.notes([say("There is no corpus run “{name}” here; another one is shown.", name=asked)])
         session.replace(MAIN, corpus_run="")
     labels: dict[str, Sentence] = {key: _label(run) for key, run in names.items()}
-    key = choices.menu(
-        choices.field(MAIN, "corpus_run", key=RUN, forgets=("line", "leaf", "bound")),
+    key = controls.menu(
+        controls.field(MAIN, "corpus_run", key=RUN, forgets=("line", "leaf", "bound")),
         say("Corpus run"),
         labels,
         otherwise=own,
@@ -144,5 +144,5 @@ def _scene(run: Run, checkpoint: Checkpoint) -> CorpusScene | None:
     parts = anatomy(checkpoint.config) if checkpoint.content_hash == run.about.content_hash else None
     scene = CorpusScene(found, parts, session.view(MAIN))
     layers, heads = scene.size(scene.kind)
-    choices.let_go(MAIN, layers, heads)
+    controls.let_go(MAIN, layers, heads)
     return scene

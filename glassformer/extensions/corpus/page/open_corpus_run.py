@@ -22,8 +22,8 @@ from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import REVISION_LENGTH
-from glassformer.shared import choices, drawing, menu
-from glassformer.shared.choices import ControlBinding
+from glassformer.shared import controls, drawing, menu
+from glassformer.shared.controls import ControlBinding
 from glassformer.shared.csv_export import Origin
 from glassformer.shared.i18n import here, st
 from glassformer.state import session
@@ -92,8 +92,8 @@ def look_at(line: int) -> None:
 
 def choose_line(corpus: OpenCorpus) -> None:
     """Draw a box for the number of a line, as a table needs a mouse to be pressed; says if the line is not there."""
-    kept, help = choices.field(MAIN, "line", key="corpus_line_number"), say("A line's number in the file, from 1.")
-    choices.number(kept, say("Open line"), MAX_LINE, placeholder=say("Open line"), help=help, width=150, bare=True)
+    kept, help = controls.field(MAIN, "line", key="corpus_line_number"), say("A line's number in the file, from 1.")
+    controls.number(kept, say("Open line"), MAX_LINE, placeholder=say("Open line"), help=help, width=150, bare=True)
     number = corpus.scene.view.of(SentencesLook).line
     if number is not None and attempt(lambda: corpus.line) is None:
         st.info(say("This corpus run has no line {n:,}.", n=number + 1), icon=":material/info:")
@@ -218,29 +218,29 @@ def name_of(run: Run) -> Sentence | str:
 
 def of(name: str, *forgets: str) -> ControlBinding:
     """A field of the view whose change begins with the first page of what is found again."""
-    return choices.field(MAIN, name, key=f"corpus_{name}", forgets=("leaf", *forgets))
+    return controls.field(MAIN, name, key=f"corpus_{name}", forgets=("leaf", *forgets))
 
 
 def choose_kind(scene: CorpusScene) -> None:
     """Draw the choice of an attention, if there are several."""
     kinds = {kind: KIND_NAMES[kind] for kind in scene.kinds}
     if len(kinds) > 1:
-        choices.menu(of("kind"), say("Attention"), kinds, otherwise=scene.kind, bare=True, width=185)
+        controls.menu(of("kind"), say("Attention"), kinds, otherwise=scene.kind, bare=True, width=185)
 
 
 def choose_head(scene: CorpusScene) -> None:
     """Draw the choices of an attention, a layer and a head."""
     choose_kind(scene)
     layers, heads = scene.size(scene.kind)
-    choices.menu_of_layers(replace(of("layer"), value=scene.head[0]), layers, all_together=False)
-    choices.menu_of_heads(replace(of("head"), value=scene.head[1]), heads, all_together=False)
+    controls.menu_of_layers(replace(of("layer"), value=scene.head[0]), layers, all_together=False)
+    controls.menu_of_heads(replace(of("head"), value=scene.head[1]), heads, all_together=False)
 
 
 def choose_measure(scene: CorpusScene) -> None:
     """Draw the choice of a measure."""
     names = {name: scene.spoken[scene.kind][name].heading for name in scene.names(scene.kind)}
     kept = of("corpus_measure", "bound")
-    choices.menu(kept, say("Measure"), names, otherwise=scene.measure, bare=True, width=145)
+    controls.menu(kept, say("Measure"), names, otherwise=scene.measure, bare=True, width=145)
 
 
 # ------------------------------------------------------------------------------------------------ tables

@@ -28,7 +28,7 @@ from glassformer.runs.head_measure_labels import UNITS
 from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
-from glassformer.shared import choices, drawing, menu, page_style
+from glassformer.shared import controls, drawing, menu, page_style
 from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.link import Link
@@ -165,8 +165,8 @@ def _second(run: Run) -> Run | None:
             )
         st.info(drawing.plain(said), icon=":material/info:")
         return None
-    key = choices.menu(
-        choices.field(MAIN, "second_run", forgets=("line",)),
+    key = controls.menu(
+        controls.field(MAIN, "second_run", forgets=("line",)),
         say("Second run"),
         {key: say("Beside {name}", name=name_of(one)) for key, one in same.items()},
         bare=True,

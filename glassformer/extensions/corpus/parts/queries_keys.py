@@ -29,7 +29,7 @@ from glassformer.extensions.corpus.page.corpus_pictures import PARTS, CorpusScen
 from glassformer.extensions.corpus.page.open_corpus_run import OpenCorpus, card
 from glassformer.runs.picture import Picture, Plot
 from glassformer.runs.show import show
-from glassformer.shared import choices, drawing
+from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import here, st
 from glassformer.state import session
 from glassformer.state.click import Click, place_of
@@ -292,11 +292,11 @@ def _special(whose: tuple[str, Checkpoint] | None) -> frozenset[str]:
 def _controls(scene: CorpusScene) -> None:
     """Draw what colours mean and what is selected, in a row."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="corpus_joined_controls"):
-        choices.menu(choices.field(MAIN, "points_by"), say("Colour"), _BY, bare=True, width=190)
-        choices.menu(choices.field(MAIN, "lit"), say("Select"), _LIT, bare=True, width=180)
-        kept = choices.field(MAIN, "lit_piece", forgets=("spot", "line"))
+        controls.menu(controls.field(MAIN, "points_by"), say("Colour"), _BY, bare=True, width=190)
+        controls.menu(controls.field(MAIN, "lit"), say("Select"), _LIT, bare=True, width=180)
+        kept = controls.field(MAIN, "lit_piece", forgets=("spot", "line"))
         help = say("All tokens whose piece is this text, in capitals or not, with a space before it or not.")
-        choices.typed(kept, say("Select a piece by its text"), most=LONGEST_NAME, width=200, help=help)
+        controls.typed(kept, say("Select a piece by its text"), most=LONGEST_NAME, width=200, help=help)
         look = scene.view.of(CorpusLook)
         if look.spot or look.lit_piece:
             st.button(say("Select nothing"), key=CLEAR, icon=":material/deselect:", on_click=_let_go)

@@ -22,7 +22,7 @@ from glassformer.extensions.corpus.page.open_corpus_run import (
     of,
 )
 from glassformer.runs.error_boundary import attempt
-from glassformer.shared import choices, drawing
+from glassformer.shared import controls, drawing
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.fields import LONGEST_NAME, MAX_STEP
@@ -96,9 +96,9 @@ def _saved(run: Run, conditions: Sequence[Condition]) -> Mapping[str, Any]:
 def _pages(total: int) -> None:
     pages = min(-(-total // A_PAGE), MAX_STEP)
     if pages > 1:
-        kept = choices.field(MAIN, "leaf")
+        kept = controls.field(MAIN, "leaf")
         help = say("Each page has {n} lines.", n=A_PAGE)
-        choices.number(kept, say("Page"), pages, placeholder=say("Page"), help=help, width=140)
+        controls.number(kept, say("Page"), pages, placeholder=say("Page"), help=help, width=140)
 
 
 # ------------------------------------------------------------------------------------------------ the form
@@ -118,17 +118,17 @@ def _of_head(run: Run, scene: CorpusScene) -> list[_Asked]:
     """Draw what a head shall do."""
     known = {name: said for name, said in SOUGHT.items() if run.about.options.effect or name not in ("attends", "owes")}
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="corpus_of_a_head"):
-        kept = choices.field(MAIN, "sought", forgets=("bound", "below", "leaf", "line"))
-        sought = choices.menu(kept, say("What a head does"), known, width=330)
+        kept = controls.field(MAIN, "sought", forgets=("bound", "below", "leaf", "line"))
+        sought = controls.menu(kept, say("What a head does"), known, width=330)
         if sought == "any":
             return []
         choose_head(scene)
         if sought == "piece":
-            choices.typed(of("looked_at"), say("Piece, such as “the”"), most=LONGEST_NAME, width=150)
+            controls.typed(of("looked_at"), say("Piece, such as “the”"), most=LONGEST_NAME, width=150)
         if sought == "measure":
             choose_measure(scene)
             sides = {False: say("at least"), True: say("at most")}
-            choices.menu(of("below"), say("Bound"), sides, bare=True, width=110)
+            controls.menu(of("below"), say("Bound"), sides, bare=True, width=110)
         bound = _bound(sought, scene)
     if sought in ("attends", "owes"):
         st.caption(WHAT_DISAGREES)
@@ -144,7 +144,7 @@ def _bound(sought: Sought, scene: CorpusScene) -> float:
     kept = of("bound")
     label = say("Bound") if sought == "measure" else say("At least")
     kept = replace(kept, value=proposed if kept.value is None else kept.value)
-    asked = choices.box(kept, label, step=0.05, width=170)
+    asked = controls.box(kept, label, step=0.05, width=170)
     return proposed if asked is None else float(asked)
 
 
@@ -164,17 +164,17 @@ def _asked(sought: Sought, scene: CorpusScene, bound: float) -> list[_Asked]:
 
 def _of_lines(run: Run) -> Iterator[_Asked]:
     """Draw what lines shall be."""
-    rank = choices.box(
+    rank = controls.box(
         of("least_rank"),
         say("Rank of a piece, at least"),
         step=1,
         width=190,
         help=say("Lines in which some right piece had this rank or a worse one; 1 is the model's first choice."),
     )
-    loss = choices.box(of("least_loss"), say("Loss per piece, at least"), step=0.1, width=190)
+    loss = controls.box(of("least_loss"), say("Loss per piece, at least"), step=0.1, width=190)
     texts = {name: said for name, said in TEXTS.items() if name != "output" or run.about.options.decode}
-    side = choices.menu(of("text_in"), say("Text"), texts, width=150)
-    words = choices.typed(of("holding"), say("Text that lines contain"), most=LONGEST_NAME, width=220)
+    side = controls.menu(of("text_in"), say("Text"), texts, width=150)
+    words = controls.typed(of("holding"), say("Text that lines contain"), most=LONGEST_NAME, width=220)
     if rank is not None:
         yield OfSentence("worst_rank", at_least=float(rank)), (say("Rank"), "%d")
     if loss is not None:

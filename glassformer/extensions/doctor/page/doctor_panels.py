@@ -8,11 +8,11 @@ from glassformer.extensions.doctor.library.report import Report
 from glassformer.extensions.doctor.page import findings
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.measured import begins_by_itself
+from glassformer.runs.measurement_jobs import begins_by_itself
 from glassformer.runs.open_run import address
 from glassformer.server.jobs import JobStatus
 from glassformer.shared import drawing, pairs
-from glassformer.shared.choices import KEEP
+from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.link import Link

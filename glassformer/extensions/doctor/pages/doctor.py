@@ -5,7 +5,7 @@ from glassformer.frame.sidebar import sidebar
 from glassformer.frame.source_box import head_without_run
 from glassformer.runs.open_run import publish
 from glassformer.runs.show import choose_part
-from glassformer.shared import choices, cover_box
+from glassformer.shared import controls, cover_box
 from glassformer.shared.i18n import st
 from glassformer.state import session
 from glassformer.state.view import MAIN
@@ -14,7 +14,7 @@ from transformer.i18n import say
 session.begin(DOCTOR.path)
 checkpoint = sidebar(DOCTOR.title)
 head_without_run(DOCTOR.title)
-with choices.bar(MAIN):
+with controls.bar(MAIN):
     part = choose_part(DOCTOR, MAIN)
 if part == FINDINGS.name:
     st.caption(

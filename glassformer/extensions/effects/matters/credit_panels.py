@@ -27,10 +27,10 @@ from glassformer.extensions.effects.matters.attribution_pictures import (
 from glassformer.extensions.effects.parts_of_logit import Grid, rival_of, sums, what_it_is
 from glassformer.extensions.what_if.whatif import for_head
 from glassformer.runs.error_boundary import attempt
-from glassformer.runs.measured import measured
+from glassformer.runs.measurement_jobs import measured
 from glassformer.runs.open_run import OpenRun, address
 from glassformer.runs.show import ask_first, show
-from glassformer.shared import choices, cover_box, drawing, menu
+from glassformer.shared import controls, cover_box, drawing, menu
 from glassformer.shared.i18n import st
 from transformer.i18n import joined, say
 from transformer.model.anatomy import anatomy
@@ -51,7 +51,7 @@ def draw(run: OpenRun, row: Any) -> None:
 def _part(
     run: OpenRun,
     row: Any,
-    controls: Callable[[OpenRun], None],
+    draw_controls: Callable[[OpenRun], None],
     drawn: Callable[[OpenRun], None],
     *,
     why_not: str,
@@ -70,7 +70,7 @@ def _part(
 
     if writes:
         with row:
-            controls(run)
+            draw_controls(run)
     cover_box.part(uncovered)
 
 
@@ -148,10 +148,10 @@ def _compare(run: OpenRun, weighed: AttentionCredit, hidden: OcclusionEffects) -
 def _choices(run: OpenRun) -> None:
     """Whose weights, and where the line of integrated gradients begins."""
     n_layers, n_heads = run.trace.maps(run.looking.kind).shape[:2]
-    choices.let_go(run.slot, n_layers, n_heads)
-    layer = choices.menu_of_layers(choices.field(run.slot, "layer"), n_layers)
-    choices.menu_of_heads(choices.field(run.slot, "head"), n_heads, disabled=layer is None)
-    choices.menu(choices.field(run.slot, "begin"), say("Integrated gradients"), BASELINES, bare=True, width=280)
+    controls.let_go(run.slot, n_layers, n_heads)
+    layer = controls.menu_of_layers(controls.field(run.slot, "layer"), n_layers)
+    controls.menu_of_heads(controls.field(run.slot, "head"), n_heads, disabled=layer is None)
+    controls.menu(controls.field(run.slot, "begin"), say("Integrated gradients"), BASELINES, bare=True, width=280)
 
 
 N_RIVALS: Final = 10
@@ -172,7 +172,7 @@ def _rival(run: OpenRun) -> None:
     ids += [kept] if kept is not None and kept not in ids else []
     options: dict[int | None, str] = {None: say("Its logit")}
     options |= {i: say("Minus the logit of “{piece}”", piece=trace.vocabulary[i]) for i in ids}
-    choices.menu(choices.field(run.slot, "rival"), say("Compared with"), options, bare=True, width=280)
+    controls.menu(controls.field(run.slot, "rival"), say("Compared with"), options, bare=True, width=280)
 
 
 def _logit(run: OpenRun) -> None:

@@ -36,11 +36,11 @@ from glassformer.maps.grid import columns, is_long
 from glassformer.runs import loading
 from glassformer.runs.error_boundary import attempt
 from glassformer.runs.map_axes import sides
-from glassformer.runs.measured import begins_by_itself, studies
+from glassformer.runs.measurement_jobs import begins_by_itself, studies
 from glassformer.runs.open_run import OpenRun
 from glassformer.runs.show import ask_first, show
 from glassformer.server.jobs import JobStatus
-from glassformer.shared import choices, cover_box, drawing
+from glassformer.shared import controls, cover_box, drawing
 from glassformer.shared.i18n import here, st
 from transformer.i18n import Sentence, say
 
@@ -55,8 +55,8 @@ def draw(run: OpenRun, row: Any) -> None:
     """Draw the part, with its controls in `row`."""
     if run.trace.n_steps:
         with row:
-            choices.menu(choices.field(run.slot, "effect"), say("Measure"), EFFECTS, bare=True, width=250)
-            choices.choose(choices.field(run.slot, "effect_at"), say("Measured on"), PLACES, bare=True)
+            controls.menu(controls.field(run.slot, "effect"), say("Measure"), EFFECTS, bare=True, width=250)
+            controls.choose(controls.field(run.slot, "effect_at"), say("Measured on"), PLACES, bare=True)
     cover_box.part(partial(_heads, run))
 
 

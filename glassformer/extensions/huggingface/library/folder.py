@@ -49,7 +49,7 @@ from glassformer.extensions.weight_files.library.weights import Weights, open_we
 from transformer.checkpoint.consistency import expected_shapes
 from transformer.checkpoint.load import CONFIG
 from transformer.errors import CheckpointError, shown, within
-from transformer.files.files import FolderFiles, as_typed
+from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, say
 
 # About the file, the program that wrote it, and how it is run.

@@ -18,7 +18,7 @@ from glassformer.extensions.tokenizers.tokenizer_families import FAMILIES, Vocab
 from glassformer.extensions.tokenizers.vocabulary_files import Files
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import TokenizerError, shown, within
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence, say
 from transformer.text.tokenizer import AnyTokenizer
 

@@ -23,7 +23,7 @@ from glassformer.extensions.tokenizers.vocabulary_files import CALLED
 from transformer.checkpoint.tokenizer_files import MAX_JSON, MAX_TOKENIZER
 from transformer.errors import CheckpointError, ClauseError, GlassformerError, within
 from transformer.files import strictjson
-from transformer.files.files import FolderFiles, as_typed
+from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, say
 from transformer.text.tokenizer import AnyTokenizer
 

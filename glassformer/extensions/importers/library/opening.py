@@ -24,7 +24,7 @@ from transformer.checkpoint.load import CONFIG, Checkpoint, assembled
 from transformer.checkpoint.progress import Progress, silent
 from transformer.checkpoint.snapshots import meant
 from transformer.errors import CheckpointError, UnansweredError
-from transformer.files.files import FolderFiles, as_typed
+from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, joined, say
 from transformer.trying.losses import Samples, read_samples
 

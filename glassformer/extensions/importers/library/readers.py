@@ -17,7 +17,7 @@ from transformer.checkpoint.load import CARD, CONFIG
 from transformer.errors import CheckpointError, ClauseError
 from transformer.extensions import provided
 from transformer.files import kinds, strictjson
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 from transformer.i18n import Sentence
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from glassformer.extensions.rooms.server.registry import ROOMS
 from glassformer.extensions.rooms.server.room import Room
 from glassformer.extensions.rooms.server.room_state import OpenedRoom, Public, Question, RoomRefusedError
 from glassformer.shared import drawing
-from glassformer.shared.choices import KEEP
+from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import st
 from transformer.i18n import Sentence, joined, say, say_n
 

@@ -27,9 +27,9 @@ from glassformer.runs.show import choose_part
 from glassformer.server import command_line, replicas, server_options
 from glassformer.server.jobs import JobStatus
 from glassformer.server.model_runner import BusyError
-from glassformer.shared import choices, cover_box, drawing
+from glassformer.shared import controls, cover_box, drawing
 from glassformer.shared.attention_notes import time_of
-from glassformer.shared.choices import KEEP
+from glassformer.shared.controls import KEEP
 from glassformer.shared.i18n import here, st
 from glassformer.shared.page_blocks import draw_below
 from glassformer.state import global_params, session
@@ -66,7 +66,7 @@ _NORMS: Final = {"pre": say("pre-norm"), "post": say("post-norm")}
 
 def watch(checkpoint: Checkpoint) -> None:
     """Draw the part."""
-    with choices.bar(MAIN):
+    with controls.bar(MAIN):
         choose_part(TRAINING, MAIN)
     drawing.notes(session.take_notes())
     cover_box.part(_part)

@@ -27,7 +27,7 @@ from glassformer.extensions.weight_files.library.weights import TENSORS
 from transformer import sandbox
 from transformer.errors import CheckpointError, ClauseError
 from transformer.files import strictjson
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 
 ROOT = Path(__file__).resolve().parents[4]
 MODULE = "glassformer.extensions.uploads.library.upload_worker"

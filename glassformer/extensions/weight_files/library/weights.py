@@ -33,8 +33,8 @@ from glassformer.extensions.weight_files.library.state_dict_search import unwrap
 from transformer.checkpoint.free_memory import check_bytes
 from transformer.errors import CheckpointError, ClauseError, shown, within
 from transformer.files import kinds, tensorfile
-from transformer.files.files import FolderFiles, as_typed
 from transformer.files.tensorfile import Header, TensorInfo
+from transformer.files.untrusted_folder import FolderFiles, as_typed
 from transformer.i18n import Sentence, joined, say
 
 SUFFIX = ".npz"

@@ -32,8 +32,8 @@ from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import OpenRun, open_run, publish
 from glassformer.runs.show import show
 from glassformer.runs.visible_trace import VisibleTrace, heads_name
-from glassformer.shared import choices, drawing
-from glassformer.shared.choices import ControlBinding
+from glassformer.shared import controls, drawing
+from glassformer.shared.controls import ControlBinding
 from glassformer.shared.csv_export import Origin
 from glassformer.shared.i18n import st
 from glassformer.state import session
@@ -242,16 +242,16 @@ def _choice(run: OpenRun, slot: Slot | None) -> None:
     fields = {
         name: ControlBinding(run.key(name), run.view.get(name), partial(_differ, name))
         if slot is None
-        else choices.field(slot, name)
+        else controls.field(slot, name)
         for name in ("kind", "layer", "head")
     }
     n_layers, n_heads = run.trace.maps(run.view.kind).shape[:2]
-    choices.let_go(run.slot, n_layers, n_heads)
-    with choices.bar(run.slot):
+    controls.let_go(run.slot, n_layers, n_heads)
+    with controls.bar(run.slot):
         kinds = {kind: KIND_NAMES[kind] for kind in run.trace.kinds}
-        choices.menu(fields["kind"], say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=200)
-        layer = choices.menu_of_layers(fields["layer"], n_layers)
-        choices.menu_of_heads(fields["head"], n_heads, disabled=layer is None)
+        controls.menu(fields["kind"], say("Attention"), kinds, otherwise=run.view.kind, bare=True, width=200)
+        layer = controls.menu_of_layers(fields["layer"], n_layers)
+        controls.menu_of_heads(fields["head"], n_heads, disabled=layer is None)
 
 
 def _differ(name: str, value: str | int | None) -> None:

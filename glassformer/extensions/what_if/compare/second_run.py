@@ -20,8 +20,8 @@ from glassformer.runs.map_axes import KIND_NAMES
 from glassformer.runs.open_run import OpenRun, RunUrl, open_run
 from glassformer.runs.visible_trace import own_choice
 from glassformer.server.model_runner import BusyError
-from glassformer.shared import choices, drawing, menu, page_style
-from glassformer.shared.choices import ControlBinding
+from glassformer.shared import controls, drawing, menu, page_style
+from glassformer.shared.controls import ControlBinding
 from glassformer.shared.i18n import st
 from glassformer.shared.page_blocks import page_blocks
 from glassformer.state import session
@@ -74,7 +74,7 @@ def row(compared: Compared) -> None:
     """Draw the choice of what is compared."""
     options = {**COMPARED, "ways": WAYS} if compared == "ways" else COMPARED
     with st.container(key=f"compared-{page_style.BAR}"):
-        choices.choose(ControlBinding(CHOICE, compared, _take), say("What is compared"), options, bare=True)
+        controls.choose(ControlBinding(CHOICE, compared, _take), say("What is compared"), options, bare=True)
 
 
 def _take(compared: Compared) -> None:
@@ -188,7 +188,7 @@ def _checkpoint(main: OpenRun) -> Checkpoint | None:
     snapshot = None if asked in there else loading.found(asked)
     chosen = others.get(asked) if snapshot is None else loading.whole(asked)
     kept = ControlBinding(CHECKPOINT, "" if chosen is None else chosen.name, partial(_other, own))
-    choices.menu(kept, say("The other checkpoint"), {"": say("Choose another checkpoint"), **labels}, bare=True)
+    controls.menu(kept, say("The other checkpoint"), {"": say("Choose another checkpoint"), **labels}, bare=True)
     if asked and chosen is None:
         drawing.notes([say("There is no other checkpoint named “{name}”.", name=asked[:60])])
     if chosen is not None:
@@ -247,7 +247,7 @@ def _branch(main: OpenRun) -> Checkpoint | None:
     asked = differs_in().get("forced", NONE)
     options = _branches(main, asked)
     kept = ControlBinding(BRANCH, asked, lambda chosen: differ(forced=None if chosen == NONE else chosen, result=None))
-    choices.menu(kept, say("The other branch"), options, bare=True)
+    controls.menu(kept, say("The other branch"), options, bare=True)
     if NONE not in options:
         return main.checkpoint
     said = say(

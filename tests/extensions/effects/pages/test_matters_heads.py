@@ -9,7 +9,7 @@ from glassformer.extensions.effects.matters import heads_panel as heads
 from glassformer.extensions.what_if import head_effect_jobs
 from glassformer.extensions.what_if.head_effects import head_effects
 from glassformer.extensions.what_if.interventions import ZeroHead
-from glassformer.runs import loading, measured
+from glassformer.runs import loading, measurement_jobs
 from tests.extensions.scripts import MATTERS
 from tests.pages.conftest import check
 from tests.pages.reading import figure, go_to, keys_of, numbers, payload, sentences, view
@@ -134,7 +134,7 @@ def test_the_table_has_a_row_for_each_head(page):
 
 
 def test_a_large_model_is_measured_when_it_is_asked_for_and_can_be_stopped(open_page, monkeypatch):
-    monkeypatch.setattr(measured, "SMALL", 0)
+    monkeypatch.setattr(measurement_jobs, "SMALL", 0)
     test = open_page(MATTERS, model="reverse", src="stop")
     keys = keys_of(test)
     assert "matters_effects" not in keys

@@ -15,7 +15,7 @@ from glassformer.extensions.tokenizers import tokenizers_library
 from glassformer.extensions.tokenizers.tokenizer_families import Vocabularies, read_record
 from tests.extensions.tokenizers import foreign
 from transformer.errors import CheckpointError
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 
 FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 AS_IT_IS = {

@@ -18,7 +18,7 @@ from transformer.checkpoint import snapshots
 from transformer.checkpoint.load import load
 from transformer.checkpoint.snapshots import SnapshotInfo
 from transformer.errors import DataError
-from transformer.files.files import FolderFiles
+from transformer.files.untrusted_folder import FolderFiles
 
 
 def stopped(job, monkeypatch, *, step):

@@ -3,7 +3,7 @@
 // kept by the server.
 
 import { mount } from "../../../../components/common/mount.js";
-import { lookAt } from "./looking.js";
+import { lookAt } from "./scroll-into-view.js";
 
 /** @import { LessonMemoryPayload, LessonRow, Show } from "../../../../components/common/payloads.js" */
 

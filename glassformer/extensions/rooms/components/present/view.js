@@ -9,7 +9,7 @@ import { followLinks } from "../../../../components/common/links.js";
 import { mount } from "../../../../components/common/mount.js";
 import { isPresenting, present, speakInAddress } from "../../../../components/common/present.js";
 import { PAGE } from "../../../../components/common/streamlit-page.js";
-import { say } from "../../../../components/common/words.js";
+import { say } from "../../../../components/common/i18n.js";
 
 /** @import { Create, PresenterPayload, Show } from "../../../../components/common/payloads.js" */
 

@@ -2,7 +2,7 @@
 // How long a class may still vote, or talk, counted down by the browser between what it hears from the room.
 
 import { make } from "../../../../components/common/dom.js";
-import { say } from "../../../../components/common/words.js";
+import { say } from "../../../../components/common/i18n.js";
 
 /** @import { Known } from "./types.js" */
 

@@ -3,7 +3,7 @@
 
 import { make, makeButton } from "../../../../components/common/dom.js";
 import { mount } from "../../../../components/common/mount.js";
-import { say, sayN } from "../../../../components/common/words.js";
+import { say, sayN } from "../../../../components/common/i18n.js";
 import { connect, keep, kept, listen, vote } from "./connection.js";
 import { follow, hearDrawn, isUnderWay, stay } from "./following.js";
 import { makeTimer } from "./timer.js";

@@ -3,7 +3,7 @@
 
 import { make } from "../../../../components/common/dom.js";
 import { mount } from "../../../../components/common/mount.js";
-import { say, sayN } from "../../../../components/common/words.js";
+import { say, sayN } from "../../../../components/common/i18n.js";
 import { listen } from "./connection.js";
 import { makeTimer } from "./timer.js";
 

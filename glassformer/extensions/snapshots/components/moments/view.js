@@ -6,7 +6,7 @@ import { icon, make, makeButton, set } from "../../../../components/common/dom.j
 import { clamped, isPlain } from "../../../../components/common/keys.js";
 import { mount } from "../../../../components/common/mount.js";
 import { isPage } from "../../../../components/common/streamlit-page.js";
-import { say } from "../../../../components/common/words.js";
+import { say } from "../../../../components/common/i18n.js";
 
 /** @import { Create, MomentsPayload, Show } from "../../../../components/common/payloads.js" */
 

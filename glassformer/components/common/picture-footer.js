@@ -9,7 +9,7 @@ import { make, makeButton, set } from "./dom.js";
 import { largeHere } from "./present.js";
 import { makeLines } from "./said.js";
 import { followStatus } from "./step.js";
-import { say } from "./words.js";
+import { say } from "./i18n.js";
 
 /**
  * @typedef {object} Foot
