@@ -87,7 +87,7 @@ def wrong_neighbours(script: Script) -> Iterator[str]:
 
 def unsaid(script: Script) -> Iterator[str]:
     """Words that a reader sees and no translation can: beside `say`, or put together before it is called."""
-    if not is_ours(script) or script.path.name == "words.js":
+    if not is_ours(script) or script.path.name == "i18n.js":
         return
     text = re.sub(r"\$\{[^}]*\}", "", "\n".join(script.lines))
     for pattern, why in ((BARE, "is shown without say"), (COMPUTED, "calls say with something other than a literal")):
