@@ -8,7 +8,7 @@ A map of some rows is their projection on the two directions in which they vary 
 
 Source: Pearson, "On Lines and Planes of Closest Fit" (1901) for the map.
 
-Shapes: V vocabulary, D d_model, N rows that are looked at, K neighbours of each.
+Shapes: V vocabulary, D d_model, N chosen rows, K neighbours of each.
 """
 
 from collections.abc import Sequence
@@ -101,8 +101,7 @@ def _best(nearness: np.ndarray, count: int) -> np.ndarray:
 def plane(rows: np.ndarray, *, unit: bool) -> Plane:
     """Project rows [N, D] on their first two principal components; with `unit`, after scaling each to length 1.
 
-    The rows' mean is the origin. The largest number of each axis's direction is made positive; otherwise the same
-    rows could come out mirrored.
+    The rows' mean is the origin. The largest number of each direction is made positive, so the map is never mirrored.
     """
     vectors = rows.astype(np.float64)
     if unit:
