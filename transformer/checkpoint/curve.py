@@ -51,16 +51,10 @@ class Curve:
 
 
 def load_curve(folder: Path, *, inside: Path | None = None) -> Curve | None:
-    """Read the `training.csv` of a checkpoint folder.
+    """Read the `training.csv` of a checkpoint folder; None if it has no such file.
 
-    Args:
-        inside: The real path of a folder that no link may leave; None for no such limit.
-
-    Returns:
-        The curve; None if the folder has no such file.
-
-    Raises:
-        CheckpointError: It is too large, or holds no learning curve.
+    `inside` is the real path of a folder that no link may leave (None: no limit). A CheckpointError says that the file
+    is too large, or holds no learning curve.
     """
     files = FolderFiles(folder, inside=inside)
     if not files.has(CURVE):
@@ -107,7 +101,7 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
                 )
             )
         if any(value > 0 for value in columns.get("dev_exact", ())) and not any(columns.get("dev_chrf", (1.0,))):
-            # An output that equals its reference has a chrF, so none was written: this is an encoder alone.
+            # An output that equals its reference has a chrF, so none was written: this model is encoder-only.
             columns = {name: values for name, values in columns.items() if name not in ("dev_bleu", "dev_chrf")}
         columns = {name: values for name, values in columns.items() if not all(map(math.isnan, values))}
         if not columns:
