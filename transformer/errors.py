@@ -14,9 +14,8 @@ unchanged. Each class is a `ValueError`: the caller gave something that cannot b
 
 `ClauseError` stays inside the library: code that parses bytes says what is wrong, and its caller says where.
 
-An error is raised with a template and its named values, like `transformer.i18n.say`, or with a sentence, which it
-keeps. A page shows the sentence in the reader's language: `error.sentence`. The text of the error, in a traceback or
-a log, is English.
+An error is raised with a sentence, or with a template and its named values as for `transformer.i18n.say`. A page shows
+the sentence in the reader's language: `error.sentence`. In a traceback or a log it is English.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,12 +27,7 @@ from transformer.i18n.sentence import Template
 
 
 class SentenceError(Exception):
-    """An error that keeps its message as a sentence.
-
-    Args:
-        message: A sentence; or a template, which is then filled with the values.
-        **values: See `transformer.i18n.say`.
-    """
+    """An error that keeps its message: a sentence, or a template with values (see `transformer.i18n.say`)."""
 
     def __init__(self, message: LiteralString | Sentence, /, **values: Any) -> None:
         super().__init__(_said(message, values))
@@ -54,11 +48,7 @@ class GlassformerError(SentenceError, ValueError):
 
 
 class ConfigError(GlassformerError):
-    """A field of a `ModelConfig` is missing, of the wrong type or out of range.
-
-    Args:
-        message, **values: What is wrong; see `SentenceError`.
-    """
+    """A field of a `ModelConfig` is missing, of the wrong type or out of range; the rest as for `SentenceError`."""
 
     def __init__(self, field: str, message: LiteralString | Sentence, /, **values: Any) -> None:
         self.field = field

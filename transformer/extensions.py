@@ -1,9 +1,9 @@
 """Extensions: parts of the product that can be deleted, and what each of them adds.
 
 An extension is a folder whose `__init__` holds one `Extension`, called EXTENSION. It names what it adds as
-"package.module:name", which is imported when it is asked for, so that a list of all extensions costs nothing. One
-file, `glassformer/extensions/__init__.py`, lists them; a folder that is gone is passed over. Nothing outside an
-extension imports it: the kernel asks `provided("sources")`, and each extension that has some is asked.
+"package.module:name", which is imported on first use, so a list of all extensions costs nothing.
+`glassformer/extensions/__init__.py` lists them; a missing folder is skipped. Nothing outside an extension imports it:
+the kernel calls `provided("sources")`, which asks each extension that has some.
 """
 
 from collections.abc import Mapping

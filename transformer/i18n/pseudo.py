@@ -1,8 +1,8 @@
 """The pseudo-language: each sentence in ⟦…⟧ and a third longer, its values untouched.
 
-It needs no catalogue and no translator. On a page in it, text outside the brackets did not go through `say`, two
-brackets in one line are a sentence glued together, and what is cut off or runs over would be so in German too.
-A sentence inside another stands in ‹…›. Tags, entities, icons, code, formulas and places of values stay as they are.
+It needs no catalogue and no translator. Text outside the brackets did not go through `say`, two brackets in one line
+are a sentence glued together, and what is cut off or runs over would be so in German too. A nested sentence is in ‹…›.
+Tags, entities, icons, code, formulas and places of values stay unchanged.
 """
 
 import re

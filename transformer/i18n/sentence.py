@@ -1,14 +1,14 @@
 """A sentence that is English text and can still be said in other languages.
 
     Sentence              a str; what it shows is its English text
-    ├── Template          say, say_n: a template with named values, which may be sentences themselves
+    ├── Template          say, say_n: a template with named values, sentences among them
     ├── Written           in_languages: a template that data give in every language, such as a lesson's
-    ├── Joined            joined: whole sentences, one after the other, with a separator that is no language
+    ├── Joined            joined: whole sentences, one after the other, with a separator that has no language
     └── Passed            through: what a function such as an escape makes of a sentence
 
-A sentence is equal to its English text and hashes like it, so a cache that is keyed by text takes the one for the
-other: keep caches of text (`lru_cache` on an escape, say) behind `through`. Whatever a method of `str` returns, and
-an f-string, is English for good; the test in the pseudo-language finds it.
+A sentence is equal to its English text and hashes like it, so a cache that is keyed by text confuses them: wrap caches
+of text (`lru_cache` on an escape, say) in `through`. What a method of `str` returns, and an f-string, stays English;
+the test in the pseudo-language finds it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Template(Sentence):
 
 
 class Written(Sentence):
-    """A template that stands in data in several languages, with its values."""
+    """A template that data give in several languages, with its values."""
 
     __slots__ = ()
 
@@ -182,19 +182,11 @@ class Passed(Sentence):
 
 
 def say(template: LiteralString, /, *, about: LiteralString = "", **values: object) -> Sentence:
-    """Write a sentence down.
+    """Write a sentence down; returns a `str` with the English text, which `said` translates.
 
-    Args:
-        template: English, written out here (extraction reads the source), with `{name}` or `{name:format}` for each
-            value. A brace of its own is doubled.
-        about: Where one English word has two meanings, which one; translators see it.
-        **values: The values by name; sentences among them are translated too.
-
-    Returns:
-        The sentence, which is a `str` with the English text.
-
-    Raises:
-        KeyError: If the template names a value that is not given.
+    The template is English, written out here (extraction reads the source), with `{name}` or `{name:format}` for each
+    value; a brace of its own is doubled. `about` tells translators which meaning of an ambiguous word it has. Sentences
+    among the values are translated too. A KeyError says that the template names a value that is not given.
     """
     return Template(template, None, about, values)
 
@@ -202,34 +194,20 @@ def say(template: LiteralString, /, *, about: LiteralString = "", **values: obje
 def say_n(
     one: LiteralString, many: LiteralString, n: int, /, *, about: LiteralString = "", **values: object
 ) -> Sentence:
-    """Write a sentence down that differs with a number, which is its value `{n}`.
-
-    Args:
-        one: English for 1.
-        many: English for all other numbers.
-        n: The number.
-        about: See `say`.
-        **values: See `say`.
-    """
+    """Write a sentence down that depends on a number, its value `{n}`: English for 1 and for all others; see `say`."""
     return Template(one, many, about, {"n": n, **values})
 
 
 def in_languages(texts: Mapping[str, str], /, **values: object) -> Sentence:
-    """A sentence whose data bring it in each language; for long texts, such as those of a lesson.
-
-    Args:
-        texts: Each language with its template, English among them; all name the same values.
-        **values: See `say`.
-    """
+    """A sentence whose data have a template in each language, English among them; all name the same values."""
     return Written(texts, values)
 
 
 def joined(separator: str, parts: Iterable[str]) -> Sentence:
     """Set whole sentences and data one after the other, such as the lines of a label.
 
-    Args:
-        separator: No language in it: a line break, a dot between two labels.
-        parts: Each whole. A sentence is not made of halves: say it as one, with values.
+    The separator has no language: a line break, a dot. A sentence is not joined from halves: say it as one, with
+    values.
     """
     return Joined(separator, tuple(parts))
 
@@ -247,11 +225,7 @@ def paragraph(function: Callable[_Rest, Iterator[str]]) -> Callable[_Rest, Sente
 def through(function: Callable[Concatenate[str, _Rest], str]) -> Callable[Concatenate[str, _Rest], str]:
     """Let a function of a text (an escape, a mark around it) be applied to sentences in whichever language they are.
 
-    Args:
-        function: At the top level of its module, as a sentence that went through it has to pickle.
-
-    Returns:
-        The function; given a sentence it returns one.
+    Given a sentence it returns one. It has to be at the top level of its module, because that sentence has to pickle.
     """
 
     @wraps(function)
@@ -264,20 +238,11 @@ def through(function: Callable[Concatenate[str, _Rest], str]) -> Callable[Concat
 
 
 def _inside(value: object, language: str) -> object:
-    """A value of a template, in a language."""
     return value.in_language(language, nested=True) if isinstance(value, Sentence) else value
 
 
 def said(text: str, language: str) -> str:
-    """A text in a language: a sentence translated, any other text as it is.
-
-    Args:
-        text: A sentence or plain text.
-        language: One of `words.languages()`, or the pseudo-language.
-
-    Returns:
-        Plain text.
-    """
+    """A text in one of `languages()` or the pseudo-language: a sentence translated, any other text unchanged."""
     if not isinstance(text, Sentence):
         return text
     return str(text) if language == ENGLISH else text.in_language(language)
@@ -286,10 +251,7 @@ def said(text: str, language: str) -> str:
 def said_throughout(tree: Any, language: str) -> Any:
     """Plain data in a language: each sentence in its dictionaries, lists and tuples is translated.
 
-    Args:
-        tree: Such as a figure's `data` and `layout`, or a table's columns. It is not changed; parts without a
-            sentence are returned as they are, and arrays are not looked into.
-        language: See `said`.
+    The data, such as a figure's `layout`, do not change; parts without a sentence and arrays are returned unchanged.
     """
     if isinstance(tree, Sentence):
         return said(tree, language)

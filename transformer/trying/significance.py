@@ -1,6 +1,6 @@
 """Significance of loss differences: t-test, sign test, Wilcoxon.
 
-Both were tried on the same texts, so that what counts is the difference on each. One choice is taken to be better if
+Both choices were tried on the same texts, so only the difference on each text counts. One is taken to be better if
 chance alone would make the mean difference as large, or as many of them positive, at most once in twenty times.
 
 Source: Student, "The Probable Error of a Mean" (1908); Fisher, "Statistical Methods for Research Workers" (1925), for
@@ -66,9 +66,9 @@ def same(one: Loss, other: Loss) -> bool:
 def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: bool, pairs: bool = True) -> Sentence:
     """What the losses say, as a sentence: each choice that was tried, as text, with its loss; best first.
 
-    `guessing` is the loss of a model that finds every piece equally likely. `written` says that the losses are those
-    of what the model itself wrote; `pairs` that targets were given, which a model that was trained for them nearly
-    knows: a text alone may surprise every model.
+    `guessing` is the loss of a model that finds every piece equally likely. `written` says that the losses are of the
+    model's own outputs; `pairs`, that targets were given, which a trained model nearly knows: a text alone may surprise
+    every model.
     """
     (first, best), *others = losses
     texts = say_n("{n} text", "{n} texts", len(best.totals))

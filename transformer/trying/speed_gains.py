@@ -1,9 +1,9 @@
 """Speed gains of torch.compile and int8 for one decoding step, measured in a subprocess.
 
-Measured is one decoding step with a KV cache, on one thread, in several ways in turns: as it is, without torch's
-modules, the same with large matrices in int8 (as drafts are written), and compiled. The time does not
-depend on the numbers, so the model has random ones. All of it happens in a process of its own, with limits: compiling
-takes half a minute or more and needs a C++ compiler, and what goes wrong there harms nobody.
+One decoding step with a KV cache, on one thread, is measured in several ways in turns: unchanged, without torch's
+modules, with large matrices in int8 (as drafts are written), and compiled. The time does not depend on the numbers, so
+the model has random ones. All of it happens in a subprocess with limits: compiling takes half a minute or more and
+needs a C++ compiler, and failures there harm nobody.
 
 Source: Ansel et al., "PyTorch 2" (2024), section 3, for `torch.compile`.
 """
@@ -162,8 +162,7 @@ def has_compiler() -> bool:
 def measuring(config: ModelConfig) -> Generator[Progress, None, Gains]:
     """Measure, in a process that ends with this generator; says in seconds how far it is.
 
-    Raises:
-        QueryError: The model writes nothing or is too large, or the process ended without a result.
+    A QueryError says that the model writes nothing or is too large, or that the process ended without a result.
     """
     anatomy(config).stack("decoder")
     if config.count_parameters() > MOST_PARAMETERS:
