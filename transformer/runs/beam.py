@@ -99,8 +99,8 @@ class _Beams:
         prefix.select(torch.arange(n_sentences).repeat_interleave(size))
         self.prefix = prefix
         self.searched = list(range(n_sentences))  # which sentence each K rows of the batch belong to
-        # All beams of a sentence begin alike: only the first is open, or each continuation would stand K times.
-        # Summed in float64: two continuations must not become equal by rounding.
+        # All beams of a sentence begin alike: only the first is open, or each continuation would occur K times. Summed
+        # in float64: two continuations must not become equal by rounding.
         self.log_probs = torch.full((n_sentences, size), -torch.inf, dtype=torch.float64)  # [B, K]
         self.log_probs[:, 0] = 0.0
         self.lowered = torch.zeros_like(self.log_probs)  # what the rules add to them, 0 without a repetition penalty

@@ -1,16 +1,16 @@
 """Speculative decoding: drafts of outputs, and the check that makes them the model's own.
 
 Row t of a pass over a whole output is what the step with t + 1 tokens sees (`transformer.runs.recording_pass`), so one
-pass gives the model's choice after every beginning of the draft. Up to the first piece where the model would have
-chosen another, decoding step by step writes the same; that piece is replaced, what follows is drafted again, and so
-on. What comes out is what decoding step by step writes, whatever the draft was.
+pass gives the model's choice after every beginning of the draft. The draft is correct up to the first piece where the
+model would have chosen another: that piece is replaced, what follows is drafted again, and so on. The result is what
+decoding step by step writes, whatever the draft was.
 
-A pass over many tokens, or over a batch, sums in another order than a step alone, so log-probabilities differ in
-their last digits. That changes a choice only where two pieces were nearly equal: then the output is decoded step by
-step. If each choice is the best piece by more than rounding can move, decoding alone writes the same output. For
-sampling, the seed fixes the numbers that are drawn. A piece with probability p arrives after an exponential time of
-rate p, and the first to arrive is drawn (see `distribution.race`). So these scores must pass the same test, and the
-last piece that top-k and top-p keep must be far enough from the first that they leave out.
+A pass over many tokens, or over a batch, sums in another order than a step alone, so log-probabilities differ in their
+last digits. That changes a choice only where two pieces were nearly equal: then the output is decoded step by step. If
+each choice is the best piece by more than rounding can move, decoding alone writes the same output. For sampling, the
+seed fixes the numbers that are drawn: a piece with probability p arrives after an exponential time of rate p, and the
+first to arrive is drawn (see `distribution.race`). So these scores must pass the same test, and the last piece that
+top-k and top-p keep must be far enough from the first that they leave out.
 
 Source: Stern et al., "Blockwise Parallel Decoding" (2018), section 4; Leviathan et al., "Fast Inference from
 Transformers via Speculative Decoding" (2023), for a smaller model's drafts.
@@ -56,17 +56,11 @@ class Draft(Protocol):
         """Whether it can write for a reading: its way of decoding, its changes."""
 
     def write(self, reading: EncodedBatch, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
-        """A guess of the output of some rows of a reading's batch.
+        """A guess of the output of some rows of a batch; `suits` is true of it.
 
-        Args:
-            reading: Queries whose sources have been read; `suits` is true of it.
-            rows: Which of its rows.
-            begun: What each row's output begins with; the guess begins with it, too.
-            pause: Called between two rounds of decoding.
-
-        Returns:
-            The outputs, the end piece included where one ended: at least a piece more than what they begin with, and
-            at most as many as may be written.
+        `begun` is what each row's output begins with, and its guess, too. The outputs include the end piece if they
+        ended: at least a piece more than their beginning, and at most as many as may be written. `pause` is called
+        between two rounds of decoding.
         """
 
 
@@ -169,13 +163,7 @@ NOTHING = Verdict((), whole=False)
 def verify_and_trace(reading: EncodedBatch, draft: Draft | None, pause: Pause) -> tuple[Trace, ...]:
     """The traces of a reading, as decoding step by step gives them; with a draft, sooner.
 
-    Args:
-        reading: Queries whose sources have been read.
-        draft: What drafts them; None: nothing does.
-        pause: Called between two rounds of decoding.
-
-    Raises:
-        QueryError: As in `run`.
+    `pause` is called between two rounds of decoding. A QueryError as in `run`.
     """
     rows = range(len(reading.queries))
     with suppress(QueryError):  # step by step, the error may name another site

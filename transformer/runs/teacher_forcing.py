@@ -172,14 +172,10 @@ def score(
 ) -> Score:
     """How probable a model finds a reference, and what the model writes itself.
 
-    Args:
-        source: A sentence, which is decoded greedily, or a query for this checkpoint.
-        reference: The right output, as text or ids. For a decoder-only model it continues the source; None: the
-            source's own pieces are judged.
-        with_end: Whether the end piece after it is judged, too; None: only if the model has an encoder.
-
-    Raises:
-        QueryError: As in `judge`, or the query cannot be run.
+    The source is a sentence, which is decoded greedily, or a query for this checkpoint. The reference is text or ids;
+    for a decoder-only model it continues the source (None: the source's own pieces are judged). `with_end` says whether
+    the end piece after it is judged, too (None: only if the model has an encoder). Errors as in `judge`, or the query
+    cannot be run.
     """
     query = Query(checkpoint=checkpoint.content_hash, source=source) if isinstance(source, str) else source
     found = judge(checkpoint, query, reference, with_end=with_end)
@@ -254,8 +250,7 @@ def _judged(checkpoint: Runnable, hidden: Tensor, given: PreparedReference, tap:
 def parting(one: Sequence[int], other: Sequence[int]) -> Parting:
     """Compare two rows of ids: where they diverge, and how many pieces at the end are the same.
 
-    Piece t of one is compared with piece t of the other, up to the first difference. After it nothing is aligned;
-    only the pieces that both end with are counted.
+    Pieces are compared place by place up to the first difference; after it, only the pieces that both end with count.
     """
     head = _alike(one, other)
     if head == len(one) == len(other):

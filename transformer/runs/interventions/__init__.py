@@ -1,15 +1,14 @@
 """Interventions: changes inside a model during a run, as data.
 
-Interventions are a part of a query: frozen and hashable, in JSON, and short in an address, where places count from 1
-as on the pages.
+Interventions are a part of a query: frozen and hashable, in JSON, and short in a URL, where places count from 1 as on
+the pages.
 
     zero-cross.3.1                     head 1 of layer 3's cross-attention writes nothing
     zero-cross.3.1_zero-decoder.1.2    and neither does head 2 of layer 1's decoder self-attention
 
 `transformer.runs.apply_interventions` applies them in decoding, recording and replay: the output changes, and the trace
 shows why. The kinds come from extensions: field `changes` of `transformer.extensions` names a dict by word, in the
-order in which a menu offers them. `KINDS` has them all, and `from transformer.runs.interventions import ZeroHead` gives
-one.
+order of the menu. `KINDS` has them all, and `from transformer.runs.interventions import ZeroHead` gives one.
 """
 
 import re

@@ -1,9 +1,8 @@
 """Base classes of interventions.
 
-An intervention is a frozen record and a part of a query. Its fields are declared with the functions of `spelling`,
-which also give its JSON and its part of an address. It overrides the methods below: `visitors` changes values and
-settings of the model through a tap, `edited` the ids that the model reads. No weight is edited, and there is no
-second model.
+An intervention is a frozen record and a part of a query. Its fields are declared with the functions of `fields`, which
+also give its JSON and its part of a URL. It overrides the methods below: `visitors` changes values and settings of the
+model through a tap, `edited` the ids that the model reads. No weight is edited, and there is no second model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +40,7 @@ class InterventionContext:
     """What an intervention may use when it is applied."""
 
     config: ModelConfig  # of the model
-    # Gives a parameter by the name that it has in the model; nobody may write to it.
+    # Returns a parameter by its name in the model; read-only.
     parameter: Callable[[str], Tensor]
     # Runs another source on the unchanged model, greedily, and records sites.
     other: Callable[[str, Sequence[str]], Other]
