@@ -42,10 +42,10 @@ class Extension:
     readers: str = ""  # files and folders of other programs that importers read
     sources: str = ""  # where models come from, for the app
     changes: str = ""  # kinds of change inside the model
-    address: str = ""  # query parameters of the whole app, beside those of a link
+    address: str = ""  # query parameters of the whole app, besides those of a link
     components: Mapping[str, str] = field(default_factory=dict)  # in the browser: each with its module
     hides: str = ""  # whether a picture or a part is covered
-    blocks: str = ""  # what is above, below or beside a page
+    blocks: str = ""  # what is above, below or next to a page
     below: Mapping[str, str] = field(default_factory=dict)  # what a page shows, by its class: each with what draws more
     parts: str = ""  # a part of one of the kernel's pages
     shows: str = ""  # what draws a run in a notebook, as `Trace.show` calls it

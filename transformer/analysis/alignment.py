@@ -39,7 +39,7 @@ _LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})", re.ASCII)
 class Links:
     """The gold links of one sentence."""
 
-    sure: frozenset[Link]  # those that nobody doubts
+    sure: frozenset[Link]  # those that annotators were sure of
     possible: frozenset[Link]  # those that may be there, the sure ones included
 
 

@@ -20,7 +20,7 @@ import numpy as np
 Measure = Literal["cosine", "distance"]
 
 _BLOCK = 32  # rows compared at once: V x 32 numbers
-_SPARE = 8  # measured again beyond those asked for, as rounding may have put them in another order
+_SPARE = 8  # measured again beyond those requested, as rounding may change their order
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ def plane(rows: np.ndarray, *, unit: bool) -> Plane:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     vectors = vectors - vectors.mean(axis=0)
-    if len(vectors) > 4 * vectors.shape[1]:  # of thousands of rows a decomposition takes seconds beside other work
+    if len(vectors) > 4 * vectors.shape[1]:  # for thousands of rows a decomposition takes seconds under load
         squares, columns = np.linalg.eigh(vectors.T @ vectors)  # rising
         squares, directions = np.maximum(squares[::-1], 0), columns.T[::-1]
     else:

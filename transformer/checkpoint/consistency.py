@@ -142,7 +142,7 @@ def first(names: Sequence[str]) -> str:
 
 Places = Mapping[str, Tensor]
 
-BESIDE = 1.05  # of the memory for the values: what else lies in it while they are read
+BESIDE = 1.05  # of the memory for the values: the rest is used while they are read
 LOOKED_AT = 2**20  # values that are checked at once; the check takes as much memory again
 
 

@@ -41,7 +41,7 @@ NEAREST = 3  # steps that a message names
 _KEY = "snapshot"  # of the metadata
 _COUNTS = ("step", "epoch", "tokens")  # of a moment
 _CHUNK = 2**16  # bytes of a file that are read at once
-_MEMORY = 2**28  # that unpacking may take beside what is unpacked
+_MEMORY = 2**28  # that unpacking may take besides what is unpacked
 # Two bytes per value: the position in a value is part of LZMA's context, so it finds that exponents are alike.
 _FILTERS = ({"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1},)
 

@@ -38,7 +38,7 @@ class Families(Protocol):
     FILE_NAMES: frozenset[str]  # of all the files that one may have
 
     def limits(self, record: bytes, has: Callable[[str], bool]) -> dict[str, int]:
-        """The files that a vocabulary.json needs or finds beside it, each with its largest size."""
+        """The files that a vocabulary.json needs or may have next to it, each with its largest size."""
 
     def opened(self, files: Mapping[str, bytes]) -> tuple[Named, Named]:
         """The tokenizers of source and target, one object if they are alike."""

@@ -69,7 +69,7 @@ _OTHERS: tuple[tuple[bytes, str, Sentence], ...] = (
     (rb"\x93NUMPY", "", _ONE_ARRAY),
     (rb"version https://git-", "", say("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")),
     (rb"\x80", "", _PICKLE),
-    (rb"\x08[\x02-\x1f][\x12\x1a\x22\x28\x3a\x42]", "", _ONNX),  # the fields of a `ModelProto`, behind its version
+    (rb"\x08[\x02-\x1f][\x12\x1a\x22\x28\x3a\x42]", "", _ONNX),  # the fields of a `ModelProto`, after its version
     (rb".{6,59}Spec\0", "", _CTRANSLATE2),
     (b"", r"\.onnx$", _ONNX),
     (b"", r"\.msgpack$", _FLAX),
@@ -102,14 +102,14 @@ def kind_of(start: bytes, size: int, name: str) -> Kind | None:
 
 
 def unopened(start: bytes, name: str) -> Sentence | None:
-    """What is said of a file that opens nowhere here, with the way out; None if nobody knows what it is."""
+    """What is said of a file that cannot be opened, with the remedy; None for an unknown kind."""
     ending = Path(name).suffix.lower()
     fitting = (one for one in _OTHERS if re.match(one[0], start, re.DOTALL) and re.match(one[1], ending))
     return next((said for _, _, said in fitting), None)
 
 
 def refusal(start: bytes, name: str) -> Sentence:
-    """`unopened`, of a file that nobody knows, too."""
+    """`unopened`, or the same of an unknown kind of file."""
     return unopened(start, name) or say(
         "is not a weights file that opens here: it begins with {found}. Files of torch.save, safetensors "
         "and numpy.savez open under any name.",

@@ -52,7 +52,7 @@ def put_back(folder: Path) -> None:
 
 
 def clear(folder: Path, own: Own) -> None:
-    """Remove what killed saves left beside a folder that is there."""
+    """Remove what killed saves left next to an existing folder."""
     for copy in _of(folder, _SAVING, _REPLACED):
         remove(copy, folder, own)
 

@@ -18,7 +18,7 @@ _KEPT = re.compile(
     r"|:[a-z]+(?=\[)"  # Streamlit's colours
     r"|\{\{|\}\}|%?\{[^{}]*\}"  # braces, and places of values
     r"|`[^`]*`|\$[^$]+\$"  # code, formulas
-    r"|(?<=\])\([^()\s]*\)"  # the address of a link
+    r"|(?<=\])\([^()\s]*\)"  # the URL of a link
 )
 _VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
 # Markdown reads a heading or a list by how a line begins.

@@ -65,7 +65,7 @@ class Rotary:
             )
         names = [field.name for field in fields(cls)]
         for key in record:
-            if key not in names:  # a number that nobody reads is arithmetic that nobody does
+            if key not in names:  # an ignored number would leave out arithmetic
                 raise ConfigError(
                     "rotary",
                     "the key {found} is unknown; the known keys are {names}.",

@@ -84,7 +84,7 @@ class _Table(Module):
         if moves is None:
             return self.table[offset : offset + length]
         places = moves(torch.arange(offset, offset + length, device=self.table.device))
-        return self.table[places % len(self.table)]  # behind the last row comes the first again
+        return self.table[places % len(self.table)]  # after the last row comes the first again
 
 
 class FixedPositions(_Table):

@@ -134,7 +134,7 @@ class _Beams:
         self._move(rows, chosen, own, total - own)
 
     def _move(self, rows: Tensor, chosen: Tensor, log_probs: Tensor, lowered: Tensor) -> None:
-        """Go on with these rows of the batch and these pieces, each [B, K]; settled sentences stay behind."""
+        """Go on with these rows of the batch and these pieces, each [B, K]; settled sentences leave the batch."""
         kept = (self.log_probs > -torch.inf).any(dim=1)  # [B]
         self.searched = [sentence for sentence, keep in zip(self.searched, kept.tolist(), strict=True) if keep]
         self.log_probs, self.lowered, chosen = log_probs[kept], lowered[kept].nan_to_num(0.0), chosen[kept]

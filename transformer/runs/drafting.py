@@ -174,7 +174,7 @@ def verify_and_trace(reading: EncodedBatch, draft: Draft | None, pause: Pause) -
             judged(reading, proposed, verdicts)
             if all(one.whole and one.kept == ids for one, ids in zip(verdicts, proposed, strict=True)):
                 return traces
-            del traces  # their maps would stay in memory beside those of the next pass
+            del traces  # their maps would stay in memory during the next pass
             found = settled(reading, draft, pause, verdicts)
             if found is not None:
                 return reading.finish([DecodedOutput(ids) for ids in found])

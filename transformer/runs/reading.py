@@ -249,7 +249,7 @@ def read(
 ) -> EncodedBatch:
     """Read the sources of queries with equal interventions, and record; see `run_batch` and `Keeping`.
 
-    `sources` are what `read_source` makes of the queries, if somebody has asked it already.
+    `sources` are what `read_source` makes of the queries, if they are known already.
     """
     started = time.monotonic()
     tap = both(tap_for(queries[0].interventions, checkpoint), tap)

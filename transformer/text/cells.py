@@ -1,4 +1,4 @@
-"""Tables that somebody opens in a spreadsheet, and texts in their cells.
+"""Tables for spreadsheets, and texts in their cells.
 
 A spreadsheet computes what looks like a formula, so text from anywhere could run there. Full-width signs count: some
 spreadsheets read them as plain ones. Source: OWASP, "CSV Injection"

@@ -144,7 +144,7 @@ def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
 
 
 def _pairs_in(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    """The one text of an archive whose lines hold tabs; beside it manythings.org puts `_about.txt`."""
+    """The one text of an archive whose lines hold tabs; manythings.org adds `_about.txt`."""
     texts = [member for member in archive.infolist() if member.filename.lower().endswith((".txt", ".tsv"))]
     found = [member for member in texts[:SAMPLE_LINES] if _has_columns(archive, member)]
     if len(found) != 1:

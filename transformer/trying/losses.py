@@ -48,7 +48,7 @@ class Samples:
     """What a model is tried with."""
 
     sources: tuple[str, ...]  # texts
-    targets: tuple[str, ...] = ()  # what should come out, one for each source; empty if nobody knows
+    targets: tuple[str, ...] = ()  # what should come out, one for each source; empty if unknown
 
     def __len__(self) -> int:
         return len(self.sources)

@@ -84,7 +84,7 @@ class Steps:
 
     def compiled(self) -> Callable[[], int]:
         """The same compiled, which happens here; errors are torch's."""
-        # A compiler cannot follow questions about threads and about where a matrix lies in memory.
+        # A compiler cannot follow checks of the number of threads and of a matrix's memory layout.
         vars(torch)["get_num_threads"] = lambda: 1
         model = copy.deepcopy(self.model)
         for module in model.modules():

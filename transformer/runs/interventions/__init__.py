@@ -26,7 +26,7 @@ from transformer.runs.interventions.base import InterventionError as Interventio
 
 Ground, ChangeError = InterventionContext, InterventionError  # their names before
 MAX_INTERVENTIONS: Final = 64
-MAX_CHARACTERS: Final = 6_000  # of all of them in an address
+MAX_CHARACTERS: Final = 6_000  # of all of them in a URL
 _SEPARATOR: Final = "_"
 _EXAMPLE: Final = "zero-cross.3.1"
 
@@ -104,7 +104,7 @@ def from_record(record: Any) -> Intervention:
 
 
 def write(interventions: Iterable[Intervention]) -> str:
-    """All of them as one parameter of an address; empty if there are none."""
+    """All of them as one query parameter; empty if there are none."""
     return _SEPARATOR.join(map(str, interventions))
 
 

@@ -53,7 +53,7 @@ class Intervention:
     A QueryError says that a value has the wrong type or is out of range for every model.
     """
 
-    word: ClassVar[str]  # its name in an address and in JSON: small letters
+    word: ClassVar[str]  # its name in a URL and in JSON: small letters
     group: ClassVar[Group]  # where a menu offers it
     title: ClassVar[Sentence]  # what a menu calls it
     about: ClassVar[Sentence]  # one sentence on what it does, with its source if it has one
@@ -67,7 +67,7 @@ class Intervention:
         self.agree()
 
     def __str__(self) -> str:
-        """Its spelling in an address."""
+        """Its spelling in a URL."""
         fields = spelled(self).items()
         return "-".join([self.word, *filter(None, [".".join(s.write(getattr(self, f)) for f, (_, s) in fields)])])
 
@@ -87,7 +87,7 @@ class Intervention:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read what follows the word in an address; a QueryError if it is something else, or in no model."""
+        """Read what follows the word in a URL; a QueryError if it is something else, or in no model."""
         fields = spelled(cls)
         parts = text.split(".") if text else []
         if len(parts) != len(fields):

@@ -44,7 +44,7 @@ class Spelling:
     what: What  # what it is of
     label: str  # what a control calls it
     check: Callable[[str, Any], Any]  # gives the value as it is kept; raises a QueryError where it is not allowed
-    write: Callable[[Any], str]  # A value as the address has it
+    write: Callable[[Any], str]  # a value as the URL has it
     read: Callable[[str], Any]  # reads that; raises a QueryError
     least: float = 0  # of a number; 0 where there is no such limit
     most: float = 0  # of a number; 0 where there is no such limit
@@ -55,7 +55,7 @@ class Spelling:
 
 
 def place(label: str, most: int, *, what: What = "whole", optional: bool = False) -> Any:
-    """A place, counted from 0 here and from 1 in an address, below `most`; None for all, if allowed."""
+    """A place, counted from 0 here and from 1 in a URL, below `most`; None for all, if allowed."""
 
     def check(said: str, value: Any) -> Any:
         if value is None and optional:
