@@ -27,7 +27,12 @@ from transformer.i18n.sentence import Template
 
 
 class SentenceError(Exception):
-    """An error that keeps its message: a sentence, or a template with values (see `transformer.i18n.say`)."""
+    """An error that keeps its message as a sentence.
+
+    Args:
+        message: A sentence; or a template, which is then filled with the values.
+        **values: See `transformer.i18n.say`.
+    """
 
     def __init__(self, message: LiteralString | Sentence, /, **values: Any) -> None:
         super().__init__(_said(message, values))
@@ -48,7 +53,11 @@ class GlassformerError(SentenceError, ValueError):
 
 
 class ConfigError(GlassformerError):
-    """A field of a `ModelConfig` is missing, of the wrong type or out of range; the rest as for `SentenceError`."""
+    """A field of a `ModelConfig` is missing, of the wrong type or out of range.
+
+    Args:
+        message, **values: What is wrong; see `SentenceError`.
+    """
 
     def __init__(self, field: str, message: LiteralString | Sentence, /, **values: Any) -> None:
         self.field = field

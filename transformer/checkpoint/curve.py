@@ -51,10 +51,16 @@ class Curve:
 
 
 def load_curve(folder: Path, *, inside: Path | None = None) -> Curve | None:
-    """Read the `training.csv` of a checkpoint folder; None if it has no such file.
+    """Read the `training.csv` of a checkpoint folder.
 
-    `inside` is the real path of a folder that no link may leave (None: no limit). A CheckpointError says that the file
-    is too large, or holds no learning curve.
+    Args:
+        inside: The real path of a folder that no link may leave; None for no such limit.
+
+    Returns:
+        The curve; None if the folder has no such file.
+
+    Raises:
+        CheckpointError: It is too large, or holds no learning curve.
     """
     files = FolderFiles(folder, inside=inside)
     if not files.has(CURVE):

@@ -34,12 +34,16 @@ def load(
 ) -> Checkpoint:
     """Load a checkpoint: a folder of this program, or of another format, or the name of one that comes along.
 
-    `answers` are those to the open questions of another format; `given` are files that it lacks, such as
-    `transformer.Given`. It may not leave the real path `inside` by a link (None: no limit). `progress` is called with
-    the bytes loaded so far and their total; `device` is as in `transformer.checkpoint.load.load`.
+    Args:
+        answers: Answers to the open questions of another format.
+        given: Files that it lacks, such as `transformer.Given`.
+        inside: The real path of a folder that it may not leave by a link; None if any will do.
+        progress: Called with the bytes loaded so far and their total.
+        device: Where the model computes; see `transformer.checkpoint.load.load`.
 
-    An UnansweredError says that questions are open; `transformer.QuestionsError` lists them with their choices. A
-    CheckpointError says that a file cannot be used, and why.
+    Raises:
+        UnansweredError: Questions are open; `transformer.QuestionsError` lists them with their choices.
+        CheckpointError: It cannot be used; the error says which file and why.
     """
     place = Path(source) if inside else named(source)
     check_name(place)

@@ -24,14 +24,22 @@ def languages() -> tuple[str, ...]:
 
 
 def name_of(language: str) -> str:
-    """A language's name in itself, for one of `languages()`."""
+    """A language's name in itself.
+
+    Args:
+        language: One of `languages()`.
+    """
     return _NAMES.get(language, language)
 
 
 def negotiated(wanted: str | None) -> str | None:
-    """The language of ours that is closest to a tag such as "zh-Hans-CN" or "zh_CN"; None if there is none.
+    """The language of ours that a tag asks for.
 
-    It is the tag without its last parts, else a language that begins like it. The tag may be any text.
+    Args:
+        wanted: A tag such as "zh-Hans-CN" or "zh_CN"; anything else a browser or an address may say, too.
+
+    Returns:
+        The closest: the tag without its last parts, then a language that begins like it; None if there is none.
     """
     parts = (wanted or "").strip().replace("_", "-").lower().split("-")
     ours = {tag.lower(): tag for tag in (*languages(), PSEUDO)}

@@ -36,12 +36,21 @@ def scaled_dot_product_attention(
     bias: Tensor | None = None,
     tap: Tap = NO_TAP,
 ) -> Tensor:
-    """softmax(q k^T / sqrt(d_head)) v, over the keys that the mask allows -> [B, H, Q, d].
+    """softmax(q k^T / sqrt(d_head)) v, over the keys that the mask allows.
 
-    Queries are [B, H, Q, d], keys and values [B, H, K, d]. The mask is bool and broadcasts to [B, H, Q, K]; True = may
-    attend, None: every key may be seen. `how` computes scores from q k^T (None: as above); the bias [1, H, Q, K] is
-    added to them. If the tap does not want `scores` or `weights`, torch's fused kernel computes the same result. A
-    query that may not attend to any key gets weights and an output of 0, not NaN.
+    A query that may not attend to any key gets weights of 0 and an output of 0, not NaN.
+
+    Args:
+        q: Queries [B, H, Q, d].
+        k: Keys [B, H, K, d].
+        v: Values [B, H, K, d].
+        mask: Bool, broadcasts to [B, H, Q, K]; True = may attend. None if every key may be seen.
+        how: How scores are computed from q k^T; None: as above.
+        bias: Added to the scores [1, H, Q, K]; None: nothing.
+        tap: Sees `scores` and `weights`; when it wants neither, torch's fused kernel computes the same result.
+
+    Returns:
+        [B, H, Q, d].
     """
     how = how or Scoring(1 / math.sqrt(q.size(-1)))
     if how.fused and not (tap.wants("scores") or tap.wants("weights")):
@@ -92,10 +101,18 @@ class MultiHeadAttention(Module):
         cache: AttentionCache | None = None,
         order: AttentionPositions = NO_ORDER,
     ) -> Tensor:
-        """Attend from `x` [B, Q, D] to `context` [B, K, D], the same tensor in self-attention -> [B, Q, D].
+        """Attend from `x` to `context` (the same tensor in self-attention).
 
-        The mask is as in `scaled_dot_product_attention`. The cache, keys and values of earlier calls, is extended in
-        place; `order` is what positions do here.
+        Args:
+            x: Where the queries come from [B, Q, D].
+            context: Where the keys and values come from [B, K, D].
+            mask: Bool, broadcasts to [B, H, Q, K]; True = may attend. None if every key may be seen.
+            tap: Sees the sites of `transformer.model.sites`.
+            cache: Keys and values of earlier calls; extended in place.
+            order: What positions do here.
+
+        Returns:
+            [B, Q, D].
         """
         how, d_head = tap.setting("scoring", self.scoring), tap.setting("d_head", self.d_head)
         if cache is not None and cache.complete:

@@ -40,9 +40,12 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
     """The features of one Transformer: an encoder and a decoder, or one of them.
 
     A decoder-only model continues its source, the prompt. An encoder-only model writes nothing: it computes a vector
-    for each token, or with an MLM head logits. `transformer.model.anatomy` says what follows from a config. The base
-    classes have further fields: of a layer, special ids, the rules of decoding, positions and attention beyond the
-    paper. A ConfigError names the field with a value of the wrong type or out of range.
+    for each token, or with an MLM head logits. `transformer.model.anatomy` says what follows from a config. `Layers`
+    has the fields of a layer, `Ids` those of special ids, `Writing` the rules of decoding, and `AttentionFeatures`
+    positions and attention beyond the paper.
+
+    Raises:
+        ConfigError: A value is of the wrong type or out of range; names the field.
     """
 
     n_encoder_layers: int  # encoder layers, 1 to 64; 0 for a decoder-only model
@@ -281,7 +284,11 @@ class ModelConfig(Layers, AttentionFeatures, Ids, Writing):
 
     @classmethod
     def from_mapping(cls, record: Mapping[str, Any]) -> Self:
-        """Build a config from parsed JSON, without unknown keys; a ConfigError names a missing or refused field."""
+        """Build a config from parsed JSON; unknown keys are left out (see `unknown_keys`).
+
+        Raises:
+            ConfigError: A required key is missing, or a value is refused; names the field.
+        """
         if not isinstance(record, Mapping):
             raise ConfigError("config", "expected a JSON object, found {kind}.", kind=type(record).__name__)
         version = record.get("format_version")

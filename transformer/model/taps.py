@@ -162,7 +162,11 @@ class Observer:
 
 
 class Recorder(Observer):
-    """Keeps the values of sites that match a name or pattern, on the processor; by default all weights and masks."""
+    """Keeps the values of the sites that match any of its patterns, on the processor.
+
+    Args:
+        patterns: Site names or patterns; by default every attention's weights and mask.
+    """
 
     def __init__(self, patterns: Iterable[str] = ("*_attn.weights", "*_attn.mask")) -> None:
         super().__init__(patterns, self.keep)
@@ -194,11 +198,13 @@ class _Table:
 
 
 class Replacer(_Table):
-    """Replaces values: each site, by name or pattern, goes through its function of the value.
+    """Replaces values: each site in the table goes through its function.
 
-    `causal` says that every function computes a token's new value from its old one alone, such as `torch.zeros_like`:
-    decoding may then use its cache. Otherwise each prefix is computed whole, which is right for any function but
-    slower.
+    Args:
+        changes: Site name or pattern -> function of the value (and nothing else) that returns the new value.
+        causal: True if every function computes a token's new value from its old one alone, such as
+            `torch.zeros_like`: decoding may then use its cache. Otherwise each prefix is computed whole, which is
+            right for any function but slower.
     """
 
     def __init__(self, changes: dict[str, Callable[[Tensor], Tensor]], *, causal: bool = False) -> None:
@@ -214,10 +220,12 @@ class Replacer(_Table):
 
 
 class Rewirer(_Table):
-    """Changes settings: each one, by name or pattern, goes through its function.
+    """Changes settings: each one in the table goes through its function.
 
-    `causal` says that a token still depends on no later token; see `Tap.causal`. Nearly every setting acts on each
-    token alike.
+    Args:
+        changes: Name of a setting or pattern -> function of the setting that returns what the module uses instead.
+        causal: Whether a token still depends on no later token; see `Tap.causal`. Nearly every setting acts on each
+            token alike.
     """
 
     def __init__(self, changes: dict[str, Callable[[Any], Any]], *, causal: bool = True) -> None:

@@ -204,10 +204,18 @@ class Transformer(Module):
         return combine_masks(causal, tap.setting("padding", padding))
 
     def encode(self, src_ids: Tensor, types: Tensor | None = None, *, tap: Tap = NO_TAP) -> Tensor:
-        """Read the source [B, S], short rows filled with `pad_id` -> the memory [B, S, D].
+        """Read the source.
 
-        `types` has each token's type [B, S], if the model has token types (None: type 0). A QueryError says that there
-        are more than `max_len` tokens, or that the model has no encoder.
+        Args:
+            src_ids: [B, S]; short rows are filled with `pad_id`.
+            types: Each token's type [B, S], if the model has token types; None for type 0.
+            tap: Sees the sites `encoder.*`.
+
+        Returns:
+            The memory [B, S, D].
+
+        Raises:
+            QueryError: More than `max_len` tokens, or the model has no encoder.
         """
         self.anatomy.stack("encoder")
         tap, src_ids = tap.child("encoder"), src_ids.to(self.device)
@@ -223,12 +231,20 @@ class Transformer(Module):
         tap: Tap = NO_TAP,
         cache: KVCache | None = None,
     ) -> Tensor:
-        """Read the target so far -> the last layer's vectors [B, T, D]; `project` turns them into logits.
+        """Read the target so far.
 
-        The ids [B, T] begin with the decoder's start id or the prompt; with a cache, which is extended in place, they
-        are only the new tokens. `memory` is what `encode` returned (None for a decoder-only model), `src_mask` what
-        `source_mask` returned (None if nothing is padding and there is no tap). A QueryError says that there are more
-        than `max_len` tokens, or that the model has no decoder.
+        Args:
+            tgt_ids: [B, T], beginning with the decoder's start id, or the prompt. With a cache: only the new tokens.
+            memory: What `encode` returned [B, S, D]; None for a decoder-only model.
+            src_mask: What `source_mask` returned [B, 1, 1, S]; None if nothing is padding and there is no tap.
+            tap: Sees the sites `decoder.*`.
+            cache: Keys and values of earlier calls; extended in place.
+
+        Returns:
+            The last layer's vectors [B, T, D]; `project` turns them into logits.
+
+        Raises:
+            QueryError: More than `max_len` tokens, or the model has no decoder.
         """
         self.anatomy.stack("decoder")
         n_past, tgt_ids = cache.length if cache else 0, tgt_ids.to(self.device)
@@ -264,11 +280,17 @@ class Transformer(Module):
         return hidden if self.config.output_scale == 1.0 else hidden * self.config.output_scale
 
     def forward(self, src_ids: Tensor, tgt_ids: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
-        """Teacher forcing: logits [B, T, V] after every target token, in one pass.
+        """Teacher forcing: logits after every target token, in one pass.
 
-        Row t scores the piece that follows `tgt_ids[:, : t + 1]`; these ids begin with the decoder's start id or the
-        prompt. An encoder-only model returns its memory [B, S, D], or with an MLM head logits [B, S, V] of the piece at
-        each token. Ids of a stack that the model does not have are ignored.
+        Ids of a stack that the model does not have are ignored.
+
+        Args:
+            src_ids: What the encoder reads [B, S].
+            tgt_ids: What the decoder reads [B, T], beginning with its start id, or with the prompt.
+
+        Returns:
+            Logits [B, T, V]; row t scores the piece that follows `tgt_ids[:, : t + 1]`. An encoder-only model returns
+            its memory [B, S, D], or with an MLM head logits [B, S, V] of the piece at each token.
         """
         memory, src_mask = None, None
         if self.anatomy.reads:

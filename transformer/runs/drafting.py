@@ -56,11 +56,17 @@ class Draft(Protocol):
         """Whether it can write for a reading: its way of decoding, its changes."""
 
     def write(self, reading: EncodedBatch, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:
-        """A guess of the output of some rows of a batch; `suits` is true of it.
+        """A guess of the output of some rows of a reading's batch.
 
-        `begun` is what each row's output begins with, and its guess, too. The outputs include the end piece if they
-        ended: at least a piece more than their beginning, and at most as many as may be written. `pause` is called
-        between two rounds of decoding.
+        Args:
+            reading: Queries whose sources have been read; `suits` is true of it.
+            rows: Which of its rows.
+            begun: What each row's output begins with; the guess begins with it, too.
+            pause: Called between two rounds of decoding.
+
+        Returns:
+            The outputs, the end piece included where one ended: at least a piece more than what they begin with, and
+            at most as many as may be written.
         """
 
 
@@ -163,7 +169,13 @@ NOTHING = Verdict((), whole=False)
 def verify_and_trace(reading: EncodedBatch, draft: Draft | None, pause: Pause) -> tuple[Trace, ...]:
     """The traces of a reading, as decoding step by step gives them; with a draft, sooner.
 
-    `pause` is called between two rounds of decoding. A QueryError as in `run`.
+    Args:
+        reading: Queries whose sources have been read.
+        draft: What drafts them; None: nothing does.
+        pause: Called between two rounds of decoding.
+
+    Raises:
+        QueryError: As in `run`.
     """
     rows = range(len(reading.queries))
     with suppress(QueryError):  # step by step, the error may name another site

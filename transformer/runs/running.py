@@ -17,18 +17,24 @@ from transformer.runs.trace import Trace
 
 
 def run(checkpoint: Runnable, query: Query, *, tap: Tap = NO_TAP, pause: Pause = go_on) -> Trace:
-    """Run one query; many threads may share the checkpoint.
+    """Run one query.
 
-    The tap sees or changes values in every call of the model, after the query's own interventions. The query does not
-    contain it, so do not use it if you cache traces by their query. `pause` is called between two rounds of decoding.
+    Args:
+        checkpoint: The checkpoint to run it on; many threads may share it.
+        tap: Sees or changes values in every call of the model, after the query's own interventions. The query does
+            not contain it, so do not use it if you cache traces by their query.
+        pause: Called between two rounds of decoding.
 
-    Equal queries on equal checkpoints give equal traces if torch has the same number of threads: another number sums in
-    another order, and numbers then differ by rounding (about 6e-6). The library uses torch's threads, the app one;
-    `torch.set_num_threads(1)` before the run gives the app's numbers to the last bit.
+    Returns:
+        The trace. Equal queries on equal checkpoints give equal traces if torch has the same number of threads:
+        another number sums in another order, and numbers then differ by rounding (about 6e-6). The library uses
+        torch's threads, the app one; `torch.set_num_threads(1)` before the run gives the app's numbers to the last
+        bit.
 
-    A QueryError says that the query does not fit the checkpoint: it is for another one, its source is empty or too
-    long, a forced id is out of range, the model lacks what an intervention names, beam search did not find the
-    requested result, or the model computes a value that is not finite (the error names the first site).
+    Raises:
+        QueryError: The query does not fit the checkpoint: it is for another one, its source is empty or too long, a
+            forced id is out of range, the model lacks what an intervention names, beam search did not find the
+            requested result, or the model computes a value that is not finite (the error names the first site).
     """
     return run_batch(checkpoint, [query], tap=tap, pause=pause)[0]
 
@@ -37,11 +43,20 @@ def run(checkpoint: Runnable, query: Query, *, tap: Tap = NO_TAP, pause: Pause =
 def run_batch(
     checkpoint: Runnable, queries: Sequence[Query], *, maps: bool = True, tap: Tap = NO_TAP, pause: Pause = go_on
 ) -> tuple[Trace, ...]:
-    """Run several queries with the same interventions as one batch; shorter sources and outputs are padded.
+    """Run several queries as one batch; shorter sources and outputs are padded.
 
-    Returns one trace per query, in order, with maps and masks of the padded shape; without `maps` the maps are empty,
-    [layer, head, 0, 0]: at 512 pieces they are nearly all of a trace's memory. A tap that mixes tokens also mixes in a
-    batch's padding. Errors as in `run`; or there is no query, or their interventions differ.
+    Args:
+        queries: The queries, all with the same interventions.
+        maps: Keep attention weights. If False, the traces' maps are empty, [layer, head, 0, 0]: at 512 pieces maps
+            are nearly all of a trace's memory.
+        tap: As in `run`; one that mixes tokens also mixes in a batch's padding.
+        pause: As in `run`.
+
+    Returns:
+        One trace per query, in order. Their maps and masks have the padded shape.
+
+    Raises:
+        QueryError: As `run`; or there is no query, or their interventions differ.
     """
     _check_batch(queries)
     reading = read(checkpoint, queries, maps=maps, tap=tap)

@@ -172,10 +172,14 @@ def score(
 ) -> Score:
     """How probable a model finds a reference, and what the model writes itself.
 
-    The source is a sentence, which is decoded greedily, or a query for this checkpoint. The reference is text or ids;
-    for a decoder-only model it continues the source (None: the source's own pieces are judged). `with_end` says whether
-    the end piece after it is judged, too (None: only if the model has an encoder). Errors as in `judge`, or the query
-    cannot be run.
+    Args:
+        source: A sentence, which is decoded greedily, or a query for this checkpoint.
+        reference: The right output, as text or ids. For a decoder-only model it continues the source; None: the
+            source's own pieces are judged.
+        with_end: Whether the end piece after it is judged, too; None: only if the model has an encoder.
+
+    Raises:
+        QueryError: As in `judge`, or the query cannot be run.
     """
     query = Query(checkpoint=checkpoint.content_hash, source=source) if isinstance(source, str) else source
     found = judge(checkpoint, query, reference, with_end=with_end)

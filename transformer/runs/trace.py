@@ -160,9 +160,14 @@ class Trace(ArrayRecord):
     def show(self, picture: str = "step", **view: object) -> NotebookDisplay:
         """The run with its stepper and its pictures, for the last line of a notebook's cell.
 
-        `picture` is a page of the app, a part of a page, or a picture: "step", "masks.checks", "attention.head_map".
-        `view` has fields of `glassformer.state.view.View`; steps, layers, heads and tokens count from 0. A
-        GlassformerError says that either does not exist, the checkpoint is no longer open, or the app is not installed.
+        Args:
+            picture: A page of the app, a part of a page, or a picture: "step", "masks.checks", "attention.head_map".
+            **view: What to look at, as in `glassformer.state.view.View`; steps, layers, heads and tokens count from
+            0.
+
+        Raises:
+            GlassformerError: The picture or what to look at does not exist, the checkpoint is no longer open, or the
+                app is not installed.
         """
         for show in provided("shows"):
             shown: NotebookDisplay = show(self, picture, view)
@@ -222,14 +227,19 @@ class Trace(ArrayRecord):
     def maps(self, kind: Kind) -> np.ndarray:
         """Attention weights of one kind, [layer, head, query, key]; [layer, head, 0, 0] if the run keeps none.
 
-        A QueryError says that the model has no such attention; `kinds` lists those it has.
+        Raises:
+            QueryError: The model has no such attention; `kinds` lists those it has.
         """
         return _of(kind, self.weights)
 
     def mask(self, kind: Kind, layer: int | None = None) -> np.ndarray:
-        """The mask of one kind as used, bool [query, key]; True = may attend. Errors as in `maps`.
+        """The mask of one kind as used, bool [query, key]; True = may attend.
 
-        `layer` counts from 0; None: open if any layer is. Masks differ only if layers have windows.
+        Args:
+            layer: The layer, from 0; None: open if any layer is. Masks differ only if layers have windows.
+
+        Raises:
+            QueryError: The model has no such attention.
         """
         mask = _of(kind, self.masks)
         if mask.ndim == 2:
@@ -293,7 +303,15 @@ class Trace(ArrayRecord):
         return entropies
 
     def step(self, index: int, *, top_k: int = 10) -> Step:
-        """One step, from 0, with `top_k` candidates and the chosen piece; a QueryError if there is no such step."""
+        """Everything about one step.
+
+        Args:
+            index: The step, 0 to n_steps - 1.
+            top_k: Candidates to list; the chosen piece is added if it is not among them.
+
+        Raises:
+            QueryError: There is no such step.
+        """
         if not self.n_steps:
             raise QueryError("this model generates no output, so its run has no steps; look at its maps instead.")
         if not 0 <= index < self.n_steps:
