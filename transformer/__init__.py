@@ -35,7 +35,7 @@ install()
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, imported when it is asked for."""
+    """A public name, imported on first use."""
     if name == "__all__":
         return __dir__()
     known = _NAMES if name in _NAMES or name.startswith("_") else _all()

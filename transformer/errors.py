@@ -14,9 +14,8 @@ unchanged. Each class is a `ValueError`: the caller gave something that cannot b
 
 `ClauseError` stays inside the library: code that parses bytes says what is wrong, and its caller says where.
 
-An error is raised with a template and its named values, like `transformer.i18n.say`, or with a sentence, which it
-keeps. A page shows the sentence in the reader's language: `error.sentence`. The text of the error, in a traceback or
-a log, is English.
+An error is raised with a sentence, or with a template and its named values as for `transformer.i18n.say`. A page shows
+the sentence in the reader's language: `error.sentence`. In a traceback or a log it is English.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,9 +1,9 @@
 """Extensions: parts of the product that can be deleted, and what each of them adds.
 
 An extension is a folder whose `__init__` holds one `Extension`, called EXTENSION. It names what it adds as
-"package.module:name", which is imported when it is asked for, so that a list of all extensions costs nothing. One
-file, `glassformer/extensions/__init__.py`, lists them; a folder that is gone is passed over. Nothing outside an
-extension imports it: the kernel asks `provided("sources")`, and each extension that has some is asked.
+"package.module:name", which is imported on first use, so a list of all extensions costs nothing.
+`glassformer/extensions/__init__.py` lists them; a missing folder is skipped. Nothing outside an extension imports it:
+the kernel calls `provided("sources")`, which asks each extension that has some.
 """
 
 from collections.abc import Mapping
@@ -42,10 +42,10 @@ class Extension:
     readers: str = ""  # files and folders of other programs that importers read
     sources: str = ""  # where models come from, for the app
     changes: str = ""  # kinds of change inside the model
-    address: str = ""  # query parameters of the whole app, beside those of a link
+    address: str = ""  # query parameters of the whole app, besides those of a link
     components: Mapping[str, str] = field(default_factory=dict)  # in the browser: each with its module
     hides: str = ""  # whether a picture or a part is covered
-    blocks: str = ""  # what is above, below or beside a page
+    blocks: str = ""  # what is above, below or next to a page
     below: Mapping[str, str] = field(default_factory=dict)  # what a page shows, by its class: each with what draws more
     parts: str = ""  # a part of one of the kernel's pages
     shows: str = ""  # what draws a run in a notebook, as `Trace.show` calls it

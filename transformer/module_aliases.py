@@ -61,7 +61,7 @@ MOVED = {_PREFIX + old: _PREFIX + new for old, new in _MOVED.items()}
 
 
 def renamed(name: str) -> str | None:
-    """The name of the module itself; None where a name is no other name of any."""
+    """The name of the module itself; None if this is not another name of a module."""
     if not name.startswith(_PREFIX):
         return None
     names = MOVED | {other: own for one in extensions() for other, own in one.modules.items()}

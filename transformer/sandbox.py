@@ -1,7 +1,7 @@
 """Process sandbox: rlimits, Landlock, seccomp, no network.
 
-What a system cannot do is left away, and `confine` says what was done. On Linux all of it is; on macOS the limits
-hold, and sockets are refused to Python code alone; Windows has none of it, so nothing is handed in there.
+`confine` leaves out what a system cannot do, and returns what was done. On Linux all of it works; on macOS the limits
+hold, and sockets are refused to Python code only; Windows has none of it, so uploads are off there.
 
     limits       address space, CPU, size of files, open files, no core file: setrlimit(2)
     namespaces   a network without interfaces: unshare(2); a container may forbid it
@@ -49,11 +49,11 @@ def confine(
     file_bytes: int,
     with_parent: bool = True,
 ) -> tuple[str, ...]:
-    """Confine this process and all that it starts, for good; says what was done of limits, network, files and calls.
+    """Confine this process and its children permanently; says what was done of limits, network, files and calls.
 
-    Beside programs and libraries it may read what `readable` names. `memory` is bytes of address space beyond what it
-    has now, `seconds` are of CPU (None for a process that lives on and counts them itself), `file_bytes` the most of
-    a file that it writes; with `with_parent` it ends with the thread that started it.
+    It may read programs, libraries and what `readable` names. `memory` is bytes of address space beyond what it has
+    now, `seconds` are of CPU (None for a process that lives on and counts them itself), `file_bytes` is the most of a
+    file that it writes; with `with_parent` it ends with the thread that started it.
     """
     done = ["limits"]
     limit(memory=memory, seconds=seconds, file_bytes=file_bytes)
@@ -91,7 +91,7 @@ def end(process: "subprocess.Popen[bytes] | None") -> None:
 
 
 def can_limit() -> bool:
-    """Whether this system can limit what a process takes; without that nothing is handed in."""
+    """Whether this system can limit what a process takes; if not, uploads are off."""
     if sys.platform == "win32":
         return False
     with contextlib.suppress(ImportError):

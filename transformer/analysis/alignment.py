@@ -1,13 +1,11 @@
 """Word alignment from attention: pieces merged to words, links, and the alignment error rate (AER).
 
-A link joins a source word and a target word. In a gold standard, people marked each link as sure or possible; every
-sure link is also possible. Attention gives links: each target word is joined with the source word of its largest
-weight.
+A link joins a source word and a target word. In a gold standard, people marked links as sure or possible; sure links
+are possible, too. Attention links each target word to the source word of its largest weight.
 
 A corpus is two files of words and a file of links (see `parse_links`), all UTF-8, one sentence per line, with spaces
-between all words and punctuation marks. A model has learned from ordinary text: without spaces in Chinese, without a
-space before the full stop in English. `SPACINGS` make such text of words. Not known here: any language's rules in
-full. Quotation marks alternately open and close; only French keeps a space before marks such as : and ;.
+between all words and punctuation marks. Models learned from ordinary text; `SPACINGS` make such text of words, by
+simple rules: quotation marks alternately open and close, and only French has a space before marks such as : and ;.
 
 Source: Och and Ney, "A Systematic Comparison of Various Statistical Alignment Models" (2003), for AER and the two
 kinds of links; Garg et al., "Jointly Learning to Align and Translate with Transformer Models" (2019), for words
@@ -33,7 +31,7 @@ from transformer.i18n import Sentence, say, say_n
 
 Link = tuple[int, int]  # source word, target word, both from 0
 
-MAX_WORDS = 100_000  # a place beyond it is no word of a sentence
+MAX_WORDS = 100_000  # no sentence has a word at a place beyond it
 _LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})", re.ASCII)
 
 
@@ -41,7 +39,7 @@ _LINK = re.compile(r"([0-9]{1,9})([-p])([0-9]{1,9})", re.ASCII)
 class Links:
     """The gold links of one sentence."""
 
-    sure: frozenset[Link]  # those that nobody doubts
+    sure: frozenset[Link]  # those that annotators were sure of
     possible: frozenset[Link]  # those that may be there, the sure ones included
 
 
@@ -107,7 +105,7 @@ def with_means(weights: Floats) -> Floats:
     """Append the mean over heads as one more head, and the mean over all layers as one more layer.
 
     [L, H, J, I] -> [L + 1, H + 1, J, I]. The last place of the last layer is the mean over all layers and heads; its
-    other places average heads of equal number in all layers, which has no meaning.
+    other places have no meaning.
     """
     heads = np.concatenate((weights, weights.mean(axis=1, keepdims=True)), axis=1)
     return np.concatenate((heads, heads.mean(axis=0, keepdims=True)), axis=0)
@@ -181,7 +179,7 @@ def read_gold(source: Path, target: Path, gold: Path) -> GoldSet:
 
 def _lines(content: bytes, path: Path) -> list[str]:
     text = untrusted_folder.decoded(content, label=str(path))
-    # Only these are ends of lines: U+2028 and the like may stand inside a sentence.
+    # Only these are ends of lines: a sentence may contain U+2028 and the like.
     lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
     if lines == [""]:
         raise DataError("{file}: is empty; expected one sentence per line.", file=str(path))

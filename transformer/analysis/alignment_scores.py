@@ -178,10 +178,7 @@ def _total(counts: Sequence[Counts]) -> Counts:
 
 
 def _cross_weights(checkpoint: Checkpoint, group: Sequence[_Tokens]) -> list[Floats]:
-    """Cross-attention of a batch under teacher forcing: for each sentence [L, H, T + 1, S].
-
-    Row 0 has read the start id only; row t + 1 has read target piece t and predicts the next one.
-    """
+    """Cross-attention of a batch under teacher forcing, for each sentence [L, H, T + 1, S]; row t has read t pieces."""
     config, model = checkpoint.config, checkpoint.model
     src = padded([tokens.src_ids for tokens in group], config.fill_id)  # [B, S]
     read = padded([(config.decoder_start_id, *tokens.tgt_ids) for tokens in group], config.fill_id)  # [B, T + 1]
@@ -220,8 +217,7 @@ def _side(
 ) -> tuple[tuple[int, ...], Floats]:
     """Ids of a side, and which share of each piece lies in each word.
 
-    Pieces show the text after the tokenizer's own normalisation (… may have become ...), so the words are measured
-    in it too, and both without spaces.
+    Words are normalised as the tokenizer normalises text (… may have become ...); both are compared without spaces.
     """
     encoding = tokenizer.encode(clean(spacing(words)))
     of_words = [sum(map(_visible, tokenizer.encode(clean(word)).pieces)) for word in words]

@@ -106,9 +106,9 @@ def parts_of(config: ModelConfig) -> tuple[Part, ...]:
 
 
 def holdings(model: Transformer) -> dict[Part, Holding]:
-    """The parameters of each component of `PARTS`, counted in the model, but for what stands in for a missing part.
+    """The parameters of each component of `PARTS`, without tensors that replace a missing part.
 
-    Where nothing does, their sum is `config.count_parameters()`.
+    If there are no such tensors, their sum is `config.count_parameters()`.
     """
     counted: dict[Part, dict[tuple[str, tuple[int, ...]], int]] = {part: {} for part in PARTS}
     totals = dict.fromkeys(PARTS, 0)
@@ -133,8 +133,8 @@ def buffers(model: Transformer) -> dict[str, tuple[int, ...]]:
 def multiply_adds(config: ModelConfig, *, n_source: int, n_target: int) -> dict[Part, int]:
     """Multiply-adds of one teacher-forced pass over this many tokens, for every component of `PARTS`, in that order.
 
-    The target's tokens are those that the decoder reads, including its prompt; tokens of a stack that the model does
-    not have are ignored. `max_len` does not limit them: this is arithmetic. A length below 1 is a ValueError.
+    Target tokens are those that the decoder reads, its prompt included; tokens of a missing stack are ignored.
+    `max_len` does not limit them. A length below 1 is a ValueError.
     """
     n_tokens: dict[StackName, int] = {"encoder": n_source, "decoder": n_target}
     if min(n_tokens[stack.name] for stack in anatomy(config).stacks) < 1:
@@ -172,7 +172,7 @@ def grouped(counts: Mapping[Part, int]) -> dict[str, int]:
 
 
 def _without_layer(name: str) -> str:
-    """`encoder.layers.2.ffn.up_proj.weight` -> `ffn.up_proj.weight`; what stands in no layer keeps its name."""
+    """`encoder.layers.2.ffn.up_proj.weight` -> `ffn.up_proj.weight`; a name without a layer stays."""
     return name.split(".", 3)[3] if ".layers." in name else name
 
 
@@ -185,8 +185,7 @@ class Pass:
 
     src_ids: Shape  # shapes of the two inputs, [batch, token]
     tgt_ids: Shape  # shapes of the two inputs, [batch, token]
-    # Every site of `transformer.tap.SITES` that the model has, in the order of the pass, with the shape that it had,
-    # the batch axis included.
+    # Each site of `transformer.tap.SITES` in the model, in the pass's order; its shape has the batch axis.
     sites: dict[str, Shape]
 
 

@@ -1,10 +1,8 @@
 """Default cell of the attention maps: the weight to show first.
 
-The row is that of the step at which the model was least sure (the highest entropy); in the encoder, which has no
-steps, it may be any row. The head is the one whose largest weight in that row is nearest to `MIDDLE`, and the key has
-that weight. It depends only on the run: the same run has the same cell.
-
-Knows nothing of drawing.
+The row is that of the step at which the model was least sure (the highest entropy); in the encoder, which has no steps,
+it may be any row. The head is the one whose largest weight in that row is nearest to `MIDDLE`, and the key has that
+weight. Equal runs have the same cell.
 """
 
 from collections.abc import Callable, Sequence

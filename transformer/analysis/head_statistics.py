@@ -134,10 +134,9 @@ def share_on_diagonal(weights: np.ndarray) -> np.ndarray:
 
 
 def _by_rows(of_rows: Callable[[np.ndarray, slice], np.ndarray], weights: np.ndarray) -> np.ndarray:
-    """What a function makes of rows [..., n, K] and their places [..., n], a few rows at a time where there are many.
+    """What a function computes from rows [..., n, K] and their places [..., n], a few rows at a time.
 
-    Copies of all maps in float64 are as large as a model, and slow: what is made of a few rows stays in the
-    processor's cache. A row's sum is the same either way.
+    A float64 copy of all maps is as large as a model; a few rows stay in the processor's cache. The sums are the same.
     """
     maps = np.asarray(weights)
     n_queries, n_keys = maps.shape[-2:]
@@ -231,8 +230,7 @@ def measure_by_layer(
 ) -> dict[Name, Measure]:
     """All measures of every head of one kind as `measure` gives them, taken one layer after another.
 
-    Each measure belongs to one head, so the numbers are the same as for all layers at once. Only one layer's maps are
-    in memory at a time, even if the run keeps none.
+    The numbers are the same, and only one layer's maps are in memory at a time, even if the run keeps none.
     """
 
     def of_layer(maps: np.ndarray, layer: int) -> dict[Name, Measure]:

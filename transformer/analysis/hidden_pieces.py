@@ -1,10 +1,9 @@
 """Masked-piece predictions of an encoder with an MLM head.
 
-The piece is replaced by the vocabulary's mask piece, and the head predicts the piece there. If all pieces of a text
-are hidden in turn, each has a loss; the exponential of their mean is the pseudo-perplexity.
+The vocabulary's mask piece replaces a piece, and the head predicts the piece there. If all pieces of a text are hidden
+in turn, the exponential of their mean loss is the pseudo-perplexity.
 
-Source: Devlin et al., "BERT" (2019), section 3.1; Salazar et al., "Masked Language Model Scoring" (2020), section 2,
-for pseudo-perplexity. Not known here: how a model that was never trained to fill gaps would perform.
+Source: Devlin et al., "BERT" (2019), section 3.1; Salazar et al., "Masked Language Model Scoring" (2020), section 2.
 
 Shapes: R rows that are read at once, T tokens, V vocabulary.
 """
@@ -40,12 +39,12 @@ class Hidden(ArrayRecord):
     """The model's predictions for pieces, each hidden alone."""
 
     places: np.ndarray  # the tokens, from 0 [piece]
-    originals: np.ndarray  # the ids that stand there [piece]
+    originals: np.ndarray  # the ids in those places [piece]
     losses: np.ndarray  # -ln of the probability of the original, in nats [piece]
     ranks: np.ndarray  # the place of the original among all pieces, from 1; ties go by id [piece]
     best: np.ndarray  # the likeliest id [piece]
     best_probabilities: np.ndarray  # its probability [piece]
-    log_probs: np.ndarray  # log-probabilities [piece, V], in nats; empty [0, V] unless they were asked for
+    log_probs: np.ndarray  # log-probabilities [piece, V], in nats; empty [0, V] unless requested
 
     @property
     def pseudo_perplexity(self) -> float:
@@ -85,7 +84,7 @@ def check_hidden(model: Transformer, places: Iterable[int], n_tokens: int) -> No
 
 @torch.inference_mode()
 def _some(model: Transformer, ids: Sequence[int], places: Sequence[int], mask: int, tap: Tap) -> torch.Tensor:
-    """Log-probabilities in the places of tokens that are hidden, one a row [R, V]."""
+    """Log-probabilities in the places of tokens that are hidden, one per row [R, V]."""
     rows, here = torch.arange(len(places)), torch.tensor(places)
     hidden = torch.tensor(ids).repeat(len(places), 1)  # [R, T]
     hidden[rows, here] = mask

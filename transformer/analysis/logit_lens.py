@@ -1,12 +1,11 @@
 """The logit lens: what the decoder would predict if it stopped early, at every depth of every step.
 
-The stream after each part of the decoder is read as if it were the last: through the final norm, if the model has one
-(a pre-norm model's stream is not normalised before it), and through the output layer. In a post-norm model without a
-final norm the stream is already normalised and is projected unchanged. After the last layer this is the model's own
-prediction.
+The stream after each part of the decoder is read like the last one: through the final norm, if the model has one, and
+the output layer. (Before it, the stream of a pre-norm model is not normalised; that of a post-norm model is.) After the
+last layer this is the model's own prediction.
 
-Its limit: norm and output layer were trained for the last layer only. An earlier stream may hold a piece in
-directions that they do not read, so a low rank early on does not mean that the piece was not there.
+Its limit: norm and output layer were trained for the last layer only. An earlier stream may hold a piece in directions
+that they do not read, so a low rank early on does not mean that the piece was not there.
 
 Source: nostalgebraist, "interpreting GPT: the logit lens" (2020). For the direction of the divergence: Belrose et
 al., "Eliciting Latent Predictions from Transformers with the Tuned Lens" (2023).

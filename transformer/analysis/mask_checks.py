@@ -52,7 +52,7 @@ class BatchMasks:
     causal: np.ndarray  # [1, 1, T, T]
     decoder: np.ndarray  # target padding and causal together [B, 1, T, T], as decoder self-attention takes it
     cross: np.ndarray  # [B, 1, 1, S], for cross-attention: the same source padding, seen from the target's queries
-    # Those that this model uses: a stack that it does not have needs none.
+    # Only those that this model uses.
     names: tuple[MaskName, ...] = get_args(MaskName)
 
     def own(self, name: MaskName) -> np.ndarray:
@@ -178,8 +178,7 @@ def check_causality(
 class PaddingMovement:
     """How far pads move the logits of one sentence, for each side that a stack reads."""
 
-    # Pads after the source; `taken` is without the source padding mask in encoder and cross-attention. None without
-    # an encoder.
+    # Pads after the source; `taken` is without the source padding mask. None without an encoder.
     source: Movement | None
     # Pads after the target; `taken` is without the target padding mask, the causal mask kept. None without a decoder.
     target: Movement | None
@@ -199,7 +198,7 @@ def check_padding(
         raise QueryError("This model has no padding piece and therefore no padding mask, so there is nothing to check.")
     src, tgt = torch.tensor([src_ids]), torch.tensor([tgt_ids])
     pads = torch.full((1, n_pads), model.config.pad_id)
-    before = _finite(model, src, tgt)  # [1, T, V], or [1, S, D] of an encoder alone
+    before = _finite(model, src, tgt)  # [1, T, V], or [1, S, D] if encoder-only
     of_source = [one.site("*", "mask") for one in parts.attentions if one.keys_from == "encoder"]
     see_pads = tap_of(Replacer(dict.fromkeys(of_source, torch.ones_like)))
     only_causal = tap_of(Replacer(_without_padding(model)))
@@ -242,7 +241,7 @@ def _finite(model: Transformer, src: Tensor, tgt: Tensor) -> Tensor:
 
 
 def _result(model: Transformer, src: Tensor, tgt: Tensor, tap: Tap) -> Tensor:
-    """The logits [B, T, V], or of an encoder alone its memory [B, S, D], whatever head it has."""
+    """The logits [B, T, V]; of an encoder-only model its memory [B, S, D], whatever head it has."""
     return model(src, tgt, tap=tap) if model.anatomy.writes else model.encode(src, tap=tap)
 
 

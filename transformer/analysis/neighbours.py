@@ -8,7 +8,7 @@ A map of some rows is their projection on the two directions in which they vary 
 
 Source: Pearson, "On Lines and Planes of Closest Fit" (1901) for the map.
 
-Shapes: V vocabulary, D d_model, N rows that are looked at, K neighbours of each.
+Shapes: V vocabulary, D d_model, N chosen rows, K neighbours of each.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ import numpy as np
 Measure = Literal["cosine", "distance"]
 
 _BLOCK = 32  # rows compared at once: V x 32 numbers
-_SPARE = 8  # measured again beyond those asked for, as rounding may have put them in another order
+_SPARE = 8  # measured again beyond those requested, as rounding may change their order
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,15 +101,14 @@ def _best(nearness: np.ndarray, count: int) -> np.ndarray:
 def plane(rows: np.ndarray, *, unit: bool) -> Plane:
     """Project rows [N, D] on their first two principal components; with `unit`, after scaling each to length 1.
 
-    The rows' mean is the origin. The largest number of each axis's direction is made positive; otherwise the same
-    rows could come out mirrored.
+    The rows' mean is the origin. The largest number of each direction is made positive, so the map is never mirrored.
     """
     vectors = rows.astype(np.float64)
     if unit:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     vectors = vectors - vectors.mean(axis=0)
-    if len(vectors) > 4 * vectors.shape[1]:  # of thousands of rows a decomposition takes seconds beside other work
+    if len(vectors) > 4 * vectors.shape[1]:  # for thousands of rows a decomposition takes seconds under load
         squares, columns = np.linalg.eigh(vectors.T @ vectors)  # rising
         squares, directions = np.maximum(squares[::-1], 0), columns.T[::-1]
     else:

@@ -5,10 +5,9 @@ it reads x with its row of up_proj, and writes its activation times its column o
 its activation, and the bias add up to the sub-layer's output. With a gate the sub-layer computes
 down(f(gate(x)) * up(x)): a neuron reads x twice, and its activation is the product.
 
-The direct effect on the logits goes from the column through the later norms and the output layer. It leaves out what
-later sub-layers do with it, and a soft cap of the logits. A norm divides by a size that depends on the whole stream;
-it is held at its value in the run (Elhage et al., section "Handling Layer Normalization"). Neurons have no names
-here, because none of this says what they are for.
+The direct effect on the logits goes from the column through the later norms and the output layer, without what later
+sub-layers do with it and without a soft cap. A norm divides by a size that depends on the whole stream; it is held at
+its value in the run (Elhage et al., section "Handling Layer Normalization").
 
 Source: Vaswani et al. (2017), section 3.3; Geva et al., "Transformer Feed-Forward Layers Are Key-Value Memories"
 (2021); Elhage et al., "A Mathematical Framework for Transformer Circuits" (2021).

@@ -221,7 +221,7 @@ def _output_projection(attention: MultiHeadAttention, n_heads: int) -> tuple[np.
 
 
 def _differences(found: Mapping[str, np.ndarray], at: tuple[int, int], rows: Sequence[np.ndarray]) -> Differences:
-    """How far the rows of a head and query are from what was recorded, over the keys that are looked at."""
+    """How far the rows of a head and query are from what was recorded, over the keys that are used."""
     there = (found["scores"][at], found["weights"][at], found["heads"][at], found["output"][at[1]])
     pairs = zip(rows, there, strict=True)
     return Differences(*(float(np.abs(here - kept[: len(here)]).max(initial=0.0)) for here, kept in pairs))

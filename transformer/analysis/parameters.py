@@ -3,24 +3,20 @@
 Everything is computed in float64, one slice of a tensor at a time: a tensor of 500 MB is never copied whole. NaN and
 infinite numbers are counted, and left out of all other numbers. A tensor that two components share is listed once.
 
-Source: Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979),
-section 2, for the deviation of all slices together.
+Singular values are computed from the matrix itself, so small ones keep their digits; the product with its transpose
+would lose those below 1e-8 of the largest. A matrix with many rows is first reduced to a triangle with the same
+singular values by QR decompositions of slices, so no large copy is made.
 
-Singular values are in `transformer.analysis.parameters`, the difference of two models in
-`extensions.parameters.differences`.
-
-They are computed in float64 from the matrix itself, so small ones keep their digits; the product with its transpose
-would lose those below 1e-8 of the largest. A matrix with many rows is first reduced, some rows at a time (a QR
-decomposition in slices), to a triangle with the same singular values, so no large copy is made.
-
-A matrix that was drawn has values evenly spread, and no structure. The largest value alone does not tell: that of
+A matrix that was drawn has values evenly spread, and no structure. The largest value alone does not show it: that of
 sinusoids in any order, a ramp or a mask is low, too. The largest singular value of m x n independent values of
 deviation s is about s (root m + root n); structure makes it larger.
 
-Source: Demmel, Grigori, Hoemmen and Langou, "Communication-optimal Parallel and Sequential QR and LU Factorizations"
-(2012), section 4, for the slices; Roy and Vetterli, "The Effective Rank: A Measure of Effective Dimensionality"
-(EUSIPCO 2007), definition 1; Yin, Bai and Krishnaiah, "On the limit of the largest eigenvalue of the large
-dimensional sample covariance matrix" (1988); Kolmogorov (1933), for the distance of two distributions.
+Source: Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances" (1979),
+section 2, for the deviation of all slices together; Demmel, Grigori, Hoemmen and Langou, "Communication-optimal
+Parallel and Sequential QR and LU Factorizations" (2012), section 4, for the slices; Roy and Vetterli, "The Effective
+Rank: A Measure of Effective Dimensionality" (EUSIPCO 2007), definition 1; Yin, Bai and Krishnaiah, "On the limit of the
+largest eigenvalue of the large dimensional sample covariance matrix" (1988); Kolmogorov (1933), for the distance of two
+distributions.
 
 Shapes: M rows, N columns.
 """
@@ -241,10 +237,7 @@ class Spectrum:
 
     @property
     def effective_rank(self) -> float:
-        """How many directions the matrix uses, 1 to min(M, N): e to the entropy of the values' shares of their sum.
-
-        NaN for a matrix of zeros. Everything that speaks of an effective rank means this one.
-        """
+        """How many directions the matrix uses: e to the entropy of its values' shares; NaN for a matrix of zeros."""
         if not self.largest > 0:
             return math.nan
         shares = self.values / self.values.sum()

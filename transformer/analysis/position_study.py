@@ -80,14 +80,13 @@ class Periods:
     period: np.ndarray  # positions a turn, [dimension]; NaN for a dimension that does not vary
     share: np.ndarray  # share of the dimension's variance that this one wave holds, 0 to 1, [dimension]
     noise: float  # the share that the strongest wave of pure noise of this length would hold on average
-    n_waves: int  # how many waves can be told apart in so many positions
+    n_waves: int  # how many waves can be distinguished in so many positions
 
 
 def strongest_waves(table: np.ndarray) -> Periods:
     """Look for a wave in each dimension with the discrete Fourier transform over positions; needs at least 3.
 
-    Only waves that fit a whole number of times into the table are compared. So a period is rough, and a wave longer
-    than the table appears as long as the table.
+    Only waves that fit a whole number of times into the table are compared: a period is rough, and at most its length.
     """
     n_positions = len(table)
     if n_positions < 3:

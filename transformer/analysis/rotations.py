@@ -1,10 +1,8 @@
 """Positions inside attention: what rotations make of scores, and what a bias adds to them by distance.
 
-**Rotary positions** turn each pair of dimensions at its own speed, in each layer.
-A query at position m and a key at position n are turned by m w and n w in each pair. Their product is that of the
-unturned query with the key turned by (n - m) w. So it depends on n - m, and on nothing else about the two positions.
-
-Pairs are (i, i + n / 2), as in `transformer.model.rotary`, which computes the same for the model.
+**Rotary positions** turn each pair of dimensions (i, i + n / 2) at its own speed, in each layer, as in
+`transformer.model.rotary`. A query at position m and a key at position n are turned by m w and n w in each pair. Their
+product is that of the unturned query with the key turned by (n - m) w: of the two positions, only n - m counts.
 
 **ALiBi and relative positions** add a number by the distance of query and key (`DistanceBias`, by the functions of
 `transformer.model.distance`, which names their sources).

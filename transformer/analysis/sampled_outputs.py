@@ -4,8 +4,7 @@ Draws are decoded as a batch, and each is what a run with its seed writes (`tran
 output's probability is the product of its pieces' probabilities in the distributions they were drawn from, after
 temperature, top-k and top-p. So it can be compared with how often the output came.
 
-Source: Wilson, "Probable Inference, the Law of Succession, and Statistical Inference" (1927), for the interval of a
-frequency.
+Source: Wilson, "Probable Inference, the Law of Succession, and Statistical Inference" (1927), for the intervals.
 """
 
 import math

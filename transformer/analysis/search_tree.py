@@ -4,7 +4,7 @@ A node is a partial output. Its place in the tree follows from the pieces before
 hypotheses share appear once. Sums of log-probabilities decide what a round keeps; results are ordered by these sums
 divided by the length penalty (`transformer.runs.beam`).
 
-The tree is built while the search itself runs, by watching it: nothing is searched twice or in another way.
+The tree is built by watching the search itself: nothing is searched twice.
 
 Shapes: K beams, k continuations of a beam that can be kept, V target vocabulary.
 """
@@ -38,7 +38,7 @@ class Node:
     parent: int | None  # place of what it continues; None if it is a first piece
     step: int  # the round, and place of its last piece in the output, from 0
     piece: int  # its last piece
-    log_prob: float  # of that piece given what stands before, in nats
+    log_prob: float  # of that piece given the pieces before it, in nats
     total: float  # sum of the log-probabilities of all of its pieces, in nats
     compared: float  # what rounds order by: the same, changed by what rules add (a repetition penalty), else equal
     score: float  # `compared` divided by the length penalty

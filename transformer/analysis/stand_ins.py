@@ -1,6 +1,6 @@
-"""The tensors of a model that stand in for parts which the model does not have, and so count for nothing.
+"""Placeholder tensors: they take the place of parts that a model lacks, and count for nothing.
 
-The smallest models of articles leave parts out: an import puts matrices there that change nothing (see
+The smallest models of articles leave parts out; an import fills their places with matrices that change nothing (see
 `extensions.importers.library.renaming`). They are known by their values: an output projection or a second linear map
 that is exactly the identity, a table of embeddings that holds the unit vectors.
 """
@@ -31,7 +31,7 @@ _FOUND: WeakKeyDictionary[Transformer, frozenset[str]] = WeakKeyDictionary()
 
 
 def stand_ins(model: Transformer) -> frozenset[str]:
-    """The names of a model's tensors that stand in for what it does not have, the biases beside them included."""
+    """The names of a model's placeholder tensors, with their biases."""
     if model not in _FOUND:
         tensors = dict(model.named_parameters())
         ends = (PROJECTION, TABLE, *((MAP,) if model.config.activation == "none" else ()))

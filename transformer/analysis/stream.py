@@ -125,7 +125,7 @@ def measure(recorded: Mapping[str, np.ndarray], config: ModelConfig, stack: Stac
     start = at(where[0].site)
     streams = [at(place.site) for place in where]
     outputs = [at(f"{_prefix(place)}.{_added(config)}") for place in adding]
-    pairs = list(zip(streams, outputs, strict=False))  # a sub-layer adds to what stood at the place before it
+    pairs = list(zip(streams, outputs, strict=False))  # a sub-layer adds to the stream at the place before it
     return Stream(
         places=where,
         size=np.stack([rms(stream) for stream in streams]),

@@ -37,12 +37,12 @@ class TeacherForcedPass(ArrayRecord):
     best: np.ndarray  # the likeliest piece of each row [T]
     first_row: int  # the decoder's row that predicts the first piece
     src_ids: tuple[int, ...]  # what was read, special pieces included
-    # Each site that was asked for, without the batch axis; rows before `first_row` included.
+    # Each requested site, without the batch axis; rows before `first_row` included.
     values: Mapping[str, np.ndarray]
 
     @property
     def mean_loss(self) -> float:
-        """In nats a piece."""
+        """In nats per piece."""
         return float(self.losses.mean())
 
 

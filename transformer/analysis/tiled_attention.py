@@ -71,7 +71,7 @@ def score_bytes(config: ModelConfig, n: int) -> int:
 
 
 def kept_bytes(config: ModelConfig, n: int) -> int:
-    """Bytes of m and l of every query of that pass, which is what tiles keep beside the output itself."""
+    """Bytes of m and l of every query of that pass, which tiles keep besides the output."""
     return 2 * score_bytes(config, n) // n
 
 

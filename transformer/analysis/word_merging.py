@@ -6,7 +6,7 @@ separate there. Special pieces stay separate, too.
 Weights on the pieces of a key word are added up: the weight on a word is the weight on all its pieces. Rows of the
 pieces of a query word are averaged. So rows that summed to 1 still do.
 
-Not known here: grammar. Punctuation without a space before it belongs to its word, as in the text.
+Punctuation without a space before it belongs to its word. Grammar is not considered.
 """
 
 import re
@@ -48,7 +48,7 @@ def _starts_word(before: str, piece: str, continuation: str) -> bool:
     if piece.startswith(SPACE_MARK):
         return True
     if not before.strip(SPACE_MARK):
-        return False  # a mark that stands alone belongs to what follows
+        return False  # a lone space mark belongs to what follows
     return bool(_WITHOUT_SPACES.match(before[-1:]) or _WITHOUT_SPACES.match(piece[:1]))
 
 
@@ -73,10 +73,9 @@ def open_words(allowed: NDArray[np.bool_], queries: Sequence[Span], keys: Sequen
 def merge_words(weights: Floats, src_shares: Floats, tgt_shares: Floats) -> Floats:
     """Attention between pieces [..., T, S] to attention between words [..., J, I]; row t is target piece t.
 
-    The weights on the pieces of a source word are added up (a piece in several words is divided by its characters).
-    The rows of a target word's pieces are averaged by their shares in the word. The shares [S, I] and [T, J] are
-    those of tokens in words: a token outside every word (the end piece) has a row of zeros. A row of the result sums
-    to the weight that its pieces give to words, at most 1.
+    The shares [S, I] and [T, J] are those of tokens in words; a piece in several words is divided by its characters. A
+    token outside every word (the end piece) has a row of zeros. A row of the result sums to the weight that its pieces
+    give to words, at most 1.
     """
     rows = tgt_shares / tgt_shares.sum(axis=0)  # [T, J]
     return np.swapaxes(rows, 0, 1) @ (weights @ src_shares)

@@ -80,10 +80,7 @@ class Card:
 
 
 def read_card(content: bytes) -> tuple[Card, tuple[str, ...]]:
-    """The card in the bytes of card.json, and a sentence for each thing that was left out.
-
-    The caller has limited the bytes to `MAX_BYTES`.
-    """
+    """The card in the bytes of card.json, at most `MAX_BYTES`, and a sentence for each thing that was left out."""
     try:
         record = strictjson.parse(content)
     except ClauseError as error:

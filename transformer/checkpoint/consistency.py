@@ -1,15 +1,12 @@
 """Builds a model and loads its parameters within the free memory, once the files of its checkpoint agree.
 
-The config determines the names and shapes of all tensors; the header of a tensor file is compared with them before
-any tensor is read.
+The config determines the names and shapes of all tensors; the header of a tensor file is compared with them before any
+tensor is read.
 
-So a model is in memory only once while it is loaded, plus a few megabytes of a file, or one tensor that has to be
-moved. A model that does not fit into free memory is refused before anything is read. If its file has 16 bits, it may
-stay in 16 bits, which takes half of the memory and more time.
-
-Knows nothing of files.
-
-The largest file is never in memory as a whole: its bytes are added as they are read.
+A model is in memory only once while it is loaded, plus a few megabytes of a file, or one tensor that has to be moved. A
+model that does not fit into free memory is refused before anything is read. If its file has 16 bits, it may stay in 16
+bits, which takes half of the memory and more time. The largest file is never in memory as a whole: its bytes are hashed
+as they are read.
 """
 
 from __future__ import annotations
@@ -145,8 +142,8 @@ def first(names: Sequence[str]) -> str:
 
 Places = Mapping[str, Tensor]
 
-BESIDE = 1.05  # of the memory for the values: what else lies in it while they are read
-LOOKED_AT = 2**20  # values that are looked at once; to look takes as much memory again
+BESIDE = 1.05  # of the memory for the values: the rest is used while they are read
+LOOKED_AT = 2**20  # values that are checked at once; the check takes as much memory again
 
 
 class Values(Protocol):

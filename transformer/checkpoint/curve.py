@@ -107,7 +107,7 @@ def read_curve(content: bytes, *, label: str = CURVE) -> Curve:
                 )
             )
         if any(value > 0 for value in columns.get("dev_exact", ())) and not any(columns.get("dev_chrf", (1.0,))):
-            # An output that equals its reference has a chrF, so none was written: this is an encoder alone.
+            # An output that equals its reference has a chrF, so none was written: this model is encoder-only.
             columns = {name: values for name, values in columns.items() if name not in ("dev_bleu", "dev_chrf")}
         columns = {name: values for name, values in columns.items() if not all(map(math.isnan, values))}
         if not columns:

@@ -20,10 +20,7 @@ _CANNOT = {errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.EPERM, errno.ENOTSUP, 
 
 
 def exchange(a: Path, b: Path) -> bool:
-    """Let two existing folders change names; False if the system cannot do that at this place.
-
-    An `OSError` if it failed for another reason.
-    """
+    """Let two existing folders change names; False if the system cannot do it there, an `OSError` if it failed."""
     call = _call()
     if call is None:
         return False

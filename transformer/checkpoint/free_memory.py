@@ -3,11 +3,10 @@
 A file may claim far more than it has on disk (a sparse file of 8 KB can be 1 GB long), so a size that a config allows
 need not fit this machine.
 
-Source: proc(5) for MemAvailable, the kernel's "Control Group v2" for memory.max. Elsewhere nothing is known, and
-nothing is refused.
+Source: proc(5) for MemAvailable, the kernel's "Control Group v2" for memory.max. On other systems nothing is refused.
 
-A model's parameters are on its device. `Transformer` brings there whatever it is given, and a `Recorder` brings what
-it keeps back to the processor, so what runs and examines models need not know of devices.
+A model's parameters are on its device. `Transformer` moves its inputs there, and a `Recorder` moves what it keeps to
+the processor, so other code need not know of devices.
 """
 
 import ctypes
@@ -27,9 +26,9 @@ CPU: Final = torch.device("cpu")
 
 
 def device_of(device: Device) -> torch.device:
-    """The device of a name: "cpu", "cuda", "cuda:1", or "auto", a GPU if there is one.
+    """The device of a name: "cpu", "cuda", "cuda:1", or "auto", a GPU if there is one; a device is returned unchanged.
 
-    A `CheckpointError` says that there is no such device here. One that is not a name is taken as it is.
+    A `CheckpointError` says that there is no such device here.
     """
     if isinstance(device, torch.device):
         return device
@@ -122,7 +121,7 @@ def _of_group() -> int | None:
     most, used = _lines(_GROUP / "memory.max"), _lines(_GROUP / "memory.current")
     if not most or not used or not most[0].isdigit():  # "max": no limit
         return None
-    # What the group holds of files is given back when it is needed.
+    # The group's file cache is freed when memory is needed.
     cached = sum(int(line.split()[1]) for line in _lines(_GROUP / "memory.stat") if line.startswith("inactive_file "))
     return int(most[0]) - int(used[0]) + cached
 

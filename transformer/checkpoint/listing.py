@@ -1,10 +1,9 @@
 """List checkpoints without loading them: from each folder's config, header and card.
 
-What extensions have formats for is listed, too, such as models of other programs; it is not opened.
-
-A broken folder is listed with its fault, and so is one that a killed save left under a hidden name. Left out are
-other hidden folders, the state of a running training (`*.training`), snapshots (`*.snapshots`), links that leave the
-root, and names that do not fit on one line.
+Formats of extensions are listed, too, such as models of other programs; they are not opened. A broken folder is listed
+with its fault, and so is one that a killed save left under a hidden name. Left out are other hidden folders, the state
+of a running training (`*.training`), snapshots (`*.snapshots`), links that leave the root, and names that do not fit on
+one line.
 """
 
 from __future__ import annotations
@@ -46,10 +45,7 @@ class Entry:
 
 
 class Format:
-    """A format of files and folders: a checkpoint folder's, and those that extensions name in their field `formats`.
-
-    What the methods do here is what a format does that has nothing to say.
-    """
+    """A format of files and folders: checkpoint folders, or one of an extension's `formats`; empty by default."""
 
     def names(self) -> Iterable[str]:
         """The files whose change makes `look` say something else; "" is the folder itself."""
@@ -64,7 +60,7 @@ class Format:
         return False
 
     def look(self, place: Path, name: str, root: Path) -> Entry | None:
-        """The entry of a file or folder that is no checkpoint folder; None if it is not of this format."""
+        """The entry of a file or of a folder in this format; None if it is in another."""
         return None
 
     def reads(self, source: Path, *, inside: Path | None) -> bool:
@@ -145,10 +141,7 @@ def _version(file: Path) -> tuple[int, ...]:
 
 
 def _candidates(root: Path) -> Iterator[tuple[Path, Path]]:
-    """The real path of the root with each folder of a checkpoint, then with each file of another format.
-
-    A checkpoint may be only there in a hidden copy.
-    """
+    """The real path of the root with each folder of a checkpoint (even if only in a hidden copy), then other files."""
     try:
         inside = root.resolve(strict=True)
         lost = {inside / name for name in staging_folders.missing(inside)}
@@ -162,7 +155,7 @@ def _candidates(root: Path) -> Iterator[tuple[Path, Path]]:
 
 def _is_of_a_checkpoint(folder: Path, inside: Path, lost: Collection[Path]) -> bool:
     try:
-        # One that leads to the root or above it is no checkpoint of its own.
+        # A folder that leads to the root or above it is not a checkpoint of its own.
         stays = folder in lost or (inside in folder.resolve(strict=True).parents and folder.is_dir())
     except (OSError, RuntimeError):  # a link to nowhere or in a circle
         return False

@@ -7,10 +7,9 @@
     card.json           what it is, for people; may be missing
     training.csv        its learning curve; may be missing
 
-Loading trusts nothing. Every file is read once, up to a limit, the parameters a few megabytes at a time. The config
-is checked first, then the tensors' names, shapes and dtypes are compared with it, and only then a model is made.
-Nothing in a folder is ever run or imported. If a folder cannot be used, one error says which file and why. Saving is
-in `transformer.checkpoint.save`.
+Loading trusts nothing. Every file is read once, up to a limit, the parameters a few megabytes at a time. The config is
+checked first, then the tensors' names, shapes and dtypes, and only then a model is made. Nothing in a folder is ever
+run or imported. If a folder cannot be used, one error names the file and the reason.
 
 `reverse@1200` is the checkpoint `reverse` with the parameters that it had at step 1,200 of its training (see
 `transformer.checkpoint.snapshots`).
@@ -191,11 +190,10 @@ def load(
 ) -> Checkpoint:
     """Load a checkpoint folder, or a snapshot of its training: `checkpoints/reverse@1200`.
 
-    The model computes on the device: "cpu", "cuda", "cuda:1", or "auto", a GPU if there is one.
-
-    A `CheckpointError` says that a file is missing, damaged, too large for the config or for free memory, does not
-    fit the others, or is outside `inside`, the real path of a folder that no link may leave (None: no such limit);
-    or that there is no such snapshot or device. A folder of the very name of a snapshot comes first.
+    The model computes on the device: "cpu", "cuda", "cuda:1", or "auto", a GPU if there is one. A `CheckpointError`
+    says that there is no such snapshot or device, or that a file is missing, damaged, too large for the config or for
+    free memory, does not fit the others, or is outside `inside`, the real path of a folder that no link may leave
+    (None: no limit). A folder of the very name of a snapshot comes first.
     """
     device = device_of(device)
     folder, step = snapshots.meant(Path(folder))

@@ -2,11 +2,8 @@
 
 The files go to a hidden folder next to the old one (see `transformer.files.staging_folders`) and are flushed to disk.
 Then the two change names in one call, so a kill at any moment leaves a whole checkpoint under its name. If the system
-cannot do that, the old folder is moved aside and the new one renamed. Only then are the old files removed. If anything
-fails, the old folder is restored.
-
-Only a checkpoint or an empty folder is replaced, and only a checkpoint's own files are removed: other files stay in
-the folder.
+cannot do that, the old folder is moved aside and the new one renamed. If anything fails, the old folder is restored.
+Only a checkpoint or an empty folder is replaced, and only a checkpoint's own files are removed.
 
 The place of each tensor follows from the dtypes and shapes alone, so they may come in any order. The file has the
 order of the safetensors library: wide dtypes first, so each tensor begins at a multiple of its width, then by name.
@@ -193,9 +190,9 @@ def save(parts: CheckpointContents, folder: Path, *, dtype: torch.dtype | None =
 
 
 def is_checkpoint(folder: Path) -> bool:
-    """Whether a place that may be written to has a checkpoint already, and an undamaged one.
+    """Whether a place to write to has an undamaged checkpoint already; False if it is empty or missing.
 
-    False if it is empty or missing; a `CheckpointError` if it is a file, or a folder of something else.
+    A `CheckpointError` if it is a file, or a folder of something else.
     """
     if not os.path.lexists(folder):
         return False

@@ -41,8 +41,8 @@ NEAREST = 3  # steps that a message names
 _KEY = "snapshot"  # of the metadata
 _COUNTS = ("step", "epoch", "tokens")  # of a moment
 _CHUNK = 2**16  # bytes of a file that are read at once
-_MEMORY = 2**28  # that unpacking may take beside what is unpacked
-# Two bytes a value: with the position in a value as part of its context, LZMA finds that exponents are alike.
+_MEMORY = 2**28  # that unpacking may take besides what is unpacked
+# Two bytes per value: the position in a value is part of LZMA's context, so it finds that exponents are alike.
 _FILTERS = ({"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 3, "lp": 1, "pb": 1},)
 
 
@@ -91,10 +91,7 @@ def moments(checkpoint: Path, *, inside: Path | None = None) -> tuple[tuple[Snap
 
 
 def moment_of(files: FolderFiles, step: int) -> SnapshotInfo:
-    """What a snapshot says of itself; a `CheckpointError` if the file cannot be read.
-
-    `files` are those of the folder of snapshots. Only the header is unpacked.
-    """
+    """What a snapshot says of itself, by its header; a `CheckpointError` if the file cannot be read."""
     label = files.label(f"{step}{FILE}")
     with files.open(f"{step}{FILE}") as (packed, _):
         read = _unpacking(packed)
@@ -119,9 +116,9 @@ def moment_of(files: FolderFiles, step: int) -> SnapshotInfo:
 
 @contextmanager
 def opened(checkpoint: Path, step: int, *, most: int, inside: Path | None) -> Iterator[tuple[BinaryIO, int]]:
-    """The safetensors file of a snapshot with its size, of at most `most` bytes, as `FolderFiles.open` gives a file.
+    """The safetensors file of a snapshot with its size, of at most `most` bytes, as from `FolderFiles.open`.
 
-    A `CheckpointError` where there is no such step, or its file cannot be read, is damaged or longer.
+    A `CheckpointError` if there is no such step, or its file cannot be read, is damaged or longer.
     """
     there = steps(checkpoint)
     name = at_step(checkpoint.name, step)

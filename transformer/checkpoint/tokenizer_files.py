@@ -38,7 +38,7 @@ class Families(Protocol):
     FILE_NAMES: frozenset[str]  # of all the files that one may have
 
     def limits(self, record: bytes, has: Callable[[str], bool]) -> dict[str, int]:
-        """The files that a vocabulary.json needs or finds beside it, each with its largest size."""
+        """The files that a vocabulary.json needs or may have next to it, each with its largest size."""
 
     def opened(self, files: Mapping[str, bytes]) -> tuple[Named, Named]:
         """The tokenizers of source and target, one object if they are alike."""
@@ -66,9 +66,9 @@ def stored_tokenizers(tokenizers: tuple[bytes, ...] | Stored, config: ModelConfi
 
 
 def open_tokenizers(files: Mapping[str, bytes], config: ModelConfig, *, label: str) -> list[Named]:
-    """Make the tokenizers of the files that `tokenizer_files` names: source and target, or one if they are equal.
+    """Make the tokenizers of the files that `tokenizer_files` names; an error names the damaged file.
 
-    They are equal if the vocabulary is shared and both split texts in the same way. An error names the damaged file.
+    There is only one if the vocabulary is shared and both sides split texts in the same way.
     """
     if VOCABULARY not in files:
         names = TOKENIZER_NAMES[1 if config.shared_vocab else 2]

@@ -11,7 +11,7 @@ def add_device(parser: argparse._ActionsContainer) -> None:
 
 
 def add_alignments(parser: argparse._ActionsContainer, files: str, spacing: str) -> None:
-    """Declare `--alignments` with its help, and for each side how words become text; `{side}` stands in that help."""
+    """Declare `--alignments` with its help, and for each side how words become text; its help contains `{side}`."""
     parser.add_argument("--alignments", type=Path, nargs=3, metavar=("SRC", "TGT", "GOLD"), help=files)
     for side in ("source", "target"):
         spacings = ("spaced", "joined", "attached", "attached-french")  # as `analysis.spacing.SPACINGS` has them

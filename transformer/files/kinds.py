@@ -69,7 +69,7 @@ _OTHERS: tuple[tuple[bytes, str, Sentence], ...] = (
     (rb"\x93NUMPY", "", _ONE_ARRAY),
     (rb"version https://git-", "", say("is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`.")),
     (rb"\x80", "", _PICKLE),
-    (rb"\x08[\x02-\x1f][\x12\x1a\x22\x28\x3a\x42]", "", _ONNX),  # the fields of a `ModelProto`, behind its version
+    (rb"\x08[\x02-\x1f][\x12\x1a\x22\x28\x3a\x42]", "", _ONNX),  # the fields of a `ModelProto`, after its version
     (rb".{6,59}Spec\0", "", _CTRANSLATE2),
     (b"", r"\.onnx$", _ONNX),
     (b"", r"\.msgpack$", _FLAX),
@@ -77,7 +77,7 @@ _OTHERS: tuple[tuple[bytes, str, Sentence], ...] = (
     (b"", r"\.(keras|h5|hdf5)$", _KERAS),
     (b"", r"\.(pkl|pickle|joblib)$", _PICKLE),
 )
-# What lies beside models and is never one, so that a list need not look into it.
+# Files that lie next to models and never are one, so a list need not open them.
 _ENDINGS = ".json.jsonl.txt.md.csv.tsv.yml.yaml.toml.py.ipynb.log.model.spm.vocab.svg.png.jpg.pdf.html.sh.training"
 BESIDE = [f".{ending}" for ending in _ENDINGS.split(".")[1:]]
 _OF_TORCH = re.compile(rb"[^/]+/(data\.pkl$|archive_format$|version$|data/)")  # first records of its archives
@@ -86,7 +86,7 @@ _OF_TORCH = re.compile(rb"[^/]+/(data\.pkl$|archive_format$|version$|data/)")  #
 def kind_of(start: bytes, size: int, name: str) -> Kind | None:
     """What opens here, by the first `START` bytes of a file, its length and its name; None for anything else.
 
-    "torch" are programs of PyTorch's, too, and zip archives that are called like them: what opens them says the rest.
+    "torch" includes PyTorch programs, and zip archives of such a name: what opens them says the rest.
     """
     ending = Path(name).suffix.lower()
     if ending in (ARRAYS, ".distcp"):
@@ -102,14 +102,14 @@ def kind_of(start: bytes, size: int, name: str) -> Kind | None:
 
 
 def unopened(start: bytes, name: str) -> Sentence | None:
-    """What is said of a file that opens nowhere here, with the way out; None if nobody knows what it is."""
+    """What is said of a file that cannot be opened, with the remedy; None for an unknown kind."""
     ending = Path(name).suffix.lower()
     fitting = (one for one in _OTHERS if re.match(one[0], start, re.DOTALL) and re.match(one[1], ending))
     return next((said for _, _, said in fitting), None)
 
 
 def refusal(start: bytes, name: str) -> Sentence:
-    """`unopened`, of a file that nobody knows, too."""
+    """`unopened`, or the same of an unknown kind of file."""
     return unopened(start, name) or say(
         "is not a weights file that opens here: it begins with {found}. Files of torch.save, safetensors "
         "and numpy.savez open under any name.",
@@ -132,7 +132,7 @@ def start_of(path: Path) -> bytes:
 
 
 def looked_at(path: Path, name: str = "") -> tuple[Kind | None, Sentence | None]:
-    """`kind_of` and `unopened` of a file, called so, if it is no link and not called as what lies beside models."""
+    """`kind_of` and `unopened` of a file by this name, unless it is a link or has an ending of `BESIDE`."""
     name = name or path.name
     if Path(name).suffix.lower() in BESIDE or name.startswith(".") or not name.isprintable() or path.is_symlink():
         return None, None

@@ -3,10 +3,10 @@
     .NAME.xxxxxxxx.saving     the new files, complete or not; after the exchange, the old ones
     .NAME.xxxxxxxx.replaced   the old folder, where two folders cannot be exchanged in one call
 
-A save that ends removes its own. One that is killed leaves them; the next save clears them away. If it was killed
-while there was no folder NAME, the `.replaced` one is the checkpoint: reading says so, the next save puts it back.
+A save that ends removes its own; the next save clears away those of one that was killed. If that happened while there
+was no folder NAME, the `.replaced` one is the checkpoint: reading says so, the next save puts it back.
 
-Only files that a checkpoint consists of are ever removed, by name. Whatever else lies there goes into the folder.
+Only files that a checkpoint consists of are ever removed, by name. All other files go into the folder.
 """
 
 import os
@@ -22,7 +22,7 @@ _HIDDEN = re.compile(r"\.(?P<name>.+)\.[a-z0-9_]{8}(?P<kind>\.saving|\.replaced)
 
 
 def make(folder: Path) -> Path:
-    """A new, empty, hidden folder for the files that shall stand in `folder`."""
+    """A new, empty, hidden folder for the new files of `folder`."""
     return Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=_SAVING, dir=folder.parent))
 
 
@@ -52,16 +52,13 @@ def put_back(folder: Path) -> None:
 
 
 def clear(folder: Path, own: Own) -> None:
-    """Remove what killed saves left beside a folder that is there."""
+    """Remove what killed saves left next to an existing folder."""
     for copy in _of(folder, _SAVING, _REPLACED):
         remove(copy, folder, own)
 
 
 def remove(copy: Path, folder: Path, own: Own) -> None:
-    """Remove a hidden folder: of its files those that a checkpoint there consists of, by `own`, and no others.
-
-    All else that lies in it goes into `folder`.
-    """
+    """Remove a hidden folder: its checkpoint files, by `own`, are deleted, all others move into `folder`."""
     try:
         names = own(copy)
         for name in os.listdir(copy):

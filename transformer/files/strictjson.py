@@ -1,7 +1,7 @@
-"""Parse JSON that somebody else wrote: small, shallow, finite, without duplicate keys.
+"""Parse untrusted JSON: small, shallow, finite, without duplicate keys.
 
-Python's own parser follows nesting with recursion, turns 1e999 into infinity, knows NaN, and lets the last of
-two equal keys win. A config or the header of a tensor file needs none of that.
+Python's own parser follows nesting with recursion, turns 1e999 into infinity, accepts NaN, and lets the last of two
+equal keys win. A config or the header of a tensor file needs none of that.
 
 Source: RFC 8259, section 9, allows a parser to set limits on size, depth, range and strings.
 """
@@ -26,7 +26,7 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 def parse(content: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
     """Parse a JSON document in UTF-8, whose size the caller has limited; `max_depth` brackets may be open at once.
 
-    Gives what Python's `json` gives; a `ClauseError` where it is not UTF-8, not JSON, or beyond the limits.
+    Returns what Python's `json` does; a `ClauseError` if it is not UTF-8, not JSON, or beyond the limits.
     """
     try:
         text = content.decode("utf-8-sig")  # Windows editors write a mark at the start

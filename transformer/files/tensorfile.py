@@ -1,9 +1,8 @@
 """Read a safetensors file with suspicion: all that its header says is checked before anything is made of it.
 
-Layout: 8 bytes with the header's length (little-endian), the header, the tensors' bytes. The header is JSON:
-for each tensor its dtype, its shape, and where its bytes begin and end; together they fill the rest of the
-file exactly, with no overlap, no hole and nothing behind. It is read here, not by the safetensors library, so
-that a page can say what is wrong with which tensor.
+Layout: 8 bytes with the header's length (little-endian), the header, the tensors' bytes. The header is JSON: for each
+tensor its dtype, its shape, and where its bytes begin and end; together they fill the rest of the file exactly, with no
+overlap and no gap. It is read here, not by the safetensors library, so a page can say what is wrong with which tensor.
 
 Source: the format's description in the safetensors README (github.com/huggingface/safetensors).
 """
@@ -64,8 +63,8 @@ class Header:
 def read_header(file: BinaryIO, size: int, *, label: str, most: int | None = None) -> Header:
     """Read and check the header of a file that is open at its start; no more is read.
 
-    A file with over twice as many tensors as the caller has a use for, `most`, is refused before they are looked at
-    one by one. A `CheckpointError` where it is too short, too long or cut off, or its header is not valid.
+    A file with more than twice as many tensors as `most`, those the caller can use, is refused at once. A
+    `CheckpointError` says that it is too short, too long or cut off, or its header is not valid.
     """
     with within(label):
         return _header(file, size, most)
@@ -99,12 +98,11 @@ def read_into(
     label: str,
     seen: Callable[[bytearray], object] | None = None,
 ) -> Tensor:
-    """One tensor, read and converted a few megabytes at a time, so that it is never in memory twice; returns `out`.
+    """One tensor, read and converted a few megabytes at a time, so it is never in memory twice; returns `out`.
 
-    It is read, not mapped: a mapped file that somebody cuts off would end the whole process. `out` is of the tensor's
-    shape, of any floating point, laid out in memory in any way. `seen` is handed the bytes as they are read, all of
-    the tensor's in their order. A `CheckpointError` where its dtype is none of `FLOATS`, or the file has become
-    shorter.
+    It is read, not mapped: cutting off a mapped file would end the whole process. `out` has the tensor's shape, any
+    floating-point dtype and any layout. `seen` gets all of the tensor's bytes in order. A `CheckpointError` says that
+    its dtype is not in `FLOATS`, or that the file has become shorter.
     """
     info = header.tensors[name]
     if info.dtype not in FLOATS:

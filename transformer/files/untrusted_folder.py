@@ -1,7 +1,7 @@
 """Safe access to the files of an untrusted folder.
 
-Only regular files inside the folder are opened: a link that leaves it, a pipe or a device is refused before
-it is touched. Each file is read once, and `changed` tells whether any was replaced meanwhile.
+Only regular files inside the folder are opened: a link that leaves it, a pipe or a device is refused unread. Each file
+is read once, and `changed` tells whether any was replaced meanwhile.
 """
 
 import os
@@ -17,18 +17,18 @@ from transformer.errors import CheckpointError, DataError, shown, within
 from transformer.files import staging_folders, strictjson
 from transformer.i18n import say, say_n
 
-# Opening a pipe would wait for its other end; a link that appeared since the check is not followed.
+# Opening a pipe would block; a link that appeared since the check is not followed.
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
 
 Version = tuple[int, ...]
 
 
 class FolderFiles:
-    """The files of one folder, which has to be there.
+    """The files of one folder, which has to exist.
 
-    `inside` is a real path that it and its files may not leave, not even by links that appeared since somebody
-    looked; None if any folder will do. Messages call the folder `called`; else by its path from `inside` on, or as it
-    was typed. `labels` are what they call single files.
+    `inside` is a real path that it and its files may not leave by a link, even a new one (None: no limit). Messages
+    call the folder `called`; else by its path from `inside` on, or as it was typed. `labels` are what they call single
+    files.
     """
 
     def __init__(
@@ -82,10 +82,7 @@ class FolderFiles:
 
     @contextmanager
     def open(self, name: str) -> Iterator[tuple[BinaryIO, int]]:
-        """Open a regular file of the folder; gives it with its size in bytes.
-
-        A `CheckpointError` where it is missing, not a regular file inside the folder, or unreadable.
-        """
+        """Open a regular file, with its size in bytes; a `CheckpointError` if it is missing, outside or unreadable."""
         try:
             path = self._inside(name)
             descriptor = os.open(path, _FLAGS)

@@ -1,17 +1,16 @@
 """Internationalisation (i18n): `say` makes lazily translated sentences (as `gettext_lazy` does).
 
-`say` writes a sentence down: a template and its named values. What it returns is a `str` with the English text, so
-it fits wherever text does; and it still knows its template, so that `said` can give it in another language later.
-Nothing is translated before it is drawn: what caches and threads hold serves readers of every language.
+`say` writes a sentence down: a template and its named values. It returns a `str` with the English text, so it fits
+wherever text does; it also keeps its template, so `said` can translate it later. Nothing is translated before it is
+drawn: caches and threads serve readers of every language.
 
-Read `sentence`, then `catalogue`; `spacing` is what Chinese does where a value begins and
-ends, `pseudo` the language of the tests, `browser` what scripts get, `tables` reads sentences that stand in data.
-Standard library only.
+Read `sentence`, then `catalogue`; `spacing` removes spaces next to Chinese, `pseudo` is the language of the tests,
+`browser` has the scripts' sentences, `read_table` reads data with sentences. Standard library only.
 
 Source: GNU gettext's catalogues (https://www.gnu.org/software/gettext/manual/), as Babel extracts them.
 
 Example:
-    >>> from words import said, say, say_n
+    >>> from transformer.i18n import said, say, say_n
     >>> found = say("{count} in {where}.", count=say_n("{n:,} piece", "{n:,} pieces", 1200), where="▁like")
     >>> print(found)
     1,200 pieces in ▁like.

@@ -1,7 +1,7 @@
 """Templates of the JavaScript, for the components' payloads.
 
-The scripts say their own sentences (`glassformer/components/common/i18n.js`); English stands in them. For another
-language a payload brings a table from the English template to the translated one. `make words` lists the templates in
+The scripts contain their sentences in English (`glassformer/components/common/i18n.js`). For another language a
+payload brings a table from the English template to the translated one. `make words` lists the templates in
 `catalogues/browser.json`, as this module reads no scripts.
 """
 
@@ -16,10 +16,7 @@ LISTED = "browser.json"
 
 @cache
 def browser_words(language: str) -> dict[str, str | list[str]]:
-    """The scripts' sentences in a language; empty for English.
-
-    For each English template there is the translated one; for one with a plural, by its form for 1, all forms.
-    """
+    """The scripts' sentences by English template, those with a plural by the form for 1: all forms. English: empty."""
     if language == ENGLISH:
         return {}
     listed: list[list[str]] = json.loads((FOLDER / LISTED).read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ PSEUDO = "qps"
 FOLDER = Path(__file__).resolve().parent / "catalogues"
 COMPILED = "messages.mo"
 
-_NAMES = {ENGLISH: "English", "zh": "中文"}  # each in itself, as whoever looks for it knows that name
+_NAMES = {ENGLISH: "English", "zh": "中文"}  # each in its own language, so its readers find it
 
 
 @cache

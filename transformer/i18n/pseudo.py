@@ -1,8 +1,8 @@
 """The pseudo-language: each sentence in ⟦…⟧ and a third longer, its values untouched.
 
-It needs no catalogue and no translator. On a page in it, text outside the brackets did not go through `say`, two
-brackets in one line are a sentence glued together, and what is cut off or runs over would be so in German too.
-A sentence inside another stands in ‹…›. Tags, entities, icons, code, formulas and places of values stay as they are.
+It needs no catalogue and no translator. Text outside the brackets did not go through `say`, two brackets in one line
+are a sentence glued together, and what is cut off or runs over would be so in German too. A nested sentence is in ‹…›.
+Tags, entities, icons, code, formulas and places of values stay unchanged.
 """
 
 import re
@@ -18,7 +18,7 @@ _KEPT = re.compile(
     r"|:[a-z]+(?=\[)"  # Streamlit's colours
     r"|\{\{|\}\}|%?\{[^{}]*\}"  # braces, and places of values
     r"|`[^`]*`|\$[^$]+\$"  # code, formulas
-    r"|(?<=\])\([^()\s]*\)"  # the address of a link
+    r"|(?<=\])\([^()\s]*\)"  # the URL of a link
 )
 _VOWEL = re.compile(r"[aeiou]", re.IGNORECASE)
 # Markdown reads a heading or a list by how a line begins.

@@ -1,14 +1,14 @@
 """A sentence that is English text and can still be said in other languages.
 
     Sentence              a str; what it shows is its English text
-    ├── Template          say, say_n: a template with named values, which may be sentences themselves
+    ├── Template          say, say_n: a template with named values, sentences among them
     ├── Written           in_languages: a template that data give in every language, such as a lesson's
-    ├── Joined            joined: whole sentences, one after the other, with a separator that is no language
+    ├── Joined            joined: whole sentences, one after the other, with a separator that has no language
     └── Passed            through: what a function such as an escape makes of a sentence
 
-A sentence is equal to its English text and hashes like it, so a cache that is keyed by text takes the one for the
-other: keep caches of text (`lru_cache` on an escape, say) behind `through`. Whatever a method of `str` returns, and
-an f-string, is English for good; the test in the pseudo-language finds it.
+A sentence is equal to its English text and hashes like it, so a cache that is keyed by text confuses them: wrap caches
+of text (`lru_cache` on an escape, say) in `through`. What a method of `str` returns, and an f-string, stays English;
+the test in the pseudo-language finds it.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Template(Sentence):
 
 
 class Written(Sentence):
-    """A template that stands in data in several languages, with its values."""
+    """A template that data give in several languages, with its values."""
 
     __slots__ = ()
 
@@ -264,7 +264,6 @@ def through(function: Callable[Concatenate[str, _Rest], str]) -> Callable[Concat
 
 
 def _inside(value: object, language: str) -> object:
-    """A value of a template, in a language."""
     return value.in_language(language, nested=True) if isinstance(value, Sentence) else value
 
 

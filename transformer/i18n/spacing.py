@@ -1,4 +1,4 @@
-"""Spaces of Chinese: none between two Chinese characters, nor beside full-width punctuation.
+"""Spaces of Chinese: none between two Chinese characters, nor next to full-width punctuation.
 
 Translators write a space between Chinese and a `{value}`, as the value may be Latin or a number. Where it turns out
 to be Chinese, the space goes. Spaces inside a value, such as those of a typed sentence, stay as they are.

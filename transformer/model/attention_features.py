@@ -1,9 +1,8 @@
 """Config fields for attention features beyond the original paper: rotary, windows, caps.
 
-You need none of them to understand the model of the paper; read `transformer.model.config` first. Like it, this file
-knows nothing of torch. The equations are in `positions`, `order`, `scores`, `masks` and `attention`.
-
-Source: named at each field.
+You need none of them to understand the model of the paper; read `transformer.model.config` first. It knows nothing of
+torch. Equations are in `positions`, `attention_positions`, `attention_scores`, `masks` and `attention`, sources at each
+field.
 """
 
 from collections.abc import Mapping
@@ -66,7 +65,7 @@ class Rotary:
             )
         names = [field.name for field in fields(cls)]
         for key in record:
-            if key not in names:  # a number that nobody reads is arithmetic that nobody does
+            if key not in names:  # an ignored number would leave out arithmetic
                 raise ConfigError(
                     "rotary",
                     "the key {found} is unknown; the known keys are {names}.",

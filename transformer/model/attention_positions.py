@@ -1,8 +1,8 @@
 """Positions inside self-attention: rotary and biases, per layer.
 
-An `Order` says what they do to a layer's attention: rotary positions turn queries and keys; relative ones and ALiBi
-add a bias to the scores that depends on the distance. Cross-attention has none: a query's position in one text says
-nothing about a key's in another. Each stack makes its orders once per call, for all of its layers.
+An `AttentionPositions` says what they do to a layer's attention: rotary positions turn queries and keys; relative ones
+and ALiBi add a bias to the scores that depends on the distance. Cross-attention has none: a query's position in one
+text says nothing about a key's in another. Each stack makes them once per call, for all of its layers.
 
 Source: `transformer.model.rotary` and `transformer.model.distance`, which have the equations.
 

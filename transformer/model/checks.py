@@ -1,7 +1,7 @@
 """Checks of a config's values: each error is one sentence with the field, the value found and what was expected.
 
-Types are checked by hand because values come from other people's files: JSON has no tuples, and Python takes `true`
-for a whole number. This module does not know what a value means.
+Types are checked by hand because values come from other people's files: JSON has no tuples, and Python takes `true` for
+a whole number.
 """
 
 from types import UnionType

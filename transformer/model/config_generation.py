@@ -1,13 +1,13 @@
 """Config fields for generation rules: banned ids, repetition, lengths.
 
-They are no part of the model's arithmetic: its probabilities stay the same, and the rules change which piece is
+They are not part of the model's arithmetic: its probabilities stay the same, and the rules change which piece is
 chosen. `transformer.runs.rules` says what each does.
 
     text       the start piece or the prompt, then what has been written so far
 
 Source: Keskar et al., "CTRL" (2019), section 4.1, for the repetition penalty; Paulus et al., "A Deep Reinforced Model
 for Abstractive Summarization" (2018), section 2.5, for runs of pieces that may not repeat; the others are those of
-`GenerationConfig` in Hugging Face's transformers. It knows nothing of torch, nor of the rest of a config.
+`GenerationConfig` in Hugging Face's transformers. It knows nothing of torch.
 """
 
 from dataclasses import dataclass
@@ -27,8 +27,7 @@ class Writing:
     banned_sequences: tuple[tuple[int, ...], ...] = ()
     first_banned_ids: tuple[int, ...] = ()  # ids that are closed for the first piece after `forced_ids`
     no_repeat_ngram: int = 0  # runs of this many pieces may not repeat in a text; 0: they may
-    # Logits of pieces that are in the text are divided by it if above 0, and multiplied by it if below; 1: nothing
-    # changes.
+    # Logits above 0 of pieces in the text are divided by it, those below multiplied; 1: nothing changes.
     repetition_penalty: float = 1.0
     min_length: int = 0  # the end is closed while the text has fewer tokens than this
     min_new: int = 0  # the end is closed while the output has fewer pieces than this

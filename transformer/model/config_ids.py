@@ -20,8 +20,8 @@ _LISTS = ("source_prefix", "source_suffix", "forced_ids", "banned_ids", "further
 class Ids:
     """Special ids, and the wrapping of source and output."""
 
-    # Special ids, the same on both sides. All but `eos_id` may be None: the model has no such piece. Without `pad_id`
-    # # no token counts as padding.
+    # Special ids, the same on both sides; all but `eos_id` may be None: the model has no such piece. Without `pad_id`
+    # no token counts as padding.
     pad_id: int | None = 0
     unk_id: int | None = 1
     bos_id: int | None = 2

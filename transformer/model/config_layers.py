@@ -41,9 +41,8 @@ class Layers:
     # "pre" normalises the input of each sub-layer, "post" its sum with the residual; "both" normalises the input, and
     # with another norm the output before it is added.
     norm: NormPlace = "pre"
-    # "layer" (mean 0, variance 1), "rms" (divided by the root mean square; no mean taken off, no bias) or "deviation"
-    # (a layer norm that divides by the unbiased deviation plus epsilon, and "biased_deviation" by the biased one);
-    # "none": there are none.
+    # "layer" (mean 0, variance 1), "rms" (divided by the root mean square; no mean taken off, no bias), "deviation" (a
+    # layer norm that divides by the unbiased deviation plus epsilon), "biased_deviation" (by the biased one), "none".
     norm_kind: NormKind = "layer"
     final_norm: bool = True  # one more norm after the last encoder layer and after the last decoder layer
     norm_eps: float = 1e-5  # the epsilon of every norm

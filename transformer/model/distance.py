@@ -26,11 +26,10 @@ def distances(places: Tensor, *, offset: int) -> Tensor:
 
 
 def buckets(distance: Tensor, *, n_buckets: int, max_distance: int, causal: bool) -> Tensor:
-    """The bucket of each distance: short ones have one each; the longer distances are, the more of them share one.
+    """The bucket of each distance, of any shape: short ones have one each; the longer, the more of them share one.
 
-    Distances are the key's position minus the query's, of any shape; from `max_distance` on all are in the last
-    bucket. Without a causal mask half of the buckets are for keys after the query; with one, those keys share the
-    bucket of distance 0.
+    A distance is the key's position minus the query's; from `max_distance` on all are in the last bucket. Without a
+    causal mask half of the buckets are for keys after the query; with one, those keys share the bucket of distance 0.
     """
     start = torch.zeros_like(distance)
     if causal:

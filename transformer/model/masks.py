@@ -20,7 +20,7 @@ def padding_mask(ids: Tensor, *, pad_id: int | None) -> Tensor:
 def causal_mask(n_queries: int, *, offset: int = 0, device: torch.device | None = None) -> Tensor:
     """A query sees itself and what came before it: bool [1, 1, query, offset + query]; i sees keys 0 to offset + i.
 
-    `offset` is the number of tokens before the first query (those in a KV cache).
+    `offset` is the number of tokens before the first query, those in a KV cache.
     """
     query = torch.arange(n_queries, device=device)[:, None] + offset  # [query, 1]
     key = torch.arange(offset + n_queries, device=device)[None, :]  # [1, key]
@@ -30,9 +30,8 @@ def causal_mask(n_queries: int, *, offset: int = 0, device: torch.device | None 
 def window_mask(window: int, n_queries: int, *, offset: int = 0, device: torch.device | None = None) -> Tensor:
     """A query sees the last `window` keys up to itself: i - window + 1 to i. It does not close later keys.
 
-    Shape and offset are as in `causal_mask`.
-
-    Source: Beltagy et al., "Longformer" (2020), section 3.1; Jiang et al., "Mistral 7B" (2023).
+    Shape and offset as in `causal_mask`. Source: Beltagy et al., "Longformer" (2020), section 3.1; Jiang et al.,
+    "Mistral 7B" (2023).
     """
     query = torch.arange(n_queries, device=device)[:, None] + offset  # [query, 1]
     key = torch.arange(offset + n_queries, device=device)[None, :]  # [1, key]

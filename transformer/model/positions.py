@@ -1,7 +1,7 @@
 """Position tables: a vector per position, added to the token embeddings.
 
-Attention alone does not see order. Two tables are built here: sinusoids from a formula, and a table that
-is learned like any other parameter. Positions that act inside attention are in `transformer.model.attention_positions`.
+Attention alone does not see order. Two tables are built here: sinusoids from a formula, and a learned table. Positions
+that act inside attention are in `transformer.model.attention_positions`.
 
 Source: Vaswani et al. (2017), section 3.5. The other layouts hold the same waves in another order (Marian's models
 in Hugging Face's transformers) or nearly the same (tensor2tensor, Marian itself, fairseq); its parameters do not show
@@ -41,10 +41,7 @@ def sinusoidal_table(max_len: int, d_model: int) -> Tensor:
 
 
 def halves_table(max_len: int, d_model: int) -> Tensor:
-    """The same columns, but all sines come before all cosines.
-
-    Source: Junczys-Dowmunt et al., "Marian: Fast Neural Machine Translation in C++" (2018), whose program uses it.
-    """
+    """All sines, then all cosines: Junczys-Dowmunt et al., "Marian: Fast Neural Machine Translation in C++" (2018)."""
     angle = _angles(max_len, d_model)  # [position, ceil(d_model / 2)]
     return torch.cat((angle.sin(), angle[:, : d_model // 2].cos()), dim=1).float()
 
@@ -87,7 +84,7 @@ class _Table(Module):
         if moves is None:
             return self.table[offset : offset + length]
         places = moves(torch.arange(offset, offset + length, device=self.table.device))
-        return self.table[places % len(self.table)]  # behind the last row comes the first again
+        return self.table[places % len(self.table)]  # after the last row comes the first again
 
 
 class FixedPositions(_Table):

@@ -195,10 +195,7 @@ class Transformer(Module):
         return padding_mask(src_ids.to(self.device), pad_id=self.config.pad_id)
 
     def target_mask(self, tgt_ids: Tensor, *, n_past: int = 0, tap: Tap = NO_TAP) -> Tensor:
-        """Which target token may attend to which: bool [B, 1, T, T], or [1, 1, T, n_past + T] with a cache.
-
-        With a cache, the ids must not contain padding.
-        """
+        """Which target token may attend to which: bool [B, 1, T, T]; with a cache [1, 1, T, n_past + T], no padding."""
         causal = tap.setting("causal", causal_mask(tgt_ids.size(1), offset=n_past, device=self.device))
         if n_past:
             return causal

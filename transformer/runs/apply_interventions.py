@@ -42,7 +42,6 @@ def tap_of_run(checkpoint: Runnable, query: Query, tap: Tap = NO_TAP) -> Tap:
 
 @torch.inference_mode()
 def _other(checkpoint: Runnable, text: str, patterns: Sequence[str]) -> Other:
-    """Run another source on the unchanged model, greedily, and record."""
     model, config = checkpoint.model, checkpoint.config
     source = read_source(checkpoint, Query(checkpoint=checkpoint.content_hash, source=text))
     src_ids = torch.tensor([source.ids])

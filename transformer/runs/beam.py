@@ -99,8 +99,8 @@ class _Beams:
         prefix.select(torch.arange(n_sentences).repeat_interleave(size))
         self.prefix = prefix
         self.searched = list(range(n_sentences))  # which sentence each K rows of the batch belong to
-        # All beams of a sentence begin alike: only the first is open, or each continuation would stand K times.
-        # Summed in float64: two continuations must not become equal by rounding.
+        # All beams of a sentence begin alike: only the first is open, or each continuation would occur K times. Summed
+        # in float64: two continuations must not become equal by rounding.
         self.log_probs = torch.full((n_sentences, size), -torch.inf, dtype=torch.float64)  # [B, K]
         self.log_probs[:, 0] = 0.0
         self.lowered = torch.zeros_like(self.log_probs)  # what the rules add to them, 0 without a repetition penalty
@@ -134,7 +134,7 @@ class _Beams:
         self._move(rows, chosen, own, total - own)
 
     def _move(self, rows: Tensor, chosen: Tensor, log_probs: Tensor, lowered: Tensor) -> None:
-        """Go on with these rows of the batch and these pieces, each [B, K]; settled sentences stay behind."""
+        """Go on with these rows of the batch and these pieces, each [B, K]; settled sentences leave the batch."""
         kept = (self.log_probs > -torch.inf).any(dim=1)  # [B]
         self.searched = [sentence for sentence, keep in zip(self.searched, kept.tolist(), strict=True) if keep]
         self.log_probs, self.lowered, chosen = log_probs[kept], lowered[kept].nan_to_num(0.0), chosen[kept]

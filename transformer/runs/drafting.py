@@ -1,16 +1,16 @@
 """Speculative decoding: drafts of outputs, and the check that makes them the model's own.
 
 Row t of a pass over a whole output is what the step with t + 1 tokens sees (`transformer.runs.recording_pass`), so one
-pass gives the model's choice after every beginning of the draft. Up to the first piece where the model would have
-chosen another, decoding step by step writes the same; that piece is replaced, what follows is drafted again, and so
-on. What comes out is what decoding step by step writes, whatever the draft was.
+pass gives the model's choice after every beginning of the draft. The draft is correct up to the first piece where the
+model would have chosen another: that piece is replaced, what follows is drafted again, and so on. The result is what
+decoding step by step writes, whatever the draft was.
 
-A pass over many tokens, or over a batch, sums in another order than a step alone, so log-probabilities differ in
-their last digits. That changes a choice only where two pieces were nearly equal: then the output is decoded step by
-step. If each choice is the best piece by more than rounding can move, decoding alone writes the same output. For
-sampling, the seed fixes the numbers that are drawn. A piece with probability p arrives after an exponential time of
-rate p, and the first to arrive is drawn (see `distribution.race`). So these scores must pass the same test, and the
-last piece that top-k and top-p keep must be far enough from the first that they leave out.
+A pass over many tokens, or over a batch, sums in another order than a step alone, so log-probabilities differ in their
+last digits. That changes a choice only where two pieces were nearly equal: then the output is decoded step by step. If
+each choice is the best piece by more than rounding can move, decoding alone writes the same output. For sampling, the
+seed fixes the numbers that are drawn: a piece with probability p arrives after an exponential time of rate p, and the
+first to arrive is drawn (see `distribution.race`). So these scores must pass the same test, and the last piece that
+top-k and top-p keep must be far enough from the first that they leave out.
 
 Source: Stern et al., "Blockwise Parallel Decoding" (2018), section 4; Leviathan et al., "Fast Inference from
 Transformers via Speculative Decoding" (2023), for a smaller model's drafts.
@@ -186,7 +186,7 @@ def verify_and_trace(reading: EncodedBatch, draft: Draft | None, pause: Pause) -
             judged(reading, proposed, verdicts)
             if all(one.whole and one.kept == ids for one, ids in zip(verdicts, proposed, strict=True)):
                 return traces
-            del traces  # their maps would stay in memory beside those of the next pass
+            del traces  # their maps would stay in memory during the next pass
             found = settled(reading, draft, pause, verdicts)
             if found is not None:
                 return reading.finish([DecodedOutput(ids) for ids in found])

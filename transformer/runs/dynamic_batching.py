@@ -72,7 +72,7 @@ def run_apart(
 
 
 def _groups(checkpoint: Runnable, queries: Sequence[Query]) -> Iterator[dict[int, Source]]:
-    """The sources, by place, of queries that run together: of nearly one length, so that little is padding."""
+    """The sources, by place, of queries that run together; their lengths are similar, so little is padding."""
     sources: dict[int, Source] = {}
     for place, query in enumerate(queries):
         if query.may_join and checkpoint.model.anatomy.writes:

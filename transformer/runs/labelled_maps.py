@@ -1,7 +1,7 @@
 """Attention weights with a label for each row and column, without a model.
 
 A `LabelledMaps` can replace a `Trace` wherever only weights and labels are needed: `kinds`, `maps` and `mask` are the
-same. Who makes one answers for it: nothing is checked here.
+same. Nothing is checked here.
 
 Axes: [layer, head, query, key]. Each attention has its own labels, because maps may be cut differently.
 """

@@ -14,14 +14,14 @@ Pair = tuple[str, str]
 def read_pairs(path: Path, config: ModelConfig | None = None) -> list[Pair]:
     """Read a file of `source TAB target` lines; empty lines are skipped.
 
-    For an encoder-only model a line is one text, and its target is empty. A `DataError` as of `read_lines`, or where
-    the file is empty, or a line has no or more than one tab (of one text: any).
+    For an encoder-only model a line is one text, and its target is empty. A `DataError` as of `read_lines`, or if the
+    file is empty, or a line has no or more than one tab (of one text: any).
     """
     return [pair for _, pair in read_numbered_pairs(path, config)]
 
 
 def read_numbered_pairs(path: Path, config: ModelConfig | None = None) -> list[tuple[int, Pair]]:
-    """The same, each pair with the line that it stands in, from 1."""
+    """The same, each pair with the number of its line, from 1."""
     alone = config is not None and not anatomy(config).writes
     pairs: list[tuple[int, Pair]] = []
     for number, columns in read_lines([path]):

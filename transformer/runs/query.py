@@ -175,7 +175,7 @@ def check_reference(reference: str) -> str:
 
 
 def _composed(text: str, too_long: Callable[[int], Sentence]) -> str:
-    """A text in form NFC; looked at twice whether it is too long.
+    """A text in form NFC; its length is checked before and after.
 
     Composing a long text can take very long, and a few characters have no composed form and become up to three.
     """

@@ -2,9 +2,9 @@
 
 Decoding step by step says what a run writes. `transformer.runs.drafting` finds the same sooner.
 
-Maps of a long text can be too large for a server. A run that drops its maps computes every attention like one that
-keeps them, so all its other numbers are the same to the last bit. `transformer.runs.replay.each_layer` computes the
-maps again, one layer at a time.
+Maps of a long text can be too large for a server. A run that drops its maps computes every attention as if it kept
+them, so all other numbers are the same to the last bit. `transformer.runs.replay.each_layer` computes the maps again,
+one layer at a time.
 
 Shapes: B queries, S source tokens, D d_model.
 """
@@ -187,11 +187,11 @@ def go_on() -> None:
 class EncodedBatch:
     """Queries whose sources have been read: the state between the encoder and decoding."""
 
-    checkpoint: Runnable  # what was asked for
-    queries: Sequence[Query]  # what was asked for
+    checkpoint: Runnable  # what to run on
+    queries: Sequence[Query]  # the requests
     sources: Sequence[Source]  # what the model read for each
     src_ids: Tensor  # the same as one batch [B, S]
-    memory: Tensor | None  # what the encoder made of it [B, S, D]; None for a decoder alone
+    memory: Tensor | None  # what the encoder made of it [B, S, D]; None if decoder-only
     seen: dict[str, Tensor]  # what the recorder saw of the encoder
     keeping: Keeping  # what is recorded, and how much of the maps is kept
     tap: Tap  # sees and changes values in every call of the model
@@ -249,7 +249,7 @@ def read(
 ) -> EncodedBatch:
     """Read the sources of queries with equal interventions, and record; see `run_batch` and `Keeping`.
 
-    `sources` are what `read_source` makes of the queries, if somebody has asked it already.
+    `sources` are what `read_source` makes of the queries, if they are known already.
     """
     started = time.monotonic()
     tap = both(tap_for(queries[0].interventions, checkpoint), tap)
@@ -311,8 +311,8 @@ def _chosen(query: Query, hypotheses: tuple[Hypothesis, ...]) -> DecodedOutput:
 def read_before(wanted: Tensor, start: int | Tensor) -> Tensor:
     """What a decoder reads to predict a padded batch [B, T]: the start, an id or [B, 1], and all but the last column.
 
-    The one way to make a batch's input, in training and in whatever measures a loss: as in `tgt[:, :-1]`, a row that
-    is shorter than the longest keeps its end piece and padding. Only a decoder without a causal mask sees them.
+    A batch's input is made here only, in training and for losses: as in `tgt[:, :-1]`, a shorter row keeps its end
+    piece and padding. Only a decoder without a causal mask sees them.
     """
     return torch.cat((torch.zeros_like(wanted[:, :1]) + start, wanted[:, :-1]), dim=1)
 

@@ -4,14 +4,13 @@
 row t of a single teacher-forced pass over the whole output is what the step with t + 1 tokens saw.
 
 A tap may break that: values averaged over tokens, or a mask that was removed, change with every further token. Then
-each prefix is read alone, as in decoding, and only its last row is kept: that row wrote the piece, and no step ran
-one pass over the whole output. This holds for maps, replay, comparisons, tables and saved files, and a note of the
-trace says so (`trace.BY_STEPS`). A row of a prompt is read in the same way, as if the prompt ended there; its map
-leaves later tokens closed.
+each prefix is read alone, as in decoding, and only its last row, which wrote the piece, is kept. This holds for maps,
+replay, comparisons, tables and saved files, and a note of the trace says so (`trace.BY_STEPS`). A row of a prompt is
+read in the same way, as if the prompt ended there; its map leaves later tokens closed.
 
-**Recorded values are finite**, or an error names the first site that is not. Checking every value would cost as much
-as the model itself. So only the end of a pass is checked: what was recorded, or the logits. If that is not finite,
-the pass is repeated and every site is checked, in the order of the computation. A tap may put in infinite values on
+**Recorded values are finite**, or an error names the first site that is not. Checking every value would cost as much as
+the model itself, so only the end of a pass is checked: what was recorded, or the logits. If that is not finite, the
+pass is repeated and every site is checked, in the order of the computation. A tap may put in infinite values on
 purpose: -inf closes a score. Such a value is not counted, but what the model computes from it is.
 
 Shapes: B batch rows, S source tokens, T target tokens.
@@ -84,12 +83,12 @@ def not_finite(site: str, *, tap: Tap = NO_TAP) -> NotFiniteError:
 def _is_finite(value: Tensor) -> bool:
     if not value.is_floating_point():
         return True
-    # A sum is the cheapest look at all values; only one that overflows has to be looked at again.
+    # A sum is the cheapest check of all values; only one that overflows needs a second check.
     return math.isfinite(value.sum()) or bool(value.isfinite().all())
 
 
 HEAD = ("mlm_head.pre_activation", "mlm_head.activation", "mlm_head.output", "logits")
-"""What an encoder alone computes after its memory, if it has an MLM head: made only where somebody wants it."""
+"""What an encoder-only model computes after its memory, if it has an MLM head: only on request."""
 
 
 def read_source(

@@ -19,14 +19,14 @@ from transformer.text.normalise import normalise
 from transformer.text.tokenizer import RawIds
 
 Reference = str | Sequence[int] | None
-"""What should come out, as text or as ids; None for a decoder alone that judges the source itself."""
+"""What should come out, as text or as ids; None for a decoder-only model that judges the source itself."""
 
 
 @dataclass(frozen=True)
 class PreparedReference:
     """What a decoder is given to read, and which part of it is judged."""
 
-    source: Source  # what the encoder reads, or a decoder alone before the reference
+    source: Source  # what the encoder reads, or a decoder-only model before the reference
     before: tuple[int, ...]  # what the decoder reads before the first piece that is judged
     ids: tuple[int, ...]  # the pieces that are judged, the end piece included if it counts
     n_prompt: int  # how many of `before` no output could hold: the start piece or the prompt
@@ -73,7 +73,7 @@ def read_given(
 
 
 def _own_text(checkpoint: Runnable, source: Source, end: tuple[int, ...]) -> PreparedReference:
-    """The source's own pieces; the first has nothing before it, unless a start piece stands there."""
+    """The source's own pieces; the first has nothing before it but a start piece, if any."""
     config = checkpoint.config
     if anatomy(config).reads:
         raise QueryError("There is no reference. Give the correct output for {model}.", model=checkpoint.name)
@@ -86,7 +86,7 @@ def _own_text(checkpoint: Runnable, source: Source, end: tuple[int, ...]) -> Pre
         )
     if len(source.ids) + len(end) - 1 > config.max_len:
         raise QueryError("This text leaves no room for its end mark; shorten it.")
-    # What is insisted on are places of an output, and these are none.
+    # Insisted pieces have places in an output; these pieces are not an output.
     return PreparedReference(replace(source, insisted={}), source.ids[:n_before], ids, n_before, source.notes)
 
 

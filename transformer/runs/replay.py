@@ -1,10 +1,9 @@
 """Look at a finished run more closely: one more pass over it, for the sites you name or the maps it did not keep.
 
 A trace keeps weights and masks. Queries, keys, values, scores and the rest would take many times the memory, so they
-are computed again when somebody looks at them.
-
-The pass computes every attention as the run's own recording pass did, whichever layers are asked for: a layer's maps
-are the same to the last bit as in a run that keeps them all. It ends after the last layer that was asked for.
+are computed again when they are needed. Every attention is computed as in the run's own recording pass, whichever
+layers are requested: a layer's maps are the same to the last bit as in a run that keeps them all. The pass ends after
+the last requested layer.
 """
 
 from collections.abc import Callable, Sequence
@@ -100,7 +99,7 @@ def each_layer(
 
 
 class _EnoughError(Exception):
-    """All that was asked for was seen."""
+    """All requested values were seen."""
 
 
 def _pass(checkpoint: Runnable, trace: Trace, attention: Attention, tap: Tap) -> None:

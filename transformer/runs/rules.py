@@ -100,7 +100,7 @@ def _lower(log_probs: Tensor, ids: Sequence[int], penalty: float, log_sum: float
 
 
 def _repeating(text: Sequence[int], n: int) -> Iterator[int]:
-    """The pieces that would complete a run of n which stands in the text already."""
+    """The pieces that would complete a run of n that the text already has."""
     before = tuple(text[len(text) - n + 1 :])
     for start in range(len(text) - n + 1):
         if tuple(text[start : start + n - 1]) == before:

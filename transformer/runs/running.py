@@ -33,8 +33,8 @@ def run(checkpoint: Runnable, query: Query, *, tap: Tap = NO_TAP, pause: Pause =
 
     Raises:
         QueryError: The query does not fit the checkpoint: it is for another one, its source is empty or too long, a
-            forced id is out of range, the model lacks what an intervention names, beam search did not find the result
-            that was asked for, or the model computes a value that is not finite (the error names the first site).
+            forced id is out of range, the model lacks what an intervention names, beam search did not find the
+            requested result, or the model computes a value that is not finite (the error names the first site).
     """
     return run_batch(checkpoint, [query], tap=tap, pause=pause)[0]
 

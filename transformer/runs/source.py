@@ -112,7 +112,7 @@ def _edited(interventions: Sequence[Intervention], ids: tuple[int, ...], config:
 
 
 def room_of(config: ModelConfig, n_prompt: int) -> int:
-    """Most pieces that can be written behind a prompt: a prompt beyond the config's own limit has room for one."""
+    """Most pieces that can be written after a prompt: a prompt beyond the config's own limit has room for one."""
     if not anatomy(config).writes:
         return 0
     limits = [config.max_len - n_prompt + 1]

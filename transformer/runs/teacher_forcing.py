@@ -254,8 +254,7 @@ def _judged(checkpoint: Runnable, hidden: Tensor, given: PreparedReference, tap:
 def parting(one: Sequence[int], other: Sequence[int]) -> Parting:
     """Compare two rows of ids: where they diverge, and how many pieces at the end are the same.
 
-    Piece t of one is compared with piece t of the other, up to the first difference. After it nothing is aligned;
-    only the pieces that both end with are counted.
+    Pieces are compared place by place up to the first difference; after it, only the pieces that both end with count.
     """
     head = _alike(one, other)
     if head == len(one) == len(other):

@@ -262,7 +262,7 @@ class Trace(ArrayRecord):
             return 0
         if self.pad_id is None:
             return len(self.src_ids)
-        return int(np.flatnonzero(np.array(self.src_ids) != self.pad_id)[-1]) + 1  # pads stand at the end
+        return int(np.flatnonzero(np.array(self.src_ids) != self.pad_id)[-1]) + 1  # pads are at the end
 
     def row_of(self, step: int) -> int:
         """The decoder row that a step's prediction comes from."""

@@ -1,3 +1,3 @@
 """Text processing: normalisation and tokenizers."""
 
-SPACE_MARK = "▁"  # SentencePiece writes a space as this sign, so that pieces can be joined again
+SPACE_MARK = "▁"  # SentencePiece writes a space as this sign, so pieces can be joined again

@@ -1,7 +1,7 @@
-"""Tables that somebody opens in a spreadsheet, and texts in their cells.
+"""Tables for spreadsheets, and texts in their cells.
 
-A spreadsheet computes what looks like a formula, so that a text from anywhere could run there. Full-width signs
-count: some read them as the plain ones. Source: OWASP, "CSV Injection"
+A spreadsheet computes what looks like a formula, so text from anywhere could run there. Full-width signs count: some
+spreadsheets read them as plain ones. Source: OWASP, "CSV Injection"
 (https://owasp.org/www-community/attacks/CSV_Injection).
 """
 
@@ -20,7 +20,7 @@ def cell(text: str) -> str:
 def write_csv(file: Path, text: str) -> None:
     """Write a table for spreadsheets."""
     try:
-        # With a mark at the start: without it spreadsheets take UTF-8 for something else.
+        # With a byte order mark: without it spreadsheets do not read UTF-8.
         file.write_text(text, encoding="utf-8-sig", errors="replace", newline="")
     except OSError as error:
         raise DataError("{file}: cannot be written ({reason}).", file=str(file), reason=error.strerror) from None

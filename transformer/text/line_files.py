@@ -1,8 +1,8 @@
 """Readers for parallel text: TSV, zip, or line-aligned files.
 
-manythings.org/anki gives `english TAB other TAB attribution`, one pair a line, as `fra.txt` inside `fra-eng.zip`.
-Nothing is unpacked to disk, and lines, bytes and the length of a line are limited, so that a wrong or hostile file
-ends in a message. What the columns are worth is decided elsewhere (`cleaning`).
+manythings.org/anki gives `english TAB other TAB attribution`, one pair per line, as `fra.txt` inside `fra-eng.zip`.
+Nothing is unpacked to disk, and lines, bytes and line lengths are limited, so a wrong or hostile file ends in a
+message. `cleaning` decides which lines are kept.
 """
 
 import codecs
@@ -25,7 +25,7 @@ SAMPLE_LINES = 100  # of a zip's member, to tell pairs from a text about them
 
 
 class Line(NamedTuple):
-    """One line: its number from 1, and its columns as they stand there."""
+    """One line: its number from 1, and its columns unchanged."""
 
     number: int
     columns: tuple[str, ...]
@@ -34,8 +34,7 @@ class Line(NamedTuple):
 def read_lines(files: Sequence[Path]) -> Iterator[Line]:
     """Read one text of tab-separated lines, a zip that holds one, or two texts whose lines belong together.
 
-    A `DataError` where a file is missing, not UTF-8, over a limit, not what it seems, or has lines that the other
-    lacks.
+    A `DataError` if a file is missing, not UTF-8, over a limit, not what it seems, or has lines that the other lacks.
     """
     if len(files) not in (1, 2):
         raise DataError(
@@ -70,12 +69,12 @@ def _aligned(first: Path, second: Path) -> Iterator[Line]:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """The lines of a file without their ends; only LF and CR LF end a line, as others may stand in a sentence."""
+    """The lines of a file without their ends; only LF and CR LF end a line, as a sentence may contain others."""
     offset = 0
     with _open(path) as (name, file):
-        # One byte more than allowed tells a line that is too long from one that just fits.
+        # One byte more than allowed shows that a line is too long.
         for number, raw in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
-            if number == 1 and b"\r" in raw[:-1] and b"\n" not in raw:  # LF stands in no other line either
+            if number == 1 and b"\r" in raw[:-1] and b"\n" not in raw:  # no other line has an LF either
                 raise DataError(
                     "{name}: its lines end with CR alone; save it with LF or CR LF line endings.", name=name
                 )
@@ -118,7 +117,7 @@ def _decode(raw: bytes, *, name: str, number: int, offset: int) -> str:
 
 @contextmanager
 def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
-    """Open a text, inside a zip if it stands in one; gives what messages call it, and the open file."""
+    """Open a text, if need be inside a zip; returns what messages call it, and the open file."""
     if path.exists() and not path.is_file():
         raise DataError("{file}: is not a regular file.", file=str(path))
     try:
@@ -145,7 +144,7 @@ def _open(path: Path) -> Iterator[tuple[str, BinaryIO]]:
 
 
 def _pairs_in(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    """The one text of an archive whose lines hold tabs; beside it manythings.org puts `_about.txt`."""
+    """The one text of an archive whose lines hold tabs; manythings.org adds `_about.txt`."""
     texts = [member for member in archive.infolist() if member.filename.lower().endswith((".txt", ".tsv"))]
     found = [member for member in texts[:SAMPLE_LINES] if _has_columns(archive, member)]
     if len(found) != 1:

@@ -2,7 +2,7 @@
 
 Each checkpoint declares its steps in `ModelConfig.normalisation`:
 
-- `nfc`: Unicode canonical composition, so that é is one character however it was typed.
+- `nfc`: Unicode canonical composition; é is then always one character.
 - `simplified-chinese`: Traditional characters become simplified ones (OpenCC, table t2s).
 
 A tokenizer may normalise further (SentencePiece's own rules are part of its model file).

@@ -1,7 +1,7 @@
 """Read the wire format of protocol buffers: fields, one after another, without knowing what they mean.
 
-Only as much as a SentencePiece model needs. The reader never copies more than it was given, so a length that
-lies costs nothing.
+Only as much as a SentencePiece model needs. The reader never copies more than it was given, so a false length costs
+nothing.
 
 Source: Protocol Buffers documentation, "Encoding" (protobuf.dev/programming-guides/encoding).
 """
@@ -17,10 +17,10 @@ Field = tuple[int, int | float | memoryview]  # number and value
 
 
 def fields(message: memoryview) -> Iterator[Field]:
-    """The fields of a message, number and value; ClauseError if these bytes are none.
+    """The fields of a message, number and value; a ClauseError if the bytes are not a message.
 
-    A value is an int for a varint and for 64 fixed bits, a float for 32 fixed bits (nothing else is stored in them
-    here), a view of the bytes for text, bytes and messages inside.
+    A value is an int for a varint and for 64 fixed bits, a float for 32 fixed bits (here always a float), a view of the
+    bytes for text, bytes and nested messages.
     """
     position = 0
     while position < len(message):

@@ -1,8 +1,8 @@
 """Check a SentencePiece model before native code sees it.
 
-SentencePiece trusts its files: some damaged ones end the whole process. So its bytes are read here first, by
-rules (`read`), and then tried in a short-lived process of their own (`transformer.text.sentencepiece_probe`).
-`check` does both, and remembers its verdict by the SHA-256 of the bytes.
+SentencePiece trusts its files: some damaged ones end the whole process. So its bytes are first checked by rules
+(`read`), then tried in a short-lived subprocess (`transformer.text.sentencepiece_probe`). `check` does both, and
+remembers its verdict by the SHA-256 of the bytes.
 
 Source: sentencepiece_model.proto of SentencePiece, for the field numbers. Types: 1 normal, 2 unknown, 3
 control, 4 user-defined, 5 unused, 6 byte.
@@ -53,7 +53,7 @@ class VerdictCache:
 def try_out(probe: Path, content: bytes, *, library: str, seconds: float, arguments: Sequence[str] = ()) -> None:
     """Run a probe, a script with its arguments, on the bytes of a file; `library` is how messages call what reads it.
 
-    TokenizerError if the library refuses the file, takes longer than so many seconds or dies of it.
+    A TokenizerError if the library refuses the file, takes longer than so many seconds or dies of it.
     """
     # -P keeps the script's folder out of the search for modules; some here are named like the standard library's.
     command = [sys.executable, "-P", str(probe), *arguments]
@@ -93,8 +93,7 @@ PROBE_SECONDS = 60.0
 UNKNOWN = 2  # a type of pieces
 TYPES = range(1, 7)
 
-# Field numbers of the model, and in its settings those of texts that SentencePiece puts in the place of
-# others.
+# Field numbers of the model, and of the settings with texts that SentencePiece puts in the place of others.
 PIECES, TRAINER, NORMALIZER, DENORMALIZER = 1, 2, 3, 5
 UNKNOWN_SURFACE, REPLACEMENTS = 44, 2
 _TEXTS_OF = {TRAINER: UNKNOWN_SURFACE, NORMALIZER: REPLACEMENTS, DENORMALIZER: REPLACEMENTS}
@@ -133,9 +132,9 @@ _verdicts = VerdictCache()
 
 
 def check(model: bytes) -> None:
-    """Make sure that a model file, of which the caller has limited the bytes, is safe to load.
+    """Check that a model file, whose size the caller has limited, is safe to load.
 
-    TokenizerError if it is something else, damaged, beyond the limits, or SentencePiece fails on it.
+    A TokenizerError if it is something else, damaged, beyond the limits, or SentencePiece fails on it.
     """
     _verdicts.check(model, _find_fault)
 

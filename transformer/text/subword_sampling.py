@@ -1,11 +1,11 @@
 """Subword sampling (subword regularisation, BPE-dropout).
 
-SentencePiece can draw splits too, but from 0.2.2 on it keeps a seed only within one process, so that a training
-could not be repeated. Here every draw follows from the numbers of the generator that is handed in.
+SentencePiece can draw splits too, but from 0.2.2 on it keeps a seed only within one process, so no training could be
+repeated. Here every draw follows from the numbers of the given generator.
 
-Source: Kudo, "Subword Regularization" (2018), section 3.2, for unigram models: forward filtering, backward
-sampling. Provilkov et al., "BPE-Dropout" (2020), for BPE models. How pieces are scored, where a character is
-unknown and which merge comes first are as in SentencePiece, so that the likeliest split is that of `encode`.
+Source: Kudo, "Subword Regularization" (2018), section 3.2, for unigram models: forward filtering, backward sampling.
+Provilkov et al., "BPE-Dropout" (2020), for BPE models. How pieces are scored, where a character is unknown and which
+merge comes first are as in SentencePiece, so the likeliest split is that of `encode`.
 """
 
 import heapq
@@ -49,11 +49,11 @@ class Sampler:
             self._bytes = {}
 
     def draw(self, text: str, *, alpha: float, rng: random.Random) -> tuple[int, ...]:
-        """Draw one split of a text, as ids; every call may give another one, the same state of `rng` the same one.
+        """Draw one split of a text, as ids; the same state of `rng` gives the same split.
 
-        `alpha` is for a unigram model how much better splits are preferred: from 0, where all are alike, to about 10,
-        where hardly any but that of `encode` comes; for a BPE model the share of merges left out, 0 to 1: at 0 it
-        gives the split of `encode`, at 1 single characters.
+        For a unigram model `alpha` says how much better splits are preferred: from 0, where all are alike, to about 10,
+        where nearly all are that of `encode`. For a BPE model it is the share of merges left out: at 0 the split is
+        that of `encode`, at 1 single characters.
         """
         ids: list[int] = []
         after_unknown = False
@@ -74,7 +74,7 @@ class Lattice:
         normal = [piece.score for piece in pieces if piece.type == NORMAL] or [0.0]
         self._unknown = _unknown(pieces)
         self._unknown_score = min(normal) - UNKNOWN_PENALTY
-        # Each beginning of a piece is listed too, with None, so that a search ends where no piece goes on.
+        # Each beginning of a piece is listed too, with None; a search ends where no piece goes on.
         self._table: dict[str, tuple[int, float] | None] = {}
         for i, piece in enumerate(pieces):
             if piece.type not in (NORMAL, USER_DEFINED):

@@ -19,10 +19,9 @@ class Encoding:
     """A text as tokens."""
 
     ids: tuple[int, ...]  # the id of each token
-    # The piece of each token as the text has it; where the id is the unknown one, the piece still shows what was not
-    # known.
+    # The piece of each token as it is in the text, also if its id is the unknown one.
     pieces: tuple[str, ...]
-    # Words that have no tokens at all: only numbers are read where there is no vocabulary.
+    # Words without tokens: only numbers are read if there is no vocabulary.
     unread: tuple[str, ...] = ()
 
 
@@ -43,8 +42,8 @@ NO_WRAPPING = Wrapping()
 class AnyTokenizer(ABC):
     """What can be done with a vocabulary, wherever it comes from.
 
-    Pieces are texts for people: a space is written as ▁, a byte that is no whole character as <0xE4>. `special` are
-    the ids of those without a text of their own.
+    Pieces are texts for people: a space is ▁, a byte that is not a whole character <0xE4>. `special` are the ids of
+    pieces without a text of their own.
     """
 
     continuation = ""  # what a piece begins with that goes on with a word; "" if words begin at the mark of a space
@@ -95,7 +94,7 @@ class AnyTokenizer(ABC):
 class Tokenizer(AnyTokenizer):
     """One vocabulary, the bytes of a SentencePiece model file that was checked (`sentencepiece_check`).
 
-    The config says what goes around a text. TokenizerError if SentencePiece cannot read the model.
+    The config says what goes around a text. A TokenizerError if SentencePiece cannot read the model.
     """
 
     def __init__(self, model: bytes) -> None:
@@ -158,7 +157,7 @@ class RawIds(AnyTokenizer):
         super().__init__(tuple(map(str, range(size))), special)
 
     def encode(self, text: str) -> Encoding:
-        """The ids that a text lists; what is no id of this model is left unread."""
+        """The ids that a text lists; words that are not ids of this model stay unread."""
         listed = text.replace(",", " ").split()
         read = [word for word in listed if word in self._ids]
         unread = tuple(word for word in listed if word not in self._ids)

@@ -1,9 +1,9 @@
 """Losses of a model on a few texts, in nats, and the number of pieces they are over.
 
-    an encoder and a decoder     the target's pieces, each read before the next is guessed (teacher forcing)
+    encoder-decoder              the target's pieces, each read before the next is guessed (teacher forcing)
     the same without targets     the pieces that the model itself writes, greedily; what would be as likely if
                                  the model read another text does not count for it
-    a decoder alone              the pieces of the text after the first, or of the target after the source
+    decoder-only                 the pieces of the text after the first, or of the target after the source
     an encoder with an MLM head  pieces of the text, each hidden alone
 
 A loss is minus the logarithm of the probability that a piece was given; lower is better. Padding has no part in it.
@@ -48,7 +48,7 @@ class Samples:
     """What a model is tried with."""
 
     sources: tuple[str, ...]  # texts
-    targets: tuple[str, ...] = ()  # what should come out, one for each source; empty if nobody knows
+    targets: tuple[str, ...] = ()  # what should come out, one for each source; empty if unknown
 
     def __len__(self) -> int:
         return len(self.sources)
@@ -138,16 +138,16 @@ class Loss:
 class SampleLoss:
     """A text as ids."""
 
-    source: tuple[int, ...]  # what the encoder reads, or a decoder alone
+    source: tuple[int, ...]  # what the encoder reads, or the decoder of a decoder-only model
     target: tuple[int, ...] = ()  # what is to be written
     first: int = 0  # how many pieces of it do not count
 
 
 @torch.inference_mode()
 def loss_of(tried: Scorable, samples: Samples, *, with_end: bool = False) -> Loss:
-    """The loss of one model; QueryError if it gives no logits, or a text does not fit into it.
+    """The loss of one model; a QueryError if it has no logits, or a text does not fit into it.
 
-    `with_end` is for a decoder alone: the text is a whole one, so the end piece after it counts too.
+    `with_end` is for a decoder-only model: the text is a whole one, so the end piece after it counts too.
     """
     parts = tried.model.anatomy
     if parts.fills:
@@ -200,7 +200,7 @@ def row_of(tried: Scorable, samples: Samples, i: int, *, with_end: bool = False)
         return SampleLoss((*config.source_start, *source, *config.source_end), written, len(config.forced_ids))
     text = (*source, *target) if target else _bare(source, tried)
     whole = (*config.source_start, *text, *((config.eos_id,) if with_end else ()))
-    # The first piece of a text is left out: without a start piece nothing stands before it, with one something does.
+    # The first piece of a text is left out: only with a start piece is there something before it.
     read = len(config.source_start) + (len(source) if target else 1)
     return SampleLoss(whole[:-1], whole[1:], read - 1)
 
@@ -210,7 +210,7 @@ def _bare(ids: tuple[int, ...], tried: Scorable) -> tuple[int, ...]:
     if not isinstance(tried.tgt_tokenizer, RawIds):
         return ids
     config = tried.model.config
-    starts = tried.model.anatomy.reads and ids[:1] == (config.decoder_start_id,)  # a decoder alone reads its start
+    starts = tried.model.anatomy.reads and ids[:1] == (config.decoder_start_id,)  # a decoder-only model reads its start
     ids = ids[starts:]
     return ids[: len(ids) - (ids[-1:] == (config.eos_id,))]
 
@@ -225,7 +225,6 @@ def _groups(rows: Sequence[SampleLoss], config: ModelConfig) -> Iterator[list[in
 
 
 def _of_targets(model: Transformer, rows: Sequence[SampleLoss]) -> Loss:
-    """The loss of targets that are given."""
     parts = ((places, _forced(model, [rows[i] for i in places])) for places in _groups(rows, model.config))
     return _gathered(len(rows), parts)
 
@@ -245,7 +244,6 @@ def _of_own(model: Transformer, rows: Sequence[SampleLoss]) -> Loss:
 
 
 def _other(rows: Sequence[SampleLoss], i: int) -> tuple[int, ...]:
-    """The next source that is not this one."""
     return next(row.source for row in (*rows[i + 1 :], *rows[:i]) if row.source != rows[i].source)
 
 
@@ -286,8 +284,7 @@ def _written(
 ) -> list[tuple[float, int]]:
     """Loss and number of pieces of what the model writes, which goes into `found`.
 
-    What has not ended by then counts with the end that it should have had: wrong models repeat themselves, and are
-    certain of it.
+    An output that has not ended counts with its missing end: wrong models repeat themselves, and are certain of it.
     """
     config = model.config
     source = padded([rows[i].source for i in places], config.fill_id)

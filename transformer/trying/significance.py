@@ -1,6 +1,6 @@
 """Significance of loss differences: t-test, sign test, Wilcoxon.
 
-Both were tried on the same texts, so that what counts is the difference on each. One choice is taken to be better if
+Both choices were tried on the same texts, so only the difference on each text counts. One is taken to be better if
 chance alone would make the mean difference as large, or as many of them positive, at most once in twenty times.
 
 Source: Student, "The Probable Error of a Mean" (1908); Fisher, "Statistical Methods for Research Workers" (1925), for
@@ -17,7 +17,7 @@ from transformer.trying.losses import Loss
 # Student's t for 95 %, by degrees of freedom from 1; above, the last.
 T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13, 2.09)
 SAME = 1e-4
-"""Nats a piece that rounding makes of two equal models, and that nobody would notice."""
+"""Nats per piece that rounding can make between two equal models; no reader would notice them."""
 POOR = 0.3  # of the loss of guessing: a model that was trained for such texts has less
 ALIKE = 0.01  # of the loss of guessing: two choices that differ by less do equally well
 
@@ -66,9 +66,9 @@ def same(one: Loss, other: Loss) -> bool:
 def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: bool, pairs: bool = True) -> Sentence:
     """What the losses say, as a sentence: each choice that was tried, as text, with its loss; best first.
 
-    `guessing` is the loss of a model that finds every piece equally likely. `written` says that the losses are those
-    of what the model itself wrote; `pairs` that targets were given, which a model that was trained for them nearly
-    knows: a text alone may surprise every model.
+    `guessing` is the loss of a model that finds every piece equally likely. `written` says that the losses are of the
+    model's own outputs; `pairs`, that targets were given, which a trained model nearly knows: a text alone may surprise
+    every model.
     """
     (first, best), *others = losses
     texts = say_n("{n} text", "{n} texts", len(best.totals))
@@ -113,7 +113,7 @@ def verdict(losses: Sequence[tuple[str, Loss]], *, guessing: float, written: boo
 
 
 def _of_what_it_writes(losses: Sequence[tuple[str, Loss]], texts: Sentence) -> Sentence:
-    """The same of outputs that nobody said, of which only the model's own certainty is known."""
+    """The same without given outputs: only the model's own certainty is known."""
     (first, best), *others = losses
     share = _share(best)
     if not others:

@@ -1,9 +1,9 @@
 """Speed gains of torch.compile and int8 for one decoding step, measured in a subprocess.
 
-Measured is one decoding step with a KV cache, on one thread, in several ways in turns: as it is, without torch's
-modules, the same with large matrices in int8 (as drafts are written), and compiled. The time does not
-depend on the numbers, so the model has random ones. All of it happens in a process of its own, with limits: compiling
-takes half a minute or more and needs a C++ compiler, and what goes wrong there harms nobody.
+One decoding step with a KV cache, on one thread, is measured in several ways in turns: unchanged, without torch's
+modules, with large matrices in int8 (as drafts are written), and compiled. The time does not depend on the numbers, so
+the model has random ones. All of it happens in a subprocess with limits: compiling takes half a minute or more and
+needs a C++ compiler, and failures there harm nobody.
 
 Source: Ansel et al., "PyTorch 2" (2024), section 3, for `torch.compile`.
 """
@@ -84,7 +84,7 @@ class Steps:
 
     def compiled(self) -> Callable[[], int]:
         """The same compiled, which happens here; errors are torch's."""
-        # A compiler cannot follow questions about threads and about where a matrix lies in memory.
+        # A compiler cannot follow checks of the number of threads and of a matrix's memory layout.
         vars(torch)["get_num_threads"] = lambda: 1
         model = copy.deepcopy(self.model)
         for module in model.modules():

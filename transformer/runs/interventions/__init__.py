@@ -1,15 +1,14 @@
 """Interventions: changes inside a model during a run, as data.
 
-Interventions are a part of a query: frozen and hashable, in JSON, and short in an address, where places count from 1
-as on the pages.
+Interventions are a part of a query: frozen and hashable, in JSON, and short in a URL, where places count from 1 as on
+the pages.
 
     zero-cross.3.1                     head 1 of layer 3's cross-attention writes nothing
     zero-cross.3.1_zero-decoder.1.2    and neither does head 2 of layer 1's decoder self-attention
 
 `transformer.runs.apply_interventions` applies them in decoding, recording and replay: the output changes, and the trace
 shows why. The kinds come from extensions: field `changes` of `transformer.extensions` names a dict by word, in the
-order in which a menu offers them. `KINDS` has them all, and `from transformer.runs.interventions import ZeroHead` gives
-one.
+order of the menu. `KINDS` has them all, and `from transformer.runs.interventions import ZeroHead` gives one.
 """
 
 import re
@@ -27,7 +26,7 @@ from transformer.runs.interventions.base import InterventionError as Interventio
 
 Ground, ChangeError = InterventionContext, InterventionError  # their names before
 MAX_INTERVENTIONS: Final = 64
-MAX_CHARACTERS: Final = 6_000  # of all of them in an address
+MAX_CHARACTERS: Final = 6_000  # of all of them in a URL
 _SEPARATOR: Final = "_"
 _EXAMPLE: Final = "zero-cross.3.1"
 
@@ -105,7 +104,7 @@ def from_record(record: Any) -> Intervention:
 
 
 def write(interventions: Iterable[Intervention]) -> str:
-    """All of them as one parameter of an address; empty if there are none."""
+    """All of them as one query parameter; empty if there are none."""
     return _SEPARATOR.join(map(str, interventions))
 
 

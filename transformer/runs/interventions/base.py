@@ -1,9 +1,8 @@
 """Base classes of interventions.
 
-An intervention is a frozen record and a part of a query. Its fields are declared with the functions of `spelling`,
-which also give its JSON and its part of an address. It overrides the methods below: `visitors` changes values and
-settings of the model through a tap, `edited` the ids that the model reads. No weight is edited, and there is no
-second model.
+An intervention is a frozen record and a part of a query. Its fields are declared with the functions of `fields`, which
+also give its JSON and its part of a URL. It overrides the methods below: `visitors` changes values and settings of the
+model through a tap, `edited` the ids that the model reads. No weight is edited, and there is no second model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +40,7 @@ class InterventionContext:
     """What an intervention may use when it is applied."""
 
     config: ModelConfig  # of the model
-    # Gives a parameter by the name that it has in the model; nobody may write to it.
+    # Returns a parameter by its name in the model; read-only.
     parameter: Callable[[str], Tensor]
     # Runs another source on the unchanged model, greedily, and records sites.
     other: Callable[[str, Sequence[str]], Other]
@@ -54,7 +53,7 @@ class Intervention:
     A QueryError says that a value has the wrong type or is out of range for every model.
     """
 
-    word: ClassVar[str]  # its name in an address and in JSON: small letters
+    word: ClassVar[str]  # its name in a URL and in JSON: small letters
     group: ClassVar[Group]  # where a menu offers it
     title: ClassVar[Sentence]  # what a menu calls it
     about: ClassVar[Sentence]  # one sentence on what it does, with its source if it has one
@@ -68,7 +67,7 @@ class Intervention:
         self.agree()
 
     def __str__(self) -> str:
-        """Its spelling in an address."""
+        """Its spelling in a URL."""
         fields = spelled(self).items()
         return "-".join([self.word, *filter(None, [".".join(s.write(getattr(self, f)) for f, (_, s) in fields)])])
 
@@ -88,7 +87,7 @@ class Intervention:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read what follows the word in an address; a QueryError if it is something else, or in no model."""
+        """Read what follows the word in a URL; a QueryError if it is something else, or in no model."""
         fields = spelled(cls)
         parts = text.split(".") if text else []
         if len(parts) != len(fields):

@@ -1,12 +1,12 @@
 """Field types of interventions: validation, JSON, and URL encoding.
 
 An intervention is a frozen record whose fields are declared once, with the functions below: `head: int | None =
-place(say("Head"), MAX_WIDTH)` gives its label in a control, the allowed values, and how an address spells it. JSON
-holds the values unchanged.
+place(say("Head"), MAX_WIDTH)` gives its label in a control, the allowed values, and its spelling in a URL. JSON holds
+the values unchanged.
 
-An address counts places from 1, the library from 0; None is `all`. Points separate fields, so a number's point is
-written as `p` and its minus as `m` (0.5 is `0p5`, -1 is `m1`). In a text, each character that is not a letter, digit
-or space of ASCII is written as `~` and its UTF-8 in hexadecimal.
+A URL counts places from 1, the library from 0; None is `all`. Points separate fields, so a number's point is written as
+`p` and its minus as `m` (0.5 is `0p5`, -1 is `m1`). In a text, each character that is not a letter, digit or space of
+ASCII is written as `~` and its UTF-8 in hexadecimal.
 """
 
 import dataclasses
@@ -26,7 +26,7 @@ What = Literal[
     "attention", "layer", "head", "query", "key", "source", "step", "source_piece", "target_piece", "number", "whole",
     "choice", "yes", "text", "numbers",
 ]  # fmt: skip
-"""What a field is of, for whoever draws a control for it.
+"""What a field is of, for its control.
 
 A row or a column of a map is a query or a key, a place in the source or the prompt a source, a place in the output a
 step; pieces are ids of the source's or the target's vocabulary.
@@ -44,7 +44,7 @@ class Spelling:
     what: What  # what it is of
     label: str  # what a control calls it
     check: Callable[[str, Any], Any]  # gives the value as it is kept; raises a QueryError where it is not allowed
-    write: Callable[[Any], str]  # A value as the address has it
+    write: Callable[[Any], str]  # a value as the URL has it
     read: Callable[[str], Any]  # reads that; raises a QueryError
     least: float = 0  # of a number; 0 where there is no such limit
     most: float = 0  # of a number; 0 where there is no such limit
@@ -55,7 +55,7 @@ class Spelling:
 
 
 def place(label: str, most: int, *, what: What = "whole", optional: bool = False) -> Any:
-    """A place, counted from 0 here and from 1 in an address, below `most`; None for all, if allowed."""
+    """A place, counted from 0 here and from 1 in a URL, below `most`; None for all, if allowed."""
 
     def check(said: str, value: Any) -> Any:
         if value is None and optional:
@@ -203,7 +203,7 @@ def _is_number(value: Any, least: float, most: float) -> bool:
 
 
 def real_number(name: str, value: Any, least: float, most: float) -> float:
-    """A value as a float, so that equal ones are written alike: 1 as 1.0; a QueryError if it is none of these."""
+    """A value as a float, so equal ones are written alike: 1 as 1.0; a QueryError if it is not one in the range."""
     if not _is_number(value, least, most):
         raise QueryError(
             "{name}: found {found}, expected a number from {least:g} to {most:g}.",

@@ -4,8 +4,7 @@ A change of a head is a `HeadChange`. Other changes are made in one attention or
 or both (`StackChange`), in one layer of these or all (`LayerChange`).
 
 The visitors `AtPlace` and `UnderMask` apply a change: they know the place of the first token, and what a map's mask
-closes. A visitor is made for one run, with one call of the model after another, so it may remember a mask until it
-sees the weights under it.
+closes. A visitor is made for one run, so it may remember a mask until it sees the weights under it.
 
 Shapes: B batch, H heads, Q queries, K keys.
 """
