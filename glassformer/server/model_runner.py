@@ -133,11 +133,11 @@ class ModelRunner:
         return result
 
     def part(self, work: Callable[[Callable[[], None]], _Result], *, visitor: Hashable, cost: float) -> _Result:
-        """Do a part of work that is too long to be one request; whoever has more asks again, behind the others.
+        """Do one part of work that is too long for one request; the caller then requests the next part.
 
-        `work` is given a function: whatever waits and is shorter is done when it calls that. What it returns is not
-        kept. `visitor` says whose work it is, for the order of service, and `cost` how long it takes, as `cost_of`.
-        Raises `BusyError`: the queue is full.
+        `work` gets a function that runs shorter requests that wait. Its result is not cached. `visitor` says whose
+        work it is, for the order of service, and `cost` how long it takes, as `cost_of`. Raises `BusyError`: the
+        queue is full.
         """
         request = Request(object(), visitor, cost, lambda _: sys.maxsize, pausing=work)  # too large to be kept
         with self._lock:

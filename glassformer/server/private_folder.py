@@ -35,8 +35,8 @@ class OwnFolder:
 
 
 def _locked(root: Path) -> int:
-    """Hold a file of the folder as long as this process lives, so that others know."""
-    import fcntl  # Windows has none, and nothing is handed in or trained there
+    """Lock a file of the folder for the life of this process."""
+    import fcntl  # Windows has none, and uploads and training are off there
 
     descriptor = os.open(root / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
