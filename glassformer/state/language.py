@@ -35,7 +35,7 @@ def current() -> str:
 
 
 def of_browser() -> str:
-    """What the browser asks for, whatever was chosen since; "" if that is no language of ours."""
+    """The browser's language, whatever was chosen since; "" if it is not supported."""
     return negotiated(st.context.locale) or ""
 
 

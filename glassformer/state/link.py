@@ -177,8 +177,7 @@ class Link:
     # Only beam search has several; `read_link` reads which.
     hypothesis: int = spelled("result", 0, lambda reader, name: None, lambda place: place + 1)
     interventions: tuple[Intervention, ...] = spelled("do", (), _interventions, write)
-    # A file of sentences that is run in the background; whoever knows its name may see it, so that only the address
-    # of its own page says it.
+    # A file run (background job). Anyone who knows its name can see it, so only the URL of its own page has it.
     job: str = text("job", most=MAX_JOB)
     # Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
     companions: tuple[str, ...] | None = spelled(

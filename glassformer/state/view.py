@@ -69,7 +69,7 @@ class View:
     step: int = place("step", MAX_STEP, 0)  # the decoding step, from 0
     layer: int | None = place("layer", MAX_LAYER)  # layer from 0, None for all layers together
     head: int | None = place("head", MAX_LAYER)  # head from 0, None for all heads together
-    # The cell that is looked at, row and column from 0; None if none was chosen.
+    # The selected cell, row and column from 0; None if none was chosen.
     query: int | None = place("query", MAX_PLACE)
     key: int | None = place("key", MAX_PLACE)
     guess: bool = flag("guess")  # hide what comes next until it was guessed
@@ -88,7 +88,7 @@ class View:
         return next((one for one in self.looks if isinstance(one, look)), None) or look()
 
     def get(self, name: str) -> Any:
-        """A field by its name, whoever declares it."""
+        """A field by its name, of `View` or of a `Look`."""
         record = all_fields()[name].record
         return getattr(self.of(record) if issubclass(record, Look) else self, name)
 
@@ -106,7 +106,7 @@ class View:
 
 @cache
 def all_fields() -> Mapping[str, Declared]:
-    """Every field of the view by its name, whoever declares it, in the order of an address."""
+    """Every field of the view and of each `Look` by its name, in the order of a URL."""
     found = [one for record in (View, *map(imported, LOOKS), *provided("looks")) for one in declared(record)]
     names = Counter(name for one in found for name in {("field", one.name), ("parameter", one.spelling.name)})
     if twice := [f"{kind} {name}" for (kind, name), n in names.items() if n > 1]:
