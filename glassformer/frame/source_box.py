@@ -168,7 +168,7 @@ def is_strange(text: str, examples: Iterable[str], tokenizer: AnyTokenizer) -> b
 
 
 def _script(letter: str) -> str:
-    """The first word of a letter's name says its script; empty for what is no letter."""
+    """The first word of a letter's name says its script; empty for other characters."""
     return unicodedata.name(letter, "").partition(" ")[0] if letter.isalpha() else ""
 
 

@@ -92,11 +92,10 @@ def origin(key: str, title: str, *, of_sentence: bool = True) -> Origin:
 def csv_button(
     table: pd.DataFrame | Table, *, key: str, title: str, of_sentence: bool = True, of: Origin | None = None
 ) -> None:
-    """Draw the button under a table that saves its numbers.
+    """Draw the download button under a table.
 
-    The table may also be what makes its columns once somebody saves it, so that a page which is drawn at every step
-    need not write it each time. A session keeps that: it must not hold a run. `of` is what the table is of, where
-    that is neither the sentence at hand nor the model alone.
+    `table` may also be a function that makes the columns on download, which saves time at every step. A session keeps
+    it: it must not hold a run. `of` is what the table is of, if neither the current sentence nor the model alone.
     """
     if cover_box.covered(key):
         return
@@ -113,7 +112,7 @@ def csv_button(
 
 
 def opening(key: str, heading: str, opens: Sequence[_Opened], take: Callable[[_Opened], object], **look: Any) -> Any:
-    """A column of buttons, each of which opens what stands in its place in `opens`.
+    """A column of buttons; each opens the item at its place in `opens`.
 
     A session keeps `take`: it must not hold a run.
     """
@@ -162,22 +161,22 @@ def chart(
 ) -> None:
     """Draw a chart with the sentence that says how to read it, in the session's language.
 
-    Nothing of it is sent while a step of a lesson covers it.
+    Nothing is sent while a step of a lesson covers it.
 
     Args:
-        figure: What a `..._spec` of `charts` made; its layout suggests the height.
+        figure: The result of a `..._spec` of `charts`; its layout suggests the height.
         key: Names this place on the page.
-        alt: The chart in one or two sentences, for people who cannot see it.
+        alt: Alternative text for screen readers, one or two sentences.
         how_to_read: One sentence.
-        said: What else is said of it, as `glassformer.runs.picture.Said`.
-        fit: Whether the chart is what its page is about: it takes the height that is left on the first screen.
+        said: The other texts, as `glassformer.runs.picture.Said`.
+        fit: Whether the chart takes the height that is left on the first screen, as the subject of its page.
         on_click: Called when a mark is clicked.
-        table: Makes the columns of what is saved as CSV, where it is more than what is drawn. A session keeps it: it
-            must not hold a run. None: what the figure says, or the browser makes one of what it draws.
-        of_sentence: Whether it is of the sentence at hand, and not of the model alone.
-        of_lesson: Whether it stands beside the page, and is nothing that a lesson would cover.
-        follows: How it follows the step, as `plotly_view` wants it, by what its files are of and what of it is said
-            at the step. None: the server draws each step.
+        table: Makes the columns of the CSV file. A session keeps it: it must not hold a run. None: taken from the
+            figure, or made by the browser.
+        of_sentence: Whether it depends on the current sentence, and not only on the model.
+        of_lesson: Whether it is next to the page, where no lesson covers it.
+        follows: How it follows the step, as `plotly_view` wants it: what its files are of, and what is said at the
+            step. None: the server draws each step.
         step: The step, from 0, of a run that is stepped through.
     """
     if not of_lesson and cover_box.stands_for(key, height=figure["layout"]["height"]):
