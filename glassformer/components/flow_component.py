@@ -48,6 +48,6 @@ def last_choice(key: str, *, n_heads: int, n_queries: int, n_keys: int) -> Choic
 
 
 def _report(key: str) -> dict[str, Any]:
-    """What the browser last said; an empty dict for anything that is no report."""
+    """What the browser last said; an empty dict for anything that is not a report."""
     report = told(key, "pin")
     return report if isinstance(report, dict) else {}

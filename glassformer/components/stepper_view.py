@@ -61,7 +61,7 @@ class StepperRun:
     shading: np.ndarray | None = None
     shading_label: str = ""  # what the shading shows, as a sentence
     stop_reason: str = ""  # why the run ended, as a sentence
-    cut: bool = False  # whether it ended at a limit: then the sentence stands there at every step
+    cut: bool = False  # whether it ended at a limit: then `stop_reason` is shown at every step
     # Whether nothing on the page moves with the step: then all of the output is there, and nothing to step.
     still: bool = False
 
