@@ -1,8 +1,7 @@
 """Pictures of the part "One weight": how an attention weight is computed, with the model's own numbers.
 
-Shown is the weight that was chosen, and where none was, one that is worth a first look. The address says nothing of
-the page's own choice; once the reader has stepped, the row is that of the step. A click on a key in any picture is
-followed in all.
+The weight is the selected one, else one that is worth a first look, which the URL does not name; once the user has
+stepped, the row is that of the step. A click on a key in any picture applies to all.
 """
 
 from collections.abc import Sequence
@@ -119,7 +118,7 @@ class OpenWeight(RunScene):
 
 
 def open_weight(run: ViewedRun) -> OpenWeight:
-    """The walk to the weight that is looked at; errors as of `Work`, and where the model's numbers are not finite."""
+    """The walk to the selected weight; errors as of `Work`, and where the model's numbers are not finite."""
     kind, shown, checkpoint = run.view.kind, opening(run.looking), run.checkpoint
     axes, where = sides(run.looking, kind), place(kind, shown.layer)
     recorded = run.work.replay(checkpoint, run.trace, sites(kind, shown.layer, config=checkpoint.config))

@@ -1,10 +1,10 @@
 """Formulas and text of the "One weight" part: each computation step written out in numbers.
 
-What goes into a line is written with six significant digits. What comes out of it is written with as many digits, at
-most four, as the written numbers give: computed from them and rounded to these digits it is what stands there, and
-so is the model's number. Formulas hold nothing but our own words and numbers, never pieces.
+The operands of a line have six significant digits. A result has at most four, as many as are correct when it is
+computed from the written operands; rounded to these digits it equals the model's number, too. Formulas hold our own
+words and numbers only, never pieces.
 
-What is said where the steps are not the paper's, or where a change of the run acts within them, stands at the end.
+The end of the module says where the steps differ from the paper's, or where a change of the run acts within them.
 """
 
 from collections.abc import Sequence
