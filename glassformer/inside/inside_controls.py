@@ -35,7 +35,7 @@ def still(run: OpenRun) -> Still | None:
 
 
 def choose_side(run: OpenRun, kept: choices.ControlBinding | None = None) -> Side:
-    """Draw the choice of a side, among those that the model has; it is the view's if no more hangs on it."""
+    """Draw the choice of a side that the model has; by default bound to the view's `side`."""
     kept = kept or choices.field(run.slot, "side")
     return choices.choose(kept, say("Side"), {side: SIDES[side] for side in sides_of(run.checkpoint.config)},
                           bare=True)  # fmt: skip

@@ -114,7 +114,7 @@ def what_it_does(o: OpenLayer) -> Iterator[str]:
 
 
 def _neuron(run: OpenRun, o: OpenLayer) -> None:
-    """Draw what the neuron that is looked at writes, and in the decoder which pieces it raises and lowers."""
+    """Draw what the selected neuron writes, and in the decoder which pieces it raises and lowers."""
     if anatomy(run.checkpoint.config).fills:
         st.caption(say("This page does not show how a neuron changes the logits of the MLM head."))
     elif not anatomy(run.checkpoint.config).writes:
