@@ -66,7 +66,7 @@ def _buckets(config: ModelConfig) -> Iterator[str]:
 
 
 def no_such_part(config: ModelConfig, panel: PositionsPanel) -> str:
-    """Why a part that was asked for has no meaning for a model, and another is shown."""
+    """Why a requested part has no meaning for a model, and another is shown."""
     if panel in ("similarity", "shift"):
         return say(
             "The “{part}” part compares rows of a table of positions, which this model does not have, so the first "
