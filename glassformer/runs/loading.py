@@ -99,7 +99,7 @@ def entries() -> tuple[Entry, ...]:
 
 
 def look_again() -> None:
-    """Forget the list, as something was written into a folder."""
+    """Clear the cached list of checkpoints, as a folder has changed."""
     _listed.clear()
 
 
@@ -236,7 +236,7 @@ def _shelf() -> CheckpointCache:
 
 @st.cache_resource(show_spinner=False)
 def _of_snapshots() -> CheckpointCache:
-    """The snapshots in memory: whoever goes through a training takes no other checkpoint away."""
+    """The snapshots in memory; a cache of their own, so they evict no other checkpoint."""
     return CheckpointCache(MOST_SNAPSHOTS, most_bytes=SNAPSHOT_BYTES)
 
 
@@ -294,9 +294,9 @@ def by_layer(
 
 
 def trace_again(checkpoint: str, query: Query) -> Trace:
-    """The trace of a query that was run before, for what comes later and must not hold the run until then.
+    """The trace of a query that was run before, for later work that must not hold the run until then.
 
-    Raises QueryError if the checkpoint of that name is another one now.
+    Raises QueryError if the checkpoint of that name has changed.
     """
     if (foreign := sources.opened(query.checkpoint)) is not None:
         return runner().trace(foreign, query)

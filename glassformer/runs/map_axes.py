@@ -120,7 +120,7 @@ def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
 
 
 def fit_aggregate(view: View, config: ModelConfig) -> tuple[View, tuple[str, ...]]:
-    """Put heads together in a way that a model allows, with a note if another way was asked for."""
+    """Put heads together in a way that a model allows, with a note if another was requested."""
     if view.aggregate != "rollout" or config.residual:
         return view, ()
     note = say(
@@ -144,7 +144,7 @@ def fit_given(view: View, maps: LabelledMaps) -> tuple[View, tuple[str, ...]]:
 
 
 def _fit_kind(view: View, kinds: Sequence[Kind], missing: Callable[[str, str], str]) -> tuple[Kind, list[str]]:
-    """An attention that is there, and a note if another was asked for; of the default nothing is said."""
+    """An attention that is there, and a note if another was requested; none for the default."""
     if view.kind in kinds:
         return view.kind, []
     kind = kinds[-1]
@@ -164,7 +164,7 @@ def _not_in_maps(asked: str, instead: str) -> str:
 
 
 def group_size(config: ModelConfig | None) -> int:
-    """How many heads share one head of keys and values; 1 where each has its own, or nothing is known of them."""
+    """How many heads share one key-value head; 1 where each has its own, or nothing is known of them."""
     return 1 if config is None else config.n_heads // config.n_kv_heads
 
 

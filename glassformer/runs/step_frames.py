@@ -53,7 +53,7 @@ _SECRET: Final = secrets.token_bytes(32)
 
 
 class NoFramesError(Exception):
-    """There are none; `status` is that of the answer: 204 where the server draws each step, which is no fault."""
+    """There are none; `status` is that of the answer: 204 where the server draws each step, which is not an error."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -110,10 +110,10 @@ class FrameSource:
 def frames_of(
     picture: Picture[Any], shown: HasSteps, of: Origin, language: str, *, most: int, drawn: str = ""
 ) -> dict[str, Any]:
-    """The first step's moment (`drawing.at_a_moment`), and what makes each other one of it, as of `change`.
+    """The first step's moment (`drawing.at_a_moment`), and the changes from it to each other step, as of `change`.
 
-    Raises NoFramesError if they are more than `most` bytes, if nothing is shown at some step, or if that of the
-    step that is looked at has another digest than what was `drawn`; else as `Work`.
+    Raises NoFramesError if they are more than `most` bytes, if some step shows nothing, or if the current step's digest
+    differs from that of what was `drawn`; else as `Work`.
     """
     first: dict[str, Any] = {}
     changes: list[Any] = []

@@ -1,11 +1,11 @@
 """The visible part of a trace: rows, labels and candidates, with guess-mode hiding.
 
-A decoder row reads one piece and predicts the next, and every label says both; a decoder alone reads its prompt in
-the first rows. In guess mode nothing that comes after the current step may be seen, and the current piece only once
-it was revealed. Given maps have no steps, and nothing of them is hidden; the labels are those that came with them.
+A decoder row reads one piece and predicts the next, and every label says both; a decoder-only model reads its prompt
+in the first rows. Guess mode hides everything after the current step, and the current piece until it is revealed.
+Given maps have no steps and their own labels, and nothing of them is hidden.
 
-Panels ask for one layer, or say what they make of each: a mean, tiles. Of a run that keeps its maps they get it at
-once; of another it is computed in the model's thread and kept for all visitors, by the work's key.
+Panels ask for one layer, or say what they compute of each: a mean, tiles. A run that keeps its maps has it at once;
+else the model's thread computes it, cached for all users by the work's key.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -162,7 +162,7 @@ class VisibleTrace:
 
 
 def chosen_map(looking: VisibleTrace, kind: Kind) -> np.ndarray:
-    """An attention's weights in the layer and head that are looked at, or a mean: all rows [query, key]."""
+    """An attention's weights in the selected layer and head, or a mean: all rows [query, key]."""
     view = looking.view
     if view.layer is None:
         return np.mean(looking.each(kind, mean, key="mean"), axis=0)
