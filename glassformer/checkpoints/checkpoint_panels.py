@@ -115,7 +115,7 @@ def further(checkpoint: Checkpoint) -> None:
 
 
 def broken() -> None:
-    """Draw why folders cannot be opened; whoever comes for that finds it on top."""
+    """Draw the errors of folders that cannot be opened, at the top of the page."""
     for entry in loading.entries():
         if entry.error is not None:
             said = joined(" ", [drawing.strong(entry.name), drawing.plain(entry.error)])

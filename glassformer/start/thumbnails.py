@@ -1,8 +1,8 @@
 """Thumbnails of the Start page: small pictures of what each block computed.
 
-All numbers are of the run that is drawn, of its first tokens. Plain elements, as the page runs no charts: Streamlit
-leaves their classes and styles in place, and the theme gives their colours. Rows of the output come one after the
-other, once; whoever prefers no motion sees them at rest (`diagram`).
+All numbers are of the current run's first tokens. Plain elements, as the page runs no charts: Streamlit leaves their
+classes and styles in place, and the theme gives their colours. Rows of the output appear one after the other, once,
+and without motion under `prefers-reduced-motion` (`diagram`).
 """
 
 from collections.abc import Callable

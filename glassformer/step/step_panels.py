@@ -126,9 +126,9 @@ _Output = tuple[tuple[int, ...], int]  # the forced pieces, and which result
 
 
 def forcing(run: OpenRun) -> Callable[[int], None]:
-    """Callback with a piece: branch off with it at the step, if it is another one than the output has.
+    """Callback with a piece: branch off with it at the step, if the output has another.
 
-    A session keeps its callbacks, so this one does not hold the run with all its maps.
+    It must not hold the run with all its maps, as a session keeps its callbacks.
     """
     slot, written = run.slot, run.trace.tgt_ids
     n_pieces, config = len(run.trace.vocabulary), run.checkpoint.config
@@ -265,7 +265,7 @@ def results(run: OpenRun) -> None:
 
 
 def branches(run: OpenRun) -> None:
-    """List the branches that were tried, if any: below where they are forced, so that they move nothing above."""
+    """List the branches that were tried, if any: below where they are forced, so nothing above moves."""
     if cover_box.covered(run.key(RESULTS)):
         return
     forced = run.trace.query.forced
