@@ -97,7 +97,6 @@ def lines(run: AnyRun, row: Any) -> None:
 
 
 def _lines(run: AnyRun) -> None:
-    """The lines of the chosen kind and layer."""
     drawn = drawn_flow(run, run.run_id)
     if not drawn.flow.weights.size:
         st.info(ALL_SPECIAL)

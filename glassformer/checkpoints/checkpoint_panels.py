@@ -317,7 +317,6 @@ def _title(name: str) -> str:
 
 
 def _value(value: object) -> str:
-    """Any value of a card in a line."""
     if value is None or value == "":
         return NONE
     if isinstance(value, bool):

@@ -191,10 +191,7 @@ def _chip(chip: SourceChip | TargetChip) -> dict[str, Any]:
 
 
 def _unit(value: float | None) -> float | None:
-    """Keep a number inside 0..1 for drawing; rounding in float32 can put a weight just outside.
-
-    Seven digits are all that float32 has.
-    """
+    """Clip to 0..1, as float32 rounding can put a weight just outside, with the seven digits of float32."""
     if value is None:
         return None
     number = float(f"{float(value):.7g}")
@@ -202,10 +199,7 @@ def _unit(value: float | None) -> float | None:
 
 
 def _change(before: str, text: str) -> list[int | str]:
-    """How a text grew: how much of the one before stays, in UTF-16 units as JavaScript counts, and what follows.
-
-    All texts in full would be more than the rest of a long run, as each holds nearly all of the one before.
-    """
+    """How a text grew: UTF-16 units kept of the one before, and what follows; full texts would be most of a payload."""
     pairs = zip(before, text, strict=False)
     same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     return [len(text[:same].encode("utf-16-le", "surrogatepass")) // 2, text[same:]]

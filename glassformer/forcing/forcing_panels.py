@@ -234,7 +234,6 @@ def _table(run: OpenRun, score: Score) -> None:
 
 
 def _columns(score: Score) -> dict[str, Any]:
-    """All columns of the table, for its file."""
     return {str(name): column.to_numpy() for name, column in score.to_frame().items()}
 
 

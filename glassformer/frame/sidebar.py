@@ -115,7 +115,6 @@ def checkpoint_or_maps(
 
 
 def _block(title: str, *, folds: bool) -> AbstractContextManager[object]:
-    """A block of the sidebar under its heading."""
     if folds:
         return st.expander(title)
     st.subheader(title, divider=False)
@@ -169,7 +168,6 @@ def _settle_moment(asked: str) -> str:
 
 
 def _labelled(entry: Entry) -> str:
-    """An entry in the choice of checkpoints."""
     return sources.label(entry) or say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
 
 

@@ -144,10 +144,7 @@ def share(text: str, examples: Iterable[str]) -> float:
 
 
 def reader(text: str, here: Sequence[str], others: Mapping[str, Sequence[str]]) -> str | None:
-    """The name of the first checkpoint that reads what the one at hand does not, told by their examples.
-
-    None if the one at hand reads the text, or nobody does.
-    """
+    """The first checkpoint that reads a text, by its examples; None if the current one reads it, or none does."""
     if share(text, here) >= _ENOUGH:
         return None
     fitting = (name for name, examples in others.items() if examples and share(text, examples) > _ENOUGH)
@@ -298,7 +295,6 @@ def _examples(checkpoint: Checkpoint) -> None:
 
 
 def _take() -> None:
-    """Callback: take the example that was chosen."""
     session.use_example(st.session_state[EXAMPLES])
 
 

@@ -282,7 +282,6 @@ def _cross(config: ModelConfig) -> list[str]:
 
 
 def _name(turning: Turning) -> str:
-    """A group of layers in a menu."""
     n, numbers = len(turning.layers), layers_said(turning)
     if not turning.n_pairs:
         return say_n("Layer {numbers}: no rotation", "Layers {numbers}: no rotation", n, numbers=numbers)

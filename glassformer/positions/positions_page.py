@@ -144,10 +144,7 @@ def stack_of(checkpoint: Checkpoint, stack: StackName) -> str:
 
 
 def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: ModelAccess) -> PositionTable | None:
-    """The table of the selected side, for any sentence; None for a model that adds none.
-
-    Raises QueryError if something in it is not finite.
-    """
+    """The selected side's table, for any sentence; None for a model that adds none. QueryError if it is not finite."""
     if checkpoint.config.placing.adds != "table":
         return None
     parts = anatomy(checkpoint.config)

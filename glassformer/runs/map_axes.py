@@ -1,7 +1,6 @@
 """Axes of an attention map: labels and ids of rows and columns.
 
-Decoder rows are called "reads → predicts", as everywhere. In guess mode what comes after the current step is left
-out.
+Decoder rows are called "reads → predicts". In guess mode what comes after the current step is left out.
 """
 
 from __future__ import annotations
@@ -105,10 +104,7 @@ def _given(maps: LabelledMaps, kind: Kind) -> MapAxes:
 
 
 def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
-    """Look at an attention and at a side that a model has, with a note for each that it has not.
-
-    Of a default that nobody asked for, nothing is said.
-    """
+    """Select an attention and a side that a model has, with a note for each missing one, except for defaults."""
     side = view.side
     kind, notes = _fit_kind(view, parts.kinds, _not_in_model)
     stacks = [stack.name for stack in parts.stacks]

@@ -172,12 +172,10 @@ def _follow(key: Hashable, wish: Hashable, widget: str, label: str) -> None:
 
 
 def _want(wish: Hashable) -> None:
-    """Callback: have it measured."""
     wanted: tuple[Any, ...] = st.session_state.get(WANTED, ())
     st.session_state[WANTED] = (*(one for one in wanted if one != wish), wish)[-MOST_WANTED:]
 
 
 def _stop(key: Hashable, wish: Hashable) -> None:
-    """Callback: want it no more."""
     studies().withdraw(key, loading.visitor())
     st.session_state[WANTED] = tuple(one for one in st.session_state.get(WANTED, ()) if one != wish)

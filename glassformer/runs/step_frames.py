@@ -136,10 +136,7 @@ def frames_of(
 
 
 def change(before: Any, after: Any) -> Any:
-    """What makes JSON of other JSON: None for nothing, the changes by key or place, or `[value]` for another value.
-
-    A key that is gone has `[]`. `common/frames.js` puts it together.
-    """
+    """A JSON diff for `common/frames.js`: None (equal), changes by key or place, `[value]` (replaced), `[]` (removed)."""
     if isinstance(before, dict) and isinstance(after, dict):
         found: dict[str, Any] = {key: [] for key in before if key not in after}
         for key, value in after.items():

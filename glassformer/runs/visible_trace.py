@@ -66,10 +66,7 @@ class VisibleMaps:
 
 
 def marked(labels: Sequence[str]) -> list[str]:
-    """The labels with ▁ where words begin, as SentencePiece marks them, whichever mark they have themselves.
-
-    Byte-level BPE has Ġ where words begin, WordPiece has ## where they go on. Labels without marks stay as they are.
-    """
+    """The labels with ▁ where words begin, also for Ġ (there, byte-level BPE) and ## (elsewhere, WordPiece)."""
     if any(label.startswith(BYTE_LEVEL) for label in labels):
         return [SPACE_MARK + label[1:] if label.startswith(BYTE_LEVEL) else label for label in labels]
     if any(label.startswith(GOES_ON) for label in labels):
@@ -189,10 +186,7 @@ def heads_name(trace: Trace | LabelledMaps, view: View, kind: Kind) -> Sentence:
 
 
 def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, tuple[str, ...]]:
-    """Move step, layer and head into what a trace has, with a note for each value that had to be moved.
-
-    Layer and head are of that kind of attention, or of the last one if the model does not have it.
-    """
+    """Move step, layer and head into a trace's range, with notes; a missing `kind` of attention means the last one."""
     shape = trace.maps(kind if kind in trace.kinds else trace.kinds[-1]).shape
     notes: list[str] = []
     step = view.step
@@ -251,10 +245,7 @@ def _no_step(step: int, count: int) -> str:
 
 
 def is_yours(trace: Trace, step: int) -> bool:
-    """Whether a piece is one that the reader chose.
-
-    What leads up to that piece is forced too, but it is what the model had written before.
-    """
+    """Whether the user chose a piece: the last forced one; those before it are what the model had written."""
     n_forced = len(trace.query.forced)
     if step >= n_forced - 1:
         return step == n_forced - 1

@@ -248,7 +248,6 @@ def _start(run: OpenRun, wanted: SamplingRequest, seen: JobStatus | None) -> Non
 
 
 def _begin(wanted: SamplingRequest, checkpoint: Checkpoint) -> None:
-    """Callback."""
     attempt(lambda: jobs().start(wanted, checkpoint))
 
 

@@ -76,7 +76,6 @@ def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
 
 
 def _ways(run: OpenRun) -> None:
-    """Draw the ways on from what is looked at."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         link = address(run.checkpoint, run.link, step=run.view.step)
         menu.ways([("step", say("Step through the output above"), write_link(link))], at_step=True)

@@ -77,10 +77,7 @@ class CheckpointCache:
             return self._open.get(which)
 
     def open(self, which: Hashable, work: Open, *, n_bytes: int) -> PendingCheckpoint:
-        """Begin to open a checkpoint, unless somebody has.
-
-        `which` says all that decides what is opened, `n_bytes` what it will take in memory, about.
-        """
+        """Open a checkpoint, unless somebody does already; `which` identifies it, `n_bytes` estimates its memory."""
         with self._lock:
             if which in self._under_way:
                 return self._under_way[which]

@@ -239,7 +239,6 @@ class JobRegistry(Generic[_Key]):
             job.watchers[visitor] = time.monotonic()
 
     def _serve(self) -> None:
-        """Do what waits, one after the other, until nothing does."""
         self._begin()
         while True:
             with self._lock:

@@ -1,7 +1,4 @@
-"""Private temporary folder of the server, locked by it and removed with it.
-
-What a killed server left is removed by the next one, as nobody holds it.
-"""
+"""Private temporary folder of the server, locked by it and removed with it."""
 
 import os
 import shutil

@@ -41,10 +41,7 @@ def check() -> None:
 
 
 def folder(part: str) -> Path | None:
-    """The part of the shared folder, made if it is not there; None if replicas share none.
-
-    Raises `DataError`: nothing can be written there.
-    """
+    """A part of the shared folder, created if missing; None if replicas share none. `DataError`: not writable."""
     said = os.environ.get(SHARED)
     if not said:
         return None

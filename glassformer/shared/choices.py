@@ -38,11 +38,7 @@ class ControlBinding:
 
 
 def field(slot: Slot, name: str, *, key: str = "", forgets: Sequence[str] = ()) -> ControlBinding:
-    """A field of the view.
-
-    The key is that of the widget without its slot, if it is another than the field's name. Fields that it `forgets`
-    go back to their defaults when this one changes.
-    """
+    """A field of the view; `key` is the widget's if not the field's name; `forgets` are fields that a change resets."""
     return ControlBinding(
         f"{slot}{key or name}", session.view(slot).get(name), partial(put, slot, name, tuple(forgets))
     )

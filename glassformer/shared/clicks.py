@@ -17,10 +17,7 @@ _Meant = TypeVar("_Meant")
 
 
 def on_click(key: str, read: Callable[[Click], _Meant | None], take: Callable[[_Meant], object]) -> Callable[[], None]:
-    """Callback of a chart: `take` is called with what a click is read as, if that is something.
-
-    A session keeps it: neither function may hold a run.
-    """
+    """Callback of a chart: calls `take` with what `read` makes of a click, unless None; neither may hold a run."""
 
     def go() -> None:
         click = last_click(key)

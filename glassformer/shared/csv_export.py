@@ -67,10 +67,7 @@ def decoding_of(query: Query) -> str:
 
 @lru_cache(maxsize=1024)  # all charts of a page are of one sentence
 def slug(text: str, most: int) -> str:
-    """A text as a part of a file name: letters and numbers of any script, joined by hyphens.
-
-    One of more than `most` bytes is cut and ends in a checksum, which keeps names unique.
-    """
+    """A text as a part of a file name: letters and numbers of any script; above `most` bytes cut, with a checksum."""
     letters = (c if unicodedata.category(c)[0] in "LMN" else "-" for c in unicodedata.normalize("NFC", text.lower()))
     whole = re.sub("-+", "-", "".join(letters)).strip("-")
     if len(whole.encode()) <= most:

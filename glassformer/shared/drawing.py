@@ -32,10 +32,7 @@ LEAST_FITTED = 300  # pixels of a chart that is fitted to a window; one with man
 
 @through
 def plain(text: str) -> str:
-    """Text as Streamlit's Markdown shows it letter by letter; a sentence stays one.
-
-    Every ASCII punctuation mark is escaped, which Markdown allows; a line break would start a new paragraph.
-    """
+    """Escape all ASCII punctuation of a text for Streamlit's Markdown, and join its lines; a `Sentence` stays one."""
     return _escaped(" ".join(text.split()))
 
 
@@ -112,10 +109,7 @@ def csv_button(
 
 
 def opening(key: str, heading: str, opens: Sequence[_Opened], take: Callable[[_Opened], object], **look: Any) -> Any:
-    """A column of buttons; each opens the item at its place in `opens`.
-
-    A session keeps `take`: it must not hold a run.
-    """
+    """A column of buttons; each calls `take`, which must not hold a run, with its item of `opens`."""
     order = tuple(opens)
 
     def go() -> None:

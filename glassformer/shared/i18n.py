@@ -146,10 +146,7 @@ if not TYPE_CHECKING:
 
 
 def here(said_later: _Text, language: str = "") -> _Text:
-    """A text, or plain data such as a figure, in a language; for what reaches a browser without `st`.
-
-    Without a language it is the session's.
-    """
+    """A text, or plain data such as a figure, in a language (by default the session's), to be sent without `st`."""
     language = language or current()
     return said_later if language == ENGLISH else said_throughout(said_later, language)
 

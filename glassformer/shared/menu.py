@@ -129,7 +129,6 @@ def ways(links: Sequence[tuple[str, str, dict[str, str]]], *, at_step: bool = Fa
 
 
 def _query(parameters: dict[str, str]) -> str:
-    """What follows the path of a page."""
     return f"?{urlencode(parameters)}" if parameters else ""
 
 

@@ -1,7 +1,6 @@
 """Pages and blocks that extensions add: menu entries, and places above, in the first row, and below a run.
 
-An extension's `blocks` names a `PageBlocks`. Pages call each of them, in the order of the list of
-extensions:
+An extension's `blocks` names a `PageBlocks`. Pages call each of them, in the order of the extensions:
 
     for blocks in page_blocks():
         blocks.under_source(checkpoint)

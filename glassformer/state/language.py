@@ -73,11 +73,11 @@ def in_address() -> dict[str, str]:
 def choose(language: str) -> None:
     """Speak another language from now on; only in a callback.
 
-    The address changes in place (`extensions/rooms/components/present`): an entry of the history that differs in
-    nothing but the language would lead back to the page as it is.
+    The URL changes in place (`extensions/rooms/components/present`): a history entry that differs in the language alone
+    would lead back to the same page.
 
-    A browser sends the label that a widget of choices showed, which nobody would know any more: set once more, its
-    value stays. A session does not tell its widgets from what else it keeps, which setting once more does not harm.
+    Widgets send the label that they showed, in the old language: setting their values again keeps them. The session
+    does not distinguish widgets from its other values, for which that is harmless.
     """
     state = st.session_state
     state[LEFT] = st.query_params.get(PARAMETER)

@@ -1,7 +1,4 @@
-"""The parts of the Step page: the sentence with its controls, results, and the reader's choice of a piece.
-
-The outputs are beam search's results, and the branches that were tried.
-"""
+"""The parts of the Step page: the sentence with its controls, results, and the reader's choice of a piece."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -49,10 +46,7 @@ def first_piece(text: str, tokenizer: AnyTokenizer) -> int | None:
 
 
 def pieces_like(text: str, tokenizer: AnyTokenizer, log_probs: np.ndarray) -> list[int]:
-    """What to offer for a text that is not one piece: ids of the one it begins with, and of likely longer ones.
-
-    There are at most `N_OFFERS`; `log_probs` [vocab] are of the step.
-    """
+    """Ids to offer for a text, at most `N_OFFERS`: the piece it begins with, and longer ones likely at the step."""
     typed = _typed(text).strip(SPACE_MARK).casefold()
     first = first_piece(text, tokenizer)
     longer = [
@@ -126,10 +120,7 @@ _Output = tuple[tuple[int, ...], int]  # the forced pieces, and which result
 
 
 def forcing(run: OpenRun) -> Callable[[int], None]:
-    """Callback with a piece: branch off with it at the step, if the output has another.
-
-    It must not hold the run with all its maps, as a session keeps its callbacks.
-    """
+    """Callback with a piece: branch off with it at the step, if the output has another; it must not hold the run."""
     slot, written = run.slot, run.trace.tgt_ids
     n_pieces, config = len(run.trace.vocabulary), run.checkpoint.config
 

@@ -61,7 +61,6 @@ def _factor(written: str) -> str:
 
 @through
 def _text(words: str) -> str:
-    """Words in a formula."""
     return rf"\text{{{words}}}"
 
 
@@ -149,10 +148,7 @@ def shown_keys(walk: Walk) -> list[int]:
 
 
 def softmax_table(walk: Walk) -> tuple[list[TableRow], str]:
-    """The softmax of the row, line by line, and the sum of the exponentials.
-
-    The sum is that of the written exponentials, each weight a written exponential over the written sum.
-    """
+    """The softmax of the row, line by line, and the sum, computed from the exponentials as written."""
     kept = shown_keys(walk)
     peak = 0.0 if walk.peak is None else float(number(walk.peak))
     scores = [number(walk.masked[i]) for i in kept]

@@ -78,13 +78,11 @@ def _choose_neuron(slot: Slot, d_ff: int) -> None:
 
 
 def _take_layer(slot: Slot, take_token: Callable[[object], None], cell: tuple[int, int]) -> None:
-    """Callback: look at a layer and a token."""
     choices.put(slot, "layer", _FORGETS, cell[0])
     take_token(cell[1])
 
 
 def _take_neuron(slot: Slot, neuron: int) -> None:
-    """Callback: look at a neuron."""
     session.replace(slot, neuron=neuron)
 
 

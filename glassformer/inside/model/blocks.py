@@ -218,7 +218,6 @@ def _embedding(one: SizedBlock, stack: StackName, name: str) -> DiagramBlock:
 
 
 def _layer(one: SizedBlock, stack: parts.Stack, first: int, last: int) -> DiagramLayer:
-    """A layer, or several equal ones."""
     count = last - first + 1
     name = say("Layer {n}", n=first + 1)
     called = {"encoder": say("Encoder layer {n}", n=first + 1), "decoder": say("Decoder layer {n}", n=first + 1)}

@@ -43,7 +43,6 @@ def draw(run: OpenRun, row: Any) -> None:
 
 
 def _choose(run: OpenRun, row: Any) -> ChosenPiece:
-    """Draw the choices."""
     slot = run.slot
     with row:
         kept = choices.field(slot, "side")
