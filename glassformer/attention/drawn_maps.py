@@ -88,7 +88,7 @@ class DrawnMap:
 
 
 def drawn_map(looking: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None, kind: Kind) -> DrawnMap:
-    """The map of the chosen layer and head, or aggregate; the checkpoint knows special pieces, or given maps (None) do."""
+    """The map of the chosen layer and head, or aggregate; the checkpoint (None for given maps) knows special pieces."""
     view, of = looking.view, sides(looking, kind)
     is_max = aggregate_of(view) == "max"
     queries, keys = both_sides(looking, checkpoint, of, kind)

@@ -1,4 +1,7 @@
-"""The pictures of whole maps on the Attention page: all heads of an attention, one map in full, and the flow view."""
+"""The pictures of whole maps on the Attention page: all heads of an attention, one map in full, and the flow view.
+
+The one map is of a head or of all heads together, piece by piece or word by word.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -96,8 +96,8 @@ def stepper(
     run: StepperRun,
     *,
     key: str,  # names this place on the page
-    # Where to stand. The browser takes it only when `run.run_id` or `step_revision` is new, so a page that is still
-    # running never throws a reader who steps on back.
+    # The current step. The browser takes it only when `run.run_id` or `step_revision` is new: a page that is still
+    # running never throws back a user who steps on.
     step: int,
     step_revision: int = 0,  # raise it to move the reader, for example after the browser's Back button
     covered: bool = False,  # guess mode: the current output piece and what follows from it are hidden behind "?"
@@ -164,10 +164,7 @@ def last_chosen(key: str) -> int | None:
 
 
 def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0) -> int:
-    """Read where the reader rests without drawing; for callbacks and for what stands above the stepper.
-
-    `step` holds if the browser has reported nothing for this run and revision.
-    """
+    """The step where the user rests, without drawing; `step` if nothing was reported for this run and revision."""
     told_here = [told(one, "step") for one in (key, rest_key(key))]
     reports = [one for one in told_here if isinstance(one, dict) and one.get("run_id") == run.run_id]
     reports = [one for one in reports if one.get("step_revision") == step_revision and is_count(one.get("step"))]

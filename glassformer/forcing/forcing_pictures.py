@@ -74,7 +74,10 @@ def judges_itself(run: ViewedRun) -> bool:
 
 
 def scene(run: ViewedRun) -> Forced | None:
-    """What is judged; None where nothing is, and in guess mode. Errors as of `Work`, and for unreadable references."""
+    """What is judged; None where nothing is, and while somebody guesses what comes next.
+
+    Errors as of `Work`, and where the reference cannot be read.
+    """
     parts, given = anatomy(run.checkpoint.config), reference_of(run) is not None
     if not parts.writes or run.view.guess or (parts.reads and not given):
         return None

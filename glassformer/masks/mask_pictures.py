@@ -156,8 +156,8 @@ def row_of(scene: MasksScene) -> MaskedRow:
 def _without_unread(scores: np.ndarray) -> np.ndarray:
     """Scores [head, query, key], NaN for keys that a query had not read yet.
 
-    Under some changes each prefix is read separately (`transformer.runs.recording_pass`): later keys are then absent,
-    not masked, and were filled with 0.
+    Under some changes each prefix is read by itself (`transformer.runs.recording_pass`): then what comes later is not
+    closed but not there, and all of it was filled with 0.
     """
     later = np.triu(np.ones(scores.shape[-2:], dtype=bool), 1)
     return scores if scores[:, later].any() else np.where(later, np.nan, scores)

@@ -46,7 +46,7 @@ class Examiner:
     """Tests of a checkpoint."""
 
     def counts(self, checkpoint: Checkpoint, job: Job) -> tuple[int, int, int] | None:
-        """How many tests find it broken, worth a look, and well; None on failure. It queues, and ends when `job` does."""
+        """How many tests find it broken, worth a look, and well; None on failure. It queues; stopping `job` ends it."""
         raise NotImplementedError
 
 

@@ -136,7 +136,7 @@ def frames_of(
 
 
 def change(before: Any, after: Any) -> Any:
-    """A JSON diff for `common/frames.js`: None (equal), changes by key or place, `[value]` (replaced), `[]` (removed)."""
+    """A JSON diff for `common/frames.js`: None (equal), changes by key or place, `[value]` (new), `[]` (removed)."""
     if isinstance(before, dict) and isinstance(after, dict):
         found: dict[str, Any] = {key: [] for key in before if key not in after}
         for key, value in after.items():

@@ -245,7 +245,7 @@ def _no_step(step: int, count: int) -> str:
 
 
 def is_yours(trace: Trace, step: int) -> bool:
-    """Whether the user chose a piece: the last forced one; those before it are what the model had written."""
+    """Whether the user chose a piece; what leads up to it is forced too, but the model had written it."""
     n_forced = len(trace.query.forced)
     if step >= n_forced - 1:
         return step == n_forced - 1

@@ -98,8 +98,7 @@ class SecurityHeadersMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        # The address is relative to a page at /step. At /step/ it would be wrong, so there the script is asked for
-        # when its time has come.
+        # The URL is relative to a page at /step. At /step/ it would be wrong, so there the script is not prefetched.
         path = scope.get("path", "")
         is_page = path == "/" or not path.endswith("/")
 

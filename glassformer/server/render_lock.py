@@ -102,8 +102,8 @@ class FairSemaphore:
 RENDER_LOCK: Final = FairSemaphore()  # of this process
 
 
-# New objects more than gone ones, then younger collections. A run of a page makes many objects of which few are
-# garbage in circles: with Python's own thresholds a tenth of a class's time is spent looking for those.
+# New objects minus freed ones, then younger collections. A page run creates many objects with few reference cycles:
+# Python's own thresholds spend a tenth of a class's time on collections.
 THRESHOLDS: Final = (1_000, 20, 20)
 SHARE: Final = 0.05  # of the time that may go into looking
 REST_SECONDS: Final = 0.25  # for which nothing was drawn

@@ -22,8 +22,8 @@ from transformer.i18n import joined, say, through
 
 _Opened = TypeVar("_Opened")
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
-# Escapes do not keep Streamlit from making links, arrows and pictures of plain text such as "www.", "a@b.c", "->"
-# and ":streamlit:". A word joiner inside, which nobody sees, does.
+# Markdown escapes do not stop Streamlit from making links, arrows and pictures of plain text such as "www.", "a@b.c",
+# "->" and ":streamlit:". An invisible word joiner inside does.
 _REWRITTEN = re.compile(r"(?<=[-<>~])(?=[->=])|(?=@)|(?<=:)(?=[/a-z])|(?<=www)(?=\.)", re.IGNORECASE)
 _TAGS = re.compile(r"<[^>]*>|[\u2068\u2069]")
 _WORD_JOINER = "\u2060"

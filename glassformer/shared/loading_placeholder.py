@@ -170,6 +170,6 @@ def leads_to(query: str) -> str:
     names = {name for name, _ in parse_qsl(query, keep_blank_values=True)}
     if ROOM in names:
         return f"{ROOM}?{query}"
-    # Streamlit's own, and the language, say nothing of what is looked at.
+    # Streamlit's parameters and the language select nothing.
     asks = any(name != PARAMETER and not name.startswith("embed") for name in names)
     return (STEP if asks else START) + (f"?{query}" if query else "")

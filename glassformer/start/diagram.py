@@ -1,8 +1,7 @@
 """Start page: its style, examples, the diagram of the loaded model with links, and the ways on.
 
-A block is named in plain words and by its proper term, and leads to the page where it is seen at work.
-
-The rules are fixed text of ours; no data ever goes into them. The colours are thin enough to suit both themes.
+Each block has a plain name and its proper term, and links to the page that shows it at work. The CSS is constant,
+without data. The colours are thin enough to suit both themes.
 """
 
 from __future__ import annotations

@@ -137,10 +137,9 @@ def _mask(run: OpenRun, stack: StackName) -> Thumbnail:
 def _cells(
     shades: np.ndarray, alt: str, *, first: int | None = None, source: bool = False, mask: np.ndarray | None = None
 ) -> Thumbnail:
-    """Cells as dark as their numbers, from 0 to 1 [row, column].
+    """Cells as dark as their numbers, from 0 to 1 [row, column]; masked ones are hatched.
 
-    `first` is the row of the first output step, where rows come one after the other. With `source` the columns are
-    source pieces; what the mask does not have open is hatched.
+    `first` is the row of the first output step, where rows appear one by one. `source`: columns are source pieces.
     """
     body = []
     for row, line in enumerate(shades.tolist()):

@@ -1,8 +1,7 @@
 """Query parameters of a link: which run is asked for and what of it is selected.
 
 A `Link` is read from query parameters and written back to them. It never trusts them: what is unknown or out of
-range is put right and said in a note. Only what differs from the defaults is written, so the plain address of the
-app is the default view.
+range is corrected, with a note. Only differences from the defaults are written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -185,7 +184,6 @@ class Link:
     )
     # What the second run of a comparison differs in, as `glassformer.state.link` writes it; nothing for no second.
     beside: str = spelled("b", "", _beside)
-    # What is looked at.
     view: View = spelled("", View(), lambda reader, name: read_view(reader), write_view)
 
     def query(self, content_hash: str) -> Query:

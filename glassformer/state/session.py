@@ -298,8 +298,8 @@ def keep_answers(model: str, answers: Answers) -> None:
 def reference_of(source: str | None) -> str | None:
     """The right output that was given for a sentence; None if there is none.
 
-    Another sentence has none, and who goes back to it finds it again, unless a newer one was given. The sentence is
-    None for the checkpoint's first example, which a page is about to set.
+    It stays while other sentences are open, until a newer one is given. `source` is None for the checkpoint's first
+    example, before a page sets it.
     """
     whose, text = st.session_state.get(REFERENCE) or (None, None)
     if text is not None and whose is None and source is not None:

@@ -1,10 +1,9 @@
 """View state: what the user looks at (step, layer, head, part, ...), for each slot.
 
-A field is declared once: `layer: int | None = place("layer", MAX_LAYER)` says its default, its name in an address,
-and how it is read there and written back. `View` has the fields that several pages share. What one page or extension
-alone looks at it declares in its folder, in a `Look`: `view.of(MasksLook).mask`. Where a field is named, as in
-`session.replace(slot, mask="cross")`, all fields are of one namespace. The session keeps the view, and
-`glassformer.shared.choices` draws a field's control.
+A field is declared once: `layer: int | None = place("layer", MAX_LAYER)` has its default, its query parameter, and how
+that is read and written. `View` has the fields that several pages share. A page or extension declares its own fields
+in its folder, in a `Look`: `view.of(MasksLook).mask`. Names are unique across all of them, as in
+`session.replace(slot, mask="cross")`. The session keeps the view; `glassformer.shared.choices` draws the controls.
 """
 
 from collections import Counter

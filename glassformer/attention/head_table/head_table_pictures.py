@@ -68,7 +68,10 @@ class Heads(Scene):
 
     @property
     def shown(self) -> tuple[int, int]:
-        """The chosen head, else the one furthest from the mean, in the chosen layer if any; the URL does not say that one."""
+        """The head that is chosen, else the one furthest from the mean of all, in the chosen layer if there is one.
+
+        The address says nothing of the page's own choice.
+        """
         layer, head, means = self.run.view.layer, self.run.view.head, self.means
         if layer is not None and head is not None:
             return layer, head
@@ -80,7 +83,10 @@ class Heads(Scene):
 
 
 def open_heads(run: ViewedRun) -> Heads | None:
-    """The measures, computed once in the model's thread; None where no row has a visible key. Errors as of `Work`."""
+    """The measures, made once for all, in the model's thread; None where no row has a key that may be seen.
+
+    Errors as of `Work`.
+    """
     found = heads_of(run, run.work, written(run))
     return found if found.measures else None
 

@@ -1,7 +1,8 @@
 """Pictures of the part "One weight": how an attention weight is computed, with the model's own numbers.
 
-The weight is the selected one, else one that is worth a first look, which the URL does not name; once the user has
-stepped, the row is that of the step. A click on a key in any picture applies to all.
+Shown is the weight that was chosen, and where none was, one that is worth a first look. The address says nothing of
+the page's own choice; once the reader has stepped, the row is that of the step. A click on a key in any picture is
+followed in all.
 """
 
 from collections.abc import Sequence
@@ -384,6 +385,7 @@ def lengths(o: OpenWeight) -> Plot:
 
 
 def _vectors(o: OpenWeight, *, name: str) -> Plot:
+    """q, k or v of every token."""
     axes, vectors = o.axes, o.vectors["qkv".index(name)]
     into, labels, axis, marked = "key", axes.keys, axes.key_axis, o.walk.key
     if name == "q":

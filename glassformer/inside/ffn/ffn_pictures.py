@@ -91,7 +91,10 @@ class OpenLayer(RunScene):
 
     @cached_property
     def effect(self) -> tuple[Effect, float] | None:
-        """The neuron's direct effect on logits, and on the output piece's; None if it writes to none, or if that is hidden."""
+        """What the neuron does to logits directly, and to that of the output's piece.
+
+        None if it writes to no logits, or if that must not be seen yet.
+        """
         run, trace, place = self.run, self.run.trace, (self.layer, self.neuron, self.token)
         if not writes(run, self.stack) or run.looking.covered:
             return None

@@ -36,7 +36,10 @@ class OpenLens(RunScene):
 
 
 def open_lens(run: ViewedRun) -> OpenLens | None:
-    """The lens of a run, computed once; None without an output layer. QueryError if the model's values are not finite."""
+    """The lens of a run, made once; None where there is no output layer to read the stream with.
+
+    Raises QueryError if the model computes what is not finite.
+    """
     if not anatomy(run.checkpoint.config).writes:
         return None
     trace = run.trace
