@@ -7,7 +7,7 @@ and forbids other sites to frame the app.
 # ruff: noqa: E402  # gc is off first: objects created during startup are long-lived and need no collection
 import gc
 
-gc.disable()  # until `turns.begin`
+gc.disable()  # until `render_lock.begin`
 
 import asyncio
 from collections.abc import AsyncIterator

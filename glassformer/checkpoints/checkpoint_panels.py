@@ -115,7 +115,7 @@ def further(checkpoint: Checkpoint) -> None:
 
 
 def broken() -> None:
-    """Draw the errors of folders that cannot be opened, at the top of the page."""
+    """Draw the errors of folders that cannot be opened."""
     for entry in loading.entries():
         if entry.error is not None:
             said = joined(" ", [drawing.strong(entry.name), drawing.plain(entry.error)])

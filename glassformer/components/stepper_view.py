@@ -45,11 +45,7 @@ class TargetChip:
 
 @dataclass(frozen=True, eq=False)
 class StepperRun:
-    """A finished run, as the stepper shows it.
-
-    At step t (counted from 0) the model has read `start_piece` and the target pieces before t, and predicts
-    piece t.
-    """
+    """A finished run: at step t, from 0, the model has read `start_piece` and t target pieces, and predicts piece t."""
 
     run_id: str  # changes exactly when the run does; then the stepper takes Python's step
     source: tuple[SourceChip, ...]  # the source pieces

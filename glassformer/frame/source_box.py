@@ -1,10 +1,10 @@
 """Page header: title, source text box, examples, and the suggestion of a checkpoint for another language.
 
-A sentence that was typed switches by itself, with the way back beside it. A link, a room, a lesson and a model of the
-reader's own say which checkpoint it is to be: there the other one is offered.
+A typed sentence switches the checkpoint automatically, with a button back. Where a link, a room, a lesson or an upload
+determines the checkpoint, the other one is only offered.
 
-Letters tell which checkpoint reads what was typed, as its own examples say which letters it reads. That knows Chinese
-from English, and not English from French, which the words tell: few of them are whole in the vocabulary.
+Each checkpoint's examples say which letters it reads. Letters distinguish Chinese from English; words distinguish
+English from French: few words of the other language are whole in the vocabulary.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def is_strange(text: str, examples: Iterable[str], tokenizer: AnyTokenizer) -> b
 
 
 def _script(letter: str) -> str:
-    """The first word of a letter's name says its script; empty for other characters."""
+    """The first word of a letter's name says its script; empty if it is not a letter."""
     return unicodedata.name(letter, "").partition(" ")[0] if letter.isalpha() else ""
 
 

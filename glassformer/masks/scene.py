@@ -1,8 +1,7 @@
 """Scene of the Masks page: a padded batch, one mask, and the selected cell.
 
 The page's own sentence and up to three companions run as one batch. In guess mode the target side is cut after the
-current step before anything is computed from it, so nothing later can be seen; under a causal mask the rows that
-remain are the same.
+current step before any computation, so nothing later is visible; under a causal mask the other rows are unchanged.
 """
 
 from __future__ import annotations

@@ -252,14 +252,14 @@ def visitor() -> str | None:
 
 
 def compute(key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Result], int]) -> _Result:
-    """The result of any work with the model, made once; see `Runner.compute`."""
+    """The result of any work with the model, made once; see `ModelRunner.compute`."""
     return runner().compute(key, work, nbytes=nbytes)
 
 
 def long(
     key: Hashable, work: Callable[[Callable[[], None]], _Result], *, cost: float, nbytes: Callable[[_Result], int]
 ) -> _Result:
-    """The same of work that is too long to be one request; see `Runner.part`."""
+    """The same of work that is too long to be one request; see `ModelRunner.part`."""
     kept: _Result | None = runner().kept(key)
     if kept is not None:
         return kept
@@ -269,7 +269,7 @@ def long(
 
 
 def run(checkpoint: Checkpoint, query: Query) -> Trace:
-    """The trace of a query, made once; see `Runner.trace`. Raises QueryError if it does not fit the checkpoint."""
+    """The trace of a query, made once; see `ModelRunner.trace`. Raises QueryError if it does not fit the checkpoint."""
     return runner().trace(checkpoint, query)
 
 

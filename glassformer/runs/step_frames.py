@@ -1,11 +1,9 @@
 """Step frames: prefetched charts for every step of a run, served over HTTP.
 
-A page that draws a picture offers its frames under a name that nobody guesses. The browser fetches them once its
-reader stays, or is about to step; a class that looks at one run gets what was made once. A frame is what the server
-would draw at that step, made by the same functions, and the one of the step that was drawn is compared with what was
-drawn: if they differ, or if all frames together are too large, there are none, and the server draws each step.
-
-What is covered is not drawn, so it is not offered; in guess mode nothing is.
+A page that draws a picture offers its frames under an unguessable name. The browser fetches them when its user stays,
+or is about to step; for a class with the same run they are made once. Frames are made by the functions that draw. The
+current step's frame is compared with what was drawn: if they differ, or if all frames are too large, there are none,
+and the server draws each step. Nothing is offered in guess mode, or of what is covered.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class VisibleMaps:
     slot: Slot = MAIN  # where it is drawn
 
     def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
-        """As `Looking.each`."""
+        """As `VisibleTrace.each`."""
         maps = self.trace.maps(kind)
         return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
 
@@ -139,10 +139,9 @@ class VisibleTrace:
         return chosen_map(self, self.kind)
 
     def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
-        """What some work makes of the maps of each layer [head, query, key], or of those that are named, from 0.
+        """What some work computes from each layer's maps [head, query, key], or from those of `layers`, from 0.
 
-        The key says which work it is, with all that decides its result beside the run. A trace that keeps no maps
-        asks the model, which raises BusyError where it has too much to do.
+        `key` identifies the work and all its inputs but the run. A trace without maps asks the model (`BusyError`).
         """
         if self.by_layer is not None and not self.trace.keeps_maps:
             return self.by_layer(kind, work, key=key, layers=layers)

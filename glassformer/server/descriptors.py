@@ -1,9 +1,7 @@
 """Middleware that refuses connections when file descriptors run out, and middleware for security headers.
 
-At the start the soft limit is raised to the hard one. Sessions open none (`streamlit_private.py`), so connections are
-what counts; while the last ones are left for visitors who are here already, new pages are refused, and say why.
-
-Nobody may frame the app, browsers take files for what they say, and they fetch our script before they are asked to.
+At startup the soft limit is raised to the hard one. Sessions open none (`streamlit_private.py`), so connections count:
+the last ones are reserved for current users, and new pages are refused with a reason.
 
 Source: getrlimit(2). Knows nothing of Streamlit.
 """

@@ -111,10 +111,9 @@ class ModelRunner:
         return len(self._under_way)
 
     def trace(self, checkpoint: Checkpoint, query: Query, *, ahead: bool = False) -> Trace:
-        """The trace of a query; one that nobody waits for yet is made behind what somebody does.
+        """The trace of a query; `ahead` of need, it is made after the requests that somebody waits for.
 
-        Raises `QueryError`: the query does not fit the checkpoint. Raises `BusyError`: the queue is full, or the
-        answer took too long.
+        `QueryError`: the query does not fit the checkpoint. `BusyError`: the queue is full, or the answer is too late.
         """
         size = attrgetter("nbytes")
         cost = cost_of(query) * (AHEAD if ahead else 1)

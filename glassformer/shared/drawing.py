@@ -121,10 +121,10 @@ def opening(key: str, heading: str, opens: Sequence[_Opened], take: Callable[[_O
 
 
 def table_behind(make: Table, of: Origin, *, key: str) -> str:
-    """Draw a button that nobody sees, for the CSV button of a chart of ours to press; returns its CSS selector.
+    """Draw a hidden button that the CSV button of our chart clicks; returns its CSS selector.
 
-    What a browser has of a chart may be rounded or a part; this writes the whole table, here, once somebody saves it.
-    A session keeps `make`: it must not hold a run.
+    The browser's values may be rounded or incomplete; this writes the whole table, on download. A session keeps `make`:
+    it must not hold a run.
     """
     name = f"{key}{TABLE_BEHIND}"
     st.download_button(

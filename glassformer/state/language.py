@@ -1,7 +1,7 @@
 """Language of the session: query parameter, choice, or browser setting.
 
-Read at each call, as a fragment runs without `main.py`. Where there is no session (the model's thread, a notebook, a
-test of a function) it is English, so nothing that is cached can take a reader's language.
+Read at each call, as a fragment runs without `main.py`. Without a session (the model's thread, a notebook, a test) it
+is English, so nothing cached is in a user's language.
 """
 
 from typing import Final

@@ -30,8 +30,7 @@ N_OFFERS = 5
 def find_piece(text: str, tokenizer: AnyTokenizer, log_probs: np.ndarray) -> int | None:
     """The id of the piece that a person means by a text: as typed, or as the beginning of a word.
 
-    Where both are pieces it is the likelier one at this step, by `log_probs` [vocab]: after "l'" it is "homme",
-    elsewhere "▁homme".
+    Of two, it is the likelier one by the step's `log_probs` [vocab]: after "l'" it is "homme", elsewhere "▁homme".
     """
     text = _typed(text)
     found = [tokenizer.id_of(piece) for piece in (SPACE_MARK + text, text) if text]
@@ -363,7 +362,6 @@ def _candidate_chart(run: OpenRun) -> None:
 
 
 def _unsureness(run: OpenRun) -> None:
-    """Draw how unsure the model was at each step, with the choice of a measure."""
     with st.container(key=run.key("entropy_part"), gap="small"):
         labels = {name: measure.label for name, measure in step_pictures.MEASURES.items()}
         choices.choose(choices.field(run.slot, "unsure"), say("Measured over"), labels, bare=True)

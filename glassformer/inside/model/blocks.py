@@ -168,7 +168,6 @@ def _inputs(one: SizedBlock, stack: StackName) -> tuple[DiagramBlock, DiagramBlo
 
 
 def _positions(one: SizedBlock, stack: StackName, name: str) -> DiagramBlock | None:
-    """The table of positions; None where none is added."""
     if one.config.placing.adds != "table":
         return None
     text, role = say("Positions, learned"), say("A learned table. Each position's vector is added to the embedding.")
