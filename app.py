@@ -1,13 +1,13 @@
 """Server entry point (`streamlit run app.py`): one-time setup, routes and middleware.
 
-The script that runs for every visitor is `main.py`. Here stands what has to be done once for the server: load torch
-and the default checkpoint, so that nobody waits for them, and tell browsers not to let other sites frame the app.
+`main.py` runs for every user. This script runs once per server: it loads torch and the default checkpoint in advance,
+and forbids other sites to frame the app.
 """
 
-# ruff: noqa: E402  # what is imported and opened before the first visitor is no garbage, and need not be looked through
+# ruff: noqa: E402  # gc is off first: objects created during startup are long-lived and need no collection
 import gc
 
-gc.disable()  # until `turns.begin`
+gc.disable()  # until `render_lock.begin`
 
 import asyncio
 from collections.abc import AsyncIterator

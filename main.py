@@ -21,7 +21,7 @@ for blocks in page_blocks():
 
 EXPLORE = Path("pages/explore")
 INSIDE, CHOOSING = say("Inside"), say("Choosing")
-# What stands under "" are entries of the menu by themselves, and so is a page alone; the others fold.
+# Pages without a section, or alone in one, are menu entries; the others fold.
 OWN = [
     # Streamlit wants a page at "/"; the server sends browsers on to the same page under its own name.
     PageEntry(10, EXPLORE / "start.py", menu.NAME, path="home", is_listed=False, is_default=True),

@@ -1,6 +1,6 @@
-"""Folders of what is no module: the scripts that Streamlit runs, static files, the checkpoints that come along.
+"""Folders of files that are not modules: Streamlit's scripts, static files, the bundled checkpoints.
 
-In a checkout they are beside the package, in an installed one within it.
+In a checkout they are next to the package, in an installed one within it.
 """
 
 from pathlib import Path

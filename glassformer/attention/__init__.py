@@ -13,6 +13,6 @@ class AttentionLook(Look):
 
     # The heads that the part Flow shows, from 0, where no single head is chosen; none of them for all.
     heads: tuple[int, ...] = places("heads", most=MAX_LAYER, count=MOST_HEADS)
-    follow: bool = flag("follow")  # the flow view shows the row of the step that is looked at, and moves with it
+    follow: bool = flag("follow")  # the flow view shows the row of the current step
     panel: AttentionPanel = choice("panel", "overview")  # which part of the page
     measure: str = text("measure", "entropy_share")  # of the table of heads; a name of `runs.head_measure_labels`

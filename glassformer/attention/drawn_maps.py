@@ -1,8 +1,8 @@
 """The Attention page's parts, and one map as it draws it: which heads, pieces or words, special pieces or none.
 
-Nothing is renormalised: what is hidden is missing, and the map says how much. Decoder rows stand for the piece that
-they predict, a prompt's rows for the one that they read: those pieces make the words, and a row is special if its
-piece is. Rows and columns of given maps are what their labels say.
+Nothing is renormalised: hidden cells are missing, and the map says how much. Decoder rows stand for the piece that
+they predict, a prompt's rows for the one that they read: words and special pieces are determined by it. Given maps
+use their labels.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class DrawnMap:
         return found[self.first_row :]
 
     def cell(self, view: View) -> tuple[int, int] | None:
-        """Row and column of the cell that is looked at; None if there is none, or if it is hidden."""
+        """Row and column of the selected cell; None if there is none, or if it is hidden."""
         row, column = find_span(self.rows, view.query), find_span(self.columns, view.key)
         return None if row is None or column is None else (row, column)
 
@@ -88,10 +88,7 @@ class DrawnMap:
 
 
 def drawn_map(looking: VisibleTrace | VisibleMaps, checkpoint: Checkpoint | None, kind: Kind) -> DrawnMap:
-    """The map of the chosen layer and head, or of the chosen aggregate.
-
-    The checkpoint's tokenizers say which pieces are special; it is None for given maps, which say it themselves.
-    """
+    """The map of the chosen layer and head, or aggregate; the checkpoint (None for given maps) knows special pieces."""
     view, of = looking.view, sides(looking, kind)
     is_max = aggregate_of(view) == "max"
     queries, keys = both_sides(looking, checkpoint, of, kind)
@@ -196,7 +193,7 @@ class _Cells:
         return seen if self.queries is None or self.keys is None else by_words(seen, self.queries, self.keys)
 
     def largest(self, maps: np.ndarray, layer: int) -> np.ndarray:
-        """The largest weight of any of a layer's heads: of words, which is no sum of maxima of pieces."""
+        """The largest weight of any of a layer's heads, by word; not the sum of the maxima of pieces."""
         return np.asarray(self.of(maps).max(axis=0))
 
 
@@ -285,7 +282,7 @@ def both_sides(
 
 
 def _decoder_rows(looking: VisibleTrace, checkpoint: Checkpoint, of: MapAxes) -> MapSide:
-    """In a prompt what they read, behind it what they predict."""
+    """The pieces that rows read in a prompt, and predict after it."""
     trace, n_steps, n_given = looking.trace, looking.n_steps, looking.trace.first_row
     pieces = [*trace.read_pieces[:n_given], *trace.tgt_pieces[:n_steps]]
     special = _special((*trace.read_ids[:n_given], *trace.tgt_ids[:n_steps]), checkpoint.tgt_tokenizer, checkpoint)

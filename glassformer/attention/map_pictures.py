@@ -91,12 +91,12 @@ class OneMap(Scene):
 
     @property
     def cell(self) -> tuple[int, int] | None:
-        """Row and column of the cell that is looked at; None if there is none, or if it is hidden."""
+        """Row and column of the selected cell; None if there is none, or if it is hidden."""
         return self.drawn.cell(self.run.view)
 
 
 def open_map(run: Viewed) -> OneMap | None:
-    """The map that is looked at; None where all its pieces are special and hidden."""
+    """The selected map; None where all its pieces are special and hidden."""
     drawn = drawn_map(run.looking, run.checkpoint, run.view.kind)
     return OneMap(run, drawn) if drawn.weights.size else None
 
@@ -256,7 +256,7 @@ def saved_flow(run: ViewedRun, of: Origin, key: str) -> dict[str, Any] | None:
 
 
 def choice_of(drawn: DrawnFlow, view: View) -> Choice:
-    """The heads whose lines are drawn: the one that is looked at on all pages, else those chosen here; () for all."""
+    """The heads whose lines are drawn: the one selected on all pages, else those chosen here; () for all."""
     heads = () if drawn.flow.together else view.of(AttentionLook).heads if view.head is None else (view.head,)
     shown = tuple(head for head in heads if head < len(drawn.flow.weights))
     return Choice(shown, _pin(drawn, view.query, view.key), following=view.of(AttentionLook).follow)
@@ -269,7 +269,7 @@ def _head(run: Viewed, kind: Kind, layer: int | None, head: int | None) -> Drawn
 
 
 def _pin(drawn: DrawnFlow, query: int | None, key: int | None) -> Pin | None:
-    """The row of the query that is looked at on all pages; without one, the column of the key."""
+    """The row of the query that is selected on all pages; without one, the column of the key."""
     row, column = find_span(drawn.rows, query), find_span(drawn.columns, key)
     if row is not None:
         return Pin("query", row)

@@ -1,4 +1,4 @@
-"""The parts All heads, One map and Flow of the Attention page, and what is said of the cell that is looked at."""
+"""The parts All heads, One map and Flow of the Attention page, and the text about the selected cell."""
 
 from functools import partial
 from typing import Any, Final
@@ -53,7 +53,7 @@ def one(run: AnyRun, row: Any) -> None:
 
 
 def map_and_cell(run: AnyRun) -> None:
-    """Draw the map, and under it its cell that is looked at."""
+    """Draw the map, and its selected cell below."""
     found = open_map(run)
     if found is None:
         st.info(ALL_SPECIAL)
@@ -63,7 +63,7 @@ def map_and_cell(run: AnyRun) -> None:
 
 
 def _cell(run: AnyRun, drawn: DrawnMap, cell: tuple[int, int] | None) -> None:
-    """Say the number of the cell that is looked at, and lead to how it came to be."""
+    """Draw the weight of the selected cell, with a link to its computation."""
     if cell is None:
         return
     query = say("{piece} (row {place})", piece=drawing.plain(drawn.queries[cell[0]]), place=cell[0] + 1)
@@ -97,7 +97,6 @@ def lines(run: AnyRun, row: Any) -> None:
 
 
 def _lines(run: AnyRun) -> None:
-    """The lines of the chosen kind and layer."""
     drawn = drawn_flow(run, run.run_id)
     if not drawn.flow.weights.size:
         st.info(ALL_SPECIAL)

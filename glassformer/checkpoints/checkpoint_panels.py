@@ -115,7 +115,7 @@ def further(checkpoint: Checkpoint) -> None:
 
 
 def broken() -> None:
-    """Draw why folders cannot be opened; whoever comes for that finds it on top."""
+    """Draw the errors of folders that cannot be opened."""
     for entry in loading.entries():
         if entry.error is not None:
             said = joined(" ", [drawing.strong(entry.name), drawing.plain(entry.error)])
@@ -317,7 +317,6 @@ def _title(name: str) -> str:
 
 
 def _value(value: object) -> str:
-    """Any value of a card in a line."""
     if value is None or value == "":
         return NONE
     if isinstance(value, bool):

@@ -1,8 +1,7 @@
 """Flow component (Python side): all heads of one layer as lines, as in BertViz.
 
-The weights of every head are sent once; pointing at a piece, pinning it, hiding heads and moving the threshold
-happen in the browser. Python hears what is worth keeping in an address: the pinned piece, the heads that are shown,
-and whether the row of the step is followed.
+All weights are sent once; hovering, pinning, hiding heads and the threshold are handled in the browser. Python hears
+what the URL keeps: the pinned piece, the visible heads, and whether the flow follows the step's row.
 """
 
 from collections.abc import Callable
@@ -48,6 +47,6 @@ def last_choice(key: str, *, n_heads: int, n_queries: int, n_keys: int) -> Choic
 
 
 def _report(key: str) -> dict[str, Any]:
-    """What the browser last said; an empty dict for anything that is no report."""
+    """What the browser last said; an empty dict for anything that is not a report."""
     report = told(key, "pin")
     return report if isinstance(report, dict) else {}

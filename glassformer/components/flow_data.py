@@ -43,12 +43,11 @@ class Flow:
     key_side: Colour  # their colours
     weights: np.ndarray  # attention weights [head, query, key], 0 to 1
     allowed: np.ndarray  # Bool [query, key]; True = may attend. Other cells are not sent.
-    # For each decoding step its row, or None; empty where rows are no steps. The browser marks the row of the step
-    # that is looked at.
+    # For each decoding step its row, or None; empty where rows are not steps. The browser marks the current one.
     row_of_step: tuple[int | None, ...] = ()
-    together: bool = False  # the weights are one map, a mean of many heads, and no head's
-    group: int = 1  # how many heads beside each other share one head of keys and values
-    # The first row and the first column of the output, where a prompt stands before it.
+    together: bool = False  # the weights are one map, a mean of several heads
+    group: int = 1  # how many adjacent heads share one key-value head
+    # The first row and the first column of the output, if it follows a prompt.
     output: tuple[int | None, int | None] = (None, None)
 
     def __post_init__(self) -> None:

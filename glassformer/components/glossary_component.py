@@ -10,10 +10,10 @@ _LIST = Element("glossary_list")
 
 
 def glossary_marks(terms: Sequence[dict[str, str]], *, key: str, apart: str) -> None:
-    """Underline terms where they first stand on the page, whatever page it is.
+    """Underline the first occurrence of each term on the current page.
 
-    Each has its `id`, `name` and `text`, and where it has such, the words `also` used for it and the words `among`
-    which alone it is a term. `apart` are phrases in which the words of a term mean something else, with "|" between.
+    Each has its `id`, `name` and `text`, optionally `also` (synonyms) and `among`: words of which one has to be in the
+    same paragraph. `apart` are phrases in which the words of a term mean something else, separated by "|".
     """
     _MARKS.draw({"terms": terms, "apart": apart}, key=key)
 

@@ -73,10 +73,7 @@ def last_click(key: str) -> Click | None:
 
 
 def figure_json(fig: go.Figure | Spec) -> str:
-    """Write a figure as the JSON text the browser draws, without what the browser can rebuild.
-
-    The pieces of each cell of a map are left out, as `layout.meta` has both lists once.
-    """
+    """Write a figure as JSON for the browser, without the pieces of each cell: `layout.meta` has both lists once."""
     if isinstance(fig, go.Figure):
         parts = fig.to_dict()  # a deep copy, with arrays as base64: several times smaller than digits
         for trace in parts["data"]:
@@ -98,8 +95,7 @@ def _leave_out_cells(trace: dict[str, Any]) -> None:
 def _short_map(cells: np.ndarray) -> dict[str, str]:
     """Write a large map as bits that say where it has numbers, and the numbers; `plotly/numbers.js` reads it.
 
-    The closed cells of a causal mask are half of a map, and a trace that only shades them has a single number. A map
-    of whole numbers, such as a mask, has 0 where nothing was sent.
+    A causal mask closes half of a map. In a map of whole numbers, such as a mask, a missing one is 0.
     """
     there = cells != 0 if cells.dtype.kind == "i" else ~np.isnan(cells)
     numbers = cells[there]

@@ -45,11 +45,7 @@ class TargetChip:
 
 @dataclass(frozen=True, eq=False)
 class StepperRun:
-    """A finished run, as the stepper shows it.
-
-    At step t (counted from 0) the model has read `start_piece` and the target pieces before t, and predicts
-    piece t.
-    """
+    """A finished run: at step t, from 0, the model has read `start_piece` and t target pieces, and predicts piece t."""
 
     run_id: str  # changes exactly when the run does; then the stepper takes Python's step
     source: tuple[SourceChip, ...]  # the source pieces
@@ -61,7 +57,7 @@ class StepperRun:
     shading: np.ndarray | None = None
     shading_label: str = ""  # what the shading shows, as a sentence
     stop_reason: str = ""  # why the run ended, as a sentence
-    cut: bool = False  # whether it ended at a limit: then the sentence stands there at every step
+    cut: bool = False  # whether it ended at a limit: then `stop_reason` is shown at every step
     # Whether nothing on the page moves with the step: then all of the output is there, and nothing to step.
     still: bool = False
 
@@ -96,8 +92,8 @@ def stepper(
     run: StepperRun,
     *,
     key: str,  # names this place on the page
-    # Where to stand. The browser takes it only when `run.run_id` or `step_revision` is new, so a page that is still
-    # running never throws a reader who steps on back.
+    # The current step. The browser takes it only when `run.run_id` or `step_revision` is new: a page that is still
+    # running never throws back a user who steps on.
     step: int,
     step_revision: int = 0,  # raise it to move the reader, for example after the browser's Back button
     covered: bool = False,  # guess mode: the current output piece and what follows from it are hidden behind "?"
@@ -164,10 +160,7 @@ def last_chosen(key: str) -> int | None:
 
 
 def settled_step(run: StepperRun, *, key: str, step: int, step_revision: int = 0) -> int:
-    """Read where the reader rests without drawing; for callbacks and for what stands above the stepper.
-
-    `step` holds if the browser has reported nothing for this run and revision.
-    """
+    """The step where the user rests, without drawing; `step` if nothing was reported for this run and revision."""
     told_here = [told(one, "step") for one in (key, rest_key(key))]
     reports = [one for one in told_here if isinstance(one, dict) and one.get("run_id") == run.run_id]
     reports = [one for one in reports if one.get("step_revision") == step_revision and is_count(one.get("step"))]
@@ -191,10 +184,7 @@ def _chip(chip: SourceChip | TargetChip) -> dict[str, Any]:
 
 
 def _unit(value: float | None) -> float | None:
-    """Keep a number inside 0..1 for drawing; rounding in float32 can put a weight just outside.
-
-    Seven digits are all that float32 has.
-    """
+    """Clip to 0..1, as float32 rounding can put a weight just outside, with the seven digits of float32."""
     if value is None:
         return None
     number = float(f"{float(value):.7g}")
@@ -202,10 +192,7 @@ def _unit(value: float | None) -> float | None:
 
 
 def _change(before: str, text: str) -> list[int | str]:
-    """How a text grew: how much of the one before stays, in UTF-16 units as JavaScript counts, and what follows.
-
-    All texts in full would be more than the rest of a long run, as each holds nearly all of the one before.
-    """
+    """How a text grew: UTF-16 units kept of the one before, and what follows; full texts would be most of a payload."""
     pairs = zip(before, text, strict=False)
     same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     return [len(text[:same].encode("utf-16-le", "surrogatepass")) // 2, text[same:]]

@@ -84,7 +84,7 @@ def _texts(scene: Forced, take: partial[None]) -> None:
 
 
 def _instead(run: OpenRun) -> None:
-    """What an encoder alone has in the place of right outputs."""
+    """Draw what an encoder-only model has instead of reference outputs."""
     if anatomy(run.checkpoint.config).fills:
         said = say(
             "This encoder-only model generates no output, so there is no correct output to compare with. To "
@@ -192,7 +192,7 @@ def _parting(scene: Forced, place: int) -> str:
 
 
 def _after(scene: Forced, parted: Parting) -> str:
-    """How many pieces both end with; the end piece alone is no agreement."""
+    """How many pieces both end with; the end piece alone does not count."""
     score, ends = scene.score, scene.run.checkpoint.config.end_ids
     alike = parted.tail - (parted.tail > 0 and score.ids[-1] in ends)
     if not alike:
@@ -234,7 +234,6 @@ def _table(run: OpenRun, score: Score) -> None:
 
 
 def _columns(score: Score) -> dict[str, Any]:
-    """All columns of the table, for its file."""
     return {str(name): column.to_numpy() for name, column in score.to_frame().items()}
 
 
@@ -245,7 +244,7 @@ BOX: Final = "reference_box"
 OWN: Final = "reference_own"
 OF_CARD: Final = "reference_of_card"
 NONE: Final = "reference_none"
-BOX_WIDTH: Final = 480  # pixels; what stands beside it goes below it where there is no room
+BOX_WIDTH: Final = 480  # pixels; what is next to it wraps below it where there is no room
 
 
 def _entry(run: OpenRun) -> None:

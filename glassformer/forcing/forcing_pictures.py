@@ -1,8 +1,8 @@
 """Pictures of the page Teacher forcing: the model on each right piece, and what it writes by itself.
 
-A reference that the reader gave stands in the address. Without one the card's is taken, if it has one for this
-sentence: what an example means in English is a right output of a model that writes English. Without either the
-model's own output is judged, so that the page never opens without a picture.
+The user's own reference is in the URL. Without one the card's is used, if it has one for this sentence: the English
+meaning of an example is a right output of a model that writes English. Without either the model's own output is
+judged, so the page always opens with a picture.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ class Forced(RunScene):
 
     @property
     def place(self) -> int:
-        """The piece that is looked at: the one that was clicked, until the reader steps on, else that of the step."""
+        """The selected piece: the clicked one until the user steps on, else that of the step."""
         at, step, last = self.run.view.of(ForcingLook).at, self.run.view.step, len(self.score) - 1
         if self.score.written is None:
             return min(at or 0, last)
@@ -69,7 +69,7 @@ def is_own(run: ViewedRun) -> bool:
 
 
 def judges_itself(run: ViewedRun) -> bool:
-    """Whether a decoder alone judges the text itself, as nobody gave a reference."""
+    """Whether a decoder-only model judges the text itself, as there is no reference."""
     return not anatomy(run.checkpoint.config).reads and reference_of(run) is None
 
 

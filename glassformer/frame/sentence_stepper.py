@@ -23,7 +23,7 @@ RESTED = "rested"  # of a slot: the browser has just said where, and no run of t
 
 @dataclass(frozen=True)
 class ChosenToken:
-    """A source piece that is looked at, for a page on which a click chooses another."""
+    """The selected source piece, for a page on which a click selects another."""
 
     place: int  # the piece, from 0
     take: Callable[[int], None]  # Called with the piece that was clicked. A session keeps it: it must not hold a run.
@@ -61,16 +61,16 @@ def sentence(
 
     Args:
         run: The run.
-        compact: Without the running text, for pages that are about something else.
-        sourceless: Without the source, which stands elsewhere on the page.
-        led: Without buttons, as another stepper of the page moves this one.
-        asks: Whether something has to be drawn anew at each step, beside what `Part.asks` and pictures say.
-        still: What is looked at, if the page has nothing that moves with the step: then there are no controls. In
-            guess mode there always are, as a step also decides what may be seen.
-        chosen: The source piece that is looked at, where a click chooses another.
-        moved: Called once the reader has come to rest on another step. A session keeps it: it must not hold a run.
-        beside: The slot of another run whose stepper goes with this one.
-        shown: Writes the address of a step that nothing is drawn for, if that says more than this run.
+        compact: Omit the running text.
+        sourceless: Omit the source, which is elsewhere on the page.
+        led: Omit the buttons; another stepper of the page moves this one.
+        asks: Whether something else than `Part.asks` and pictures has to be drawn anew at each step.
+        still: What is selected, if nothing on the page depends on the step: then there are no controls, except in
+            guess mode, where the step also decides what is visible.
+        chosen: The selected source piece, if a click selects another.
+        moved: Called once the user has come to rest on another step. A session keeps it: it must not hold a run.
+        beside: The slot of another run whose stepper moves together with this one.
+        shown: Writes the URL of a step for which nothing is drawn, if that says more than this run.
     """
     told, key = run.stepper, run.key(session.STEPPER)
     if still is not None and not run.view.guess:

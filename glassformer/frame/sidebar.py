@@ -49,10 +49,10 @@ def language_choice() -> None:
 
 
 def settle_defaults(usable: Mapping[str, Entry]) -> None:
-    """Remember which checkpoint an address means that names none, and which one a bare address means here.
+    """Remember the default checkpoint of a URL without one, and of a bare URL.
 
-    Addresses that say a sentence or a checkpoint's hash mean the same for everybody, and so do lessons. In a room a
-    bare one means its teacher's checkpoint and sentence. Of what is `usable`, the default stands first.
+    A URL with a sentence or a checkpoint's hash means the same for everybody, and so do lessons. In a room a bare URL
+    means the teacher's checkpoint and sentence. The default is the first of `usable`.
     """
     names, state = list(usable), st.session_state
     spoken, guidance = language.of_browser(), global_params.guidance()
@@ -115,7 +115,6 @@ def checkpoint_or_maps(
 
 
 def _block(title: str, *, folds: bool) -> AbstractContextManager[object]:
-    """A block of the sidebar under its heading."""
     if folds:
         return st.expander(title)
     st.subheader(title, divider=False)
@@ -139,7 +138,7 @@ def chosen_entry(title: str = "") -> Entry:
         labels = {asked if whole and name == whole[0] else name: label for name, label in labels.items()}
         usable[asked] = snapshot
     _settle_model(list(labels))
-    if not menu.is_there():  # a page alone, as tests run it: nothing stands beside the name
+    if not menu.is_there():  # tests run a page without the menu
         with st.sidebar:
             language_choice()
     with menu.above():
@@ -169,7 +168,6 @@ def _settle_moment(asked: str) -> str:
 
 
 def _labelled(entry: Entry) -> str:
-    """An entry in the choice of checkpoints."""
     return sources.label(entry) or say("{title} ({name})", title=entry.title or entry.name, name=entry.name)
 
 

@@ -1,10 +1,10 @@
 """Page header: title, source text box, examples, and the suggestion of a checkpoint for another language.
 
-A sentence that was typed switches by itself, with the way back beside it. A link, a room, a lesson and a model of the
-reader's own say which checkpoint it is to be: there the other one is offered.
+A typed sentence switches the checkpoint automatically, with a button back. Where a link, a room, a lesson or an upload
+determines the checkpoint, the other one is only offered.
 
-Letters tell which checkpoint reads what was typed, as its own examples say which letters it reads. That knows Chinese
-from English, and not English from French, which the words tell: few of them are whole in the vocabulary.
+Each checkpoint's examples say which letters it reads. Letters distinguish Chinese from English; words distinguish
+English from French: few words of the other language are whole in the vocabulary.
 """
 
 from __future__ import annotations
@@ -144,10 +144,7 @@ def share(text: str, examples: Iterable[str]) -> float:
 
 
 def reader(text: str, here: Sequence[str], others: Mapping[str, Sequence[str]]) -> str | None:
-    """The name of the first checkpoint that reads what the one at hand does not, told by their examples.
-
-    None if the one at hand reads the text, or nobody does.
-    """
+    """The first checkpoint that reads a text, by its examples; None if the current one reads it, or none does."""
     if share(text, here) >= _ENOUGH:
         return None
     fitting = (name for name, examples in others.items() if examples and share(text, examples) > _ENOUGH)
@@ -168,7 +165,7 @@ def is_strange(text: str, examples: Iterable[str], tokenizer: AnyTokenizer) -> b
 
 
 def _script(letter: str) -> str:
-    """The first word of a letter's name says its script; empty for what is no letter."""
+    """The first word of a letter's name says its script; empty if it is not a letter."""
     return unicodedata.name(letter, "").partition(" ")[0] if letter.isalpha() else ""
 
 
@@ -298,7 +295,6 @@ def _examples(checkpoint: Checkpoint) -> None:
 
 
 def _take() -> None:
-    """Callback: take the example that was chosen."""
     session.use_example(st.session_state[EXAMPLES])
 
 

@@ -98,13 +98,13 @@ PLACES = {
 class Term:
     """A term, in sentences."""
 
-    # What it is called. What stands in brackets is another name: "rotary position embedding (RoPE)". The browser
-    # finds English names in both numbers and in any case.
+    # Another name is in brackets: "rotary position embedding (RoPE)". The browser matches English names in singular
+    # and plural, upper and lower case.
     name: Sentence
     text: Sentence  # what it means
     seen: str  # where it is seen, a name in `PLACES`
     also: str = ""  # other words for it, irregular plurals among them, with "|" between
-    # For a name of one word that people also use otherwise: words, with "|" between, of which one has to stand in the
+    # For a name of one word that also has an everyday meaning: words, with "|" between, of which one has to be in the
     # same paragraph for this one to be the term.
     among: str = ""
 
@@ -123,7 +123,7 @@ TERMS: Final = tuple(
     Term(**row) for group in read_table(Path(__file__).with_name("terms.toml"))["terms"].values() for row in group
 )
 
-# For translators: phrases in which a word of the glossary means something else, so that it is not underlined.
+# For translators: phrases in which a word of the glossary means something else and is not underlined.
 APART = say(
     "arrow keys|last bit|output layer|output head|MLM head|shapes of the lines|output branches|in the "
     "branch|Shift+Enter|linear map|transformers|weights file|weights files|address parameter|unknown keys|the keys "

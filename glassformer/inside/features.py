@@ -41,7 +41,7 @@ def _layers(config: ModelConfig) -> str:
 
 
 def heads(config: ModelConfig) -> str:
-    """The heads of an attention, and with how few heads of keys and values they do."""
+    """The heads of an attention, and the key-value heads that they share."""
     if config.n_kv_heads < config.n_heads:
         return say_n("{n_heads} heads of width {width} that share {n} key-value head",
                      "{n_heads} heads of width {width} that share {n} key-value heads", config.n_kv_heads,

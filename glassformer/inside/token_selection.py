@@ -1,7 +1,7 @@
 """Token selection of the Inside page: side, token, and decoder row.
 
-That is a source piece, or of what the decoder reads the step whose row it is. A row of a prompt, which a decoder
-alone reads first, belongs to no step: it is looked at as a row.
+On the source side that is a piece, in the decoder the row of a step. A row of a decoder-only model's prompt belongs to
+no step: it is selected as a row.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INSIDE = Page(
 
 
 def deeper_stack(checkpoint: Checkpoint) -> Kind:
-    """The attention of the stack with more layers: a layer that is looked at here may be of either stack."""
+    """The attention of the stack with more layers: the selected layer may be of either stack."""
     stacks = reversed(anatomy(checkpoint.config).stacks)  # of two that are equal, the decoder
     return max(stacks, key=lambda stack: stack.n_layers).name
 
@@ -46,7 +46,7 @@ def sides_of(config: ModelConfig) -> list[Side]:
 
 
 def side_of(run: ViewedRun) -> Side:
-    """The side that is looked at, among those that the model has."""
+    """The selected side, among those that the model has."""
     there = sides_of(run.checkpoint.config)
     return run.view.side if run.view.side in there else there[0]
 
@@ -70,11 +70,11 @@ def in_words(count: int, side: Side) -> str:
 
 
 def chosen_row(run: ViewedRun) -> int:
-    """The row of the decoder that is looked at: the current step's, or one of the prompt that was chosen."""
+    """The selected row of the decoder: the current step's, or one of the prompt that was chosen."""
     query, first = run.view.query, run.trace.first_row
     return query if query is not None and query < first else run.trace.row_of(run.view.step)
 
 
 def token_of(run: ViewedRun, side: Side, pieces: list[str]) -> int:
-    """The token of a side that is looked at."""
+    """The selected token of a side."""
     return min(run.view.key or 0, len(pieces) - 1) if side == "source" else chosen_row(run)

@@ -48,9 +48,8 @@ def is_long(run: Viewed, kind: Kind) -> bool:
 def grid(run: Viewed, kind: Kind, *, large: bool, fit: bool, also: Mapping[str, Any]) -> Plot:
     """All heads of an attention.
 
-    They are `large` where the page is about these maps, else they stand beside others, and `fit` where the chart
-    takes the height that is left on the first screen. `also` is what else a click on a tile looks at, beside its
-    head.
+    `large`: whether the page is about these maps. `fit`: whether the chart takes the height that is left on the first
+    screen. `also`: what else a click on a tile selects, with its head.
     """
     of = sides(run.looking, kind)
     figure = _shared(run, kind, of, large=large) if isinstance(run, ViewedRun) else _figure(run, kind, of, large=large)

@@ -74,7 +74,7 @@ class SeenMap:
 
 
 def seen_map(run: ViewedRun, kind: Kind, looking: VisibleTrace | None = None) -> SeenMap:
-    """The map; of the run itself, if nothing else is looked at. Errors as of `Looking.each`."""
+    """The map; of the run itself, if nothing else is looked at. Errors as of `VisibleTrace.each`."""
     looking = looking or run.looking
     axes = sides(looking, kind)
     seen = slice(len(axes.queries)), slice(len(axes.keys))

@@ -40,9 +40,9 @@ SHOWN = 24  # characters of a sentence in its button
 
 
 def choose_batch(run: OpenRun, row: Any) -> Batch | None:
-    """Draw the menu of the batch's further sentences and the choice of one, and run the batch.
+    """Draw the menu of the batch's further sentences and the choice of one, in `row`, and run the batch.
 
-    Says what was left out and why; None if the model has too much to do. The choices stand in `row`.
+    Says what was left out and why; None if the model is too busy.
     """
     with (
         row,
@@ -250,7 +250,7 @@ def _numbers(row: mask_pictures.MaskedRow, keys: list[str]) -> pd.DataFrame:
 
 
 def _checks(scene: MasksScene) -> None:
-    """Run both checks on the sentence that is looked at and draw what they found."""
+    """Run both checks on the selected sentence and draw what they found."""
     found = attempt(lambda: [_causality(scene), _padding(scene)])
     for check in [check for check in found or () if check is not None][:1]:
         st.caption(drawing.plain(mask_texts.about_rounding(check.moved, logits=scene.batch.parts.writes)))

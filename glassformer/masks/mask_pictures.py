@@ -134,7 +134,7 @@ class MaskedRow:
 
 
 def row_of(scene: MasksScene) -> MaskedRow:
-    """The row that is looked at, as it is in its run, with what is changed there; errors as of `scene`."""
+    """The selected row, as it is in its run, with what is changed there; errors as of `scene`."""
     (layer, head), query, n_keys = scene.where, scene.cell[0], len(scene.axes.keys)
     run, attention = scene.run, scene.batch.parts.attention(scene.kind)
     sites = [f"{attention.place(layer)}.{part}" for part in ("scores", "mask", "weights")]
@@ -297,7 +297,7 @@ def target_pads(scene: MasksScene) -> Plot | None:
 
 
 def _pads(scene: MasksScene, side: str, with_mask: str) -> Plot | None:
-    """What pads on one side do: to logits, or to the vectors of an encoder alone."""
+    """What pads on one side do: to logits, or to the vectors of an encoder-only model."""
     check, batch = padding_checks(scene).get(side), scene.batch
     if check is None:
         return None

@@ -258,7 +258,7 @@ def _bracketed(number: float) -> str:
 
 
 def about_rounding(moved: Movement, *, logits: bool) -> str:
-    """What difference of logits, or of the vectors of an encoder alone, counts as rounding, and why."""
+    """Which difference of logits, or of an encoder-only model's vectors, counts as rounding, and why."""
     spacing, rounding = (written(f"{number:.1e}") for number in (moved.spacing, moved.rounding))
     largest = (
         say(
@@ -311,7 +311,7 @@ def no_pad_fits(batch: Batch, most: int) -> str:
 
 
 def causality_verdict(moved: Movement, *, place: int, n_rows: int, n_sentences: int) -> tuple[bool, str]:
-    """Whether the past stayed as it was when `place`, from 0, changed, and the numbers; `n_rows` are no padding."""
+    """Whether the past is unchanged when `place`, from 0, changed, and the numbers; `n_rows` without padding."""
     before, after = moved.kept[:place].max(), moved.kept[place:n_rows]
     held = bool(max(before, moved.elsewhere) <= moved.rounding)
     said = [
@@ -352,7 +352,7 @@ def about_pads(*, of_source: bool, n_pads: int, logits: bool) -> str:
 
 
 def padding_verdict(moved: Movement, *, of_source: bool, n_pads: int, logits: bool) -> tuple[bool, str]:
-    """Whether pads after one side change no logits, or vectors of an encoder alone, and the numbers."""
+    """Whether pads after one side change no logits, or vectors of an encoder-only model, and the numbers."""
     most = moved.kept.max()
     held = bool(most <= moved.rounding)
     pads = say_n("{n} pad", "{n} pads", n_pads)

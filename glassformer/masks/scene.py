@@ -1,8 +1,7 @@
 """Scene of the Masks page: a padded batch, one mask, and the selected cell.
 
 The page's own sentence and up to three companions run as one batch. In guess mode the target side is cut after the
-current step before anything is computed from it, so nothing later can be seen; under a causal mask the rows that
-remain are the same.
+current step before any computation, so nothing later is visible; under a causal mask the other rows are unchanged.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class Batch:
         return min(self.traces[sentence].n_tokens("decoder"), self.n_rows)
 
     def is_real(self, side: Colour) -> np.ndarray:
-        """Which positions of a side are no padding, bool [sentence, position]."""
+        """Which positions of a side are not padding, bool [sentence, position]."""
         source = side == "source"
         n_positions = len((self.src_ids if source else self.tgt_ids)[0])
         count = self.n_source if source else self.n_target
@@ -112,7 +111,7 @@ class Axes:
     keys: list[str]
     names: tuple[str, str]  # of the axes
     key_side: Colour
-    real_queries: np.ndarray  # which rows are no padding, [query]
+    real_queries: np.ndarray  # which rows are not padding, [query]
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ class MasksScene(RunScene):
 
     @property
     def whole(self) -> np.ndarray:
-        """The mask of the sentence that is looked at, bool [query, key]."""
+        """The mask of the selected sentence, bool [query, key]."""
         return self.masks.whole(self.name)[self.batch.sentence]
 
     @cached_property
@@ -146,7 +145,7 @@ class MasksScene(RunScene):
 
     @property
     def cell(self) -> tuple[int, int]:
-        """Row and column that are looked at."""
+        """The selected row and column."""
         return fit_cell(self.run.view.query, self.run.view.key, self.whole, self.axes.real_queries)[0]
 
 
@@ -156,7 +155,7 @@ def scene(run: ViewedRun) -> MasksScene:
 
 
 def scene_of(run: ViewedRun, batch: Batch) -> MasksScene:
-    """The mask of a batch that is looked at: of those that the model uses, the one that the view names."""
+    """The selected mask of a batch: of those that the model uses, the one that the view names."""
     masks = batch_masks(run.checkpoint.model, batch.src_ids, batch.tgt_ids)
     one_row = run.view.of(MasksLook).masks_panel == "one_row"
     there = [name for name in (ATTENTIONS if one_row else NAMES) if name in masks.names]
@@ -212,14 +211,14 @@ def companions(run: ViewedRun) -> tuple[str, ...]:
 
 
 def _looked_at(look: MasksLook, traces: Sequence[Trace]) -> int:
-    """The sentence that is looked at: the one asked for, else the first that is padded, but checks add pads."""
+    """The selected sentence, by default the first that is padded; for the checks, which add pads, the first."""
     if look.sentence is not None or look.masks_panel == "checks":
         return min(look.sentence or 0, len(traces) - 1)
     return next((i for i, one in enumerate(traces) if one.pad_id in (one.read_ids or one.src_ids)), 0)
 
 
 def axes(batch: Batch, name: MaskName) -> Axes:
-    """The axes of a mask for the sentence that is looked at."""
+    """The axes of a mask for the selected sentence."""
     kind, sentence = KINDS[name], batch.sentence
     source = batch.pieces("source", sentence)
     real = batch.is_real("source" if kind == "encoder" else "target")[sentence]
@@ -244,9 +243,9 @@ def closed_for(name: MaskName, masks: BatchMasks, sentence: int) -> dict[str, np
 
 
 def default_cell(mask: np.ndarray, real: np.ndarray) -> tuple[int, int]:
-    """The cell that is looked at until one is chosen: of the row with most open keys the first that is closed.
+    """The cell that is selected by default: the first closed one of the row with most open keys.
 
-    A closed key needs explaining, and open ones beside it are compared with it; a row that is `real` is no padding.
+    A closed key needs explaining, and is compared with open ones in its row. Rows that are `real` are not padding.
     """
     rows = np.where(real & ~mask.all(axis=1), mask.sum(axis=1), -1)
     row = int(rows.argmax())
@@ -254,7 +253,7 @@ def default_cell(mask: np.ndarray, real: np.ndarray) -> tuple[int, int]:
 
 
 def verdict(scene: MasksScene) -> tuple[bool, str]:
-    """Whether the query that is looked at may see its key, and why, in a sentence or two."""
+    """Whether the selected query may see its key, and why, in a sentence or two."""
     name, masks, batch, found, cell = scene.name, scene.masks, scene.batch, scene.axes, scene.cell
     query, key = cell
     allowed = bool(masks.whole(name)[batch.sentence, query, key])

@@ -66,7 +66,7 @@ def _buckets(config: ModelConfig) -> Iterator[str]:
 
 
 def no_such_part(config: ModelConfig, panel: PositionsPanel) -> str:
-    """Why a part that was asked for has no meaning for a model, and another is shown."""
+    """Why a requested part has no meaning for a model, and another is shown."""
     if panel in ("similarity", "shift"):
         return say(
             "The “{part}” part compares rows of a table of positions, which this model does not have, so the first "
@@ -122,10 +122,9 @@ PAIR = "positions_pair"
 
 
 def draw(checkpoint: Checkpoint, slot: Slot = MAIN) -> PositionTable | PositionScene | None:
-    """Draw the controls of the page and of its chosen part, and return what is to be drawn.
+    """Draw the controls of the page and of its chosen part, and return what is to be drawn; errors as of `open_table`.
 
-    Errors are those of `open_table`. A model whose positions act inside attention has parts of its own; of one that
-    has none, a sentence says it.
+    Positions inside attention have their own parts. A model without positions gets a sentence that says so.
     """
     config = checkpoint.config
     if config.placing.adds != "table":
@@ -158,7 +157,6 @@ def _choose_side(parts: Anatomy, slot: Slot) -> None:
 
 
 def _choose_count(max_len: int, slot: Slot) -> None:
-    """Draw the choice of how many positions are drawn, where there is one."""
     options = [count for count in COUNTS if count < max_len]
     options += [max_len] if max_len <= COUNTS[-1] else []
     own = max((n for n in options if n <= DEFAULT_COUNT), default=max_len)
@@ -282,7 +280,6 @@ def _cross(config: ModelConfig) -> list[str]:
 
 
 def _name(turning: Turning) -> str:
-    """A group of layers in a menu."""
     n, numbers = len(turning.layers), layers_said(turning)
     if not turning.n_pairs:
         return say_n("Layer {numbers}: no rotation", "Layers {numbers}: no rotation", n, numbers=numbers)

@@ -86,7 +86,7 @@ class PositionTable:
 
     @property
     def shift(self) -> int:
-        """The shift that is looked at."""
+        """The selected shift."""
         return min(self.look.shift, self.most_shift)
 
     @property
@@ -144,10 +144,7 @@ def stack_of(checkpoint: Checkpoint, stack: StackName) -> str:
 
 
 def open_table(checkpoint: Checkpoint, view: View, slot: Slot, work: ModelAccess) -> PositionTable | None:
-    """The table of the side that is looked at, whatever the sentence; None for a model that adds none.
-
-    Raises QueryError if something in it is not finite.
-    """
+    """The selected side's table, for any sentence; None for a model that adds none. QueryError if it is not finite."""
     if checkpoint.config.placing.adds != "table":
         return None
     parts = anatomy(checkpoint.config)
@@ -234,7 +231,7 @@ class PositionScene:
 
     @property
     def head(self) -> int:
-        """The head that is looked at."""
+        """The selected head."""
         return min(self.view.head or 0, len(self.bias.bias) - 1)
 
 

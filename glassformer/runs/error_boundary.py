@@ -46,10 +46,7 @@ class Examiner:
     """Tests of a checkpoint."""
 
     def counts(self, checkpoint: Checkpoint, job: Job) -> tuple[int, int, int] | None:
-        """How many tests find it broken, worth a look, and well; None if that failed.
-
-        It waits for its turn among other visitors' examinations, and ends where the job is stopped.
-        """
+        """How many tests find it broken, worth a look, and well; None on failure. It queues; stopping `job` ends it."""
         raise NotImplementedError
 
 

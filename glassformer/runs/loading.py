@@ -99,7 +99,7 @@ def entries() -> tuple[Entry, ...]:
 
 
 def look_again() -> None:
-    """Forget the list, as something was written into a folder."""
+    """Clear the cached list of checkpoints, as a folder has changed."""
     _listed.clear()
 
 
@@ -236,7 +236,7 @@ def _shelf() -> CheckpointCache:
 
 @st.cache_resource(show_spinner=False)
 def _of_snapshots() -> CheckpointCache:
-    """The snapshots in memory: whoever goes through a training takes no other checkpoint away."""
+    """The snapshots in memory; a cache of their own, so they evict no other checkpoint."""
     return CheckpointCache(MOST_SNAPSHOTS, most_bytes=SNAPSHOT_BYTES)
 
 
@@ -252,14 +252,14 @@ def visitor() -> str | None:
 
 
 def compute(key: Hashable, work: Callable[[], _Result], *, nbytes: Callable[[_Result], int]) -> _Result:
-    """The result of any work with the model, made once; see `Runner.compute`."""
+    """The result of any work with the model, made once; see `ModelRunner.compute`."""
     return runner().compute(key, work, nbytes=nbytes)
 
 
 def long(
     key: Hashable, work: Callable[[Callable[[], None]], _Result], *, cost: float, nbytes: Callable[[_Result], int]
 ) -> _Result:
-    """The same of work that is too long to be one request; see `Runner.part`."""
+    """The same of work that is too long to be one request; see `ModelRunner.part`."""
     kept: _Result | None = runner().kept(key)
     if kept is not None:
         return kept
@@ -269,7 +269,7 @@ def long(
 
 
 def run(checkpoint: Checkpoint, query: Query) -> Trace:
-    """The trace of a query, made once; see `Runner.trace`. Raises QueryError if it does not fit the checkpoint."""
+    """The trace of a query, made once; see `ModelRunner.trace`. Raises QueryError if it does not fit the checkpoint."""
     return runner().trace(checkpoint, query)
 
 
@@ -294,9 +294,9 @@ def by_layer(
 
 
 def trace_again(checkpoint: str, query: Query) -> Trace:
-    """The trace of a query that was run before, for what comes later and must not hold the run until then.
+    """The trace of a query that was run before, for later work that must not hold the run until then.
 
-    Raises QueryError if the checkpoint of that name is another one now.
+    Raises QueryError if the checkpoint of that name has changed.
     """
     if (foreign := sources.opened(query.checkpoint)) is not None:
         return runner().trace(foreign, query)

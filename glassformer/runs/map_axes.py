@@ -1,7 +1,6 @@
 """Axes of an attention map: labels and ids of rows and columns.
 
-Decoder rows are called "reads → predicts", as everywhere. In guess mode what comes after the current step is left
-out.
+Decoder rows are called "reads → predicts". In guess mode what comes after the current step is left out.
 """
 
 from __future__ import annotations
@@ -105,10 +104,7 @@ def _given(maps: LabelledMaps, kind: Kind) -> MapAxes:
 
 
 def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
-    """Look at an attention and at a side that a model has, with a note for each that it has not.
-
-    Of a default that nobody asked for, nothing is said.
-    """
+    """Select an attention and a side that a model has, with a note for each missing one, except for defaults."""
     side = view.side
     kind, notes = _fit_kind(view, parts.kinds, _not_in_model)
     stacks = [stack.name for stack in parts.stacks]
@@ -120,7 +116,7 @@ def fit_parts(view: View, parts: Anatomy) -> tuple[View, tuple[str, ...]]:
 
 
 def fit_aggregate(view: View, config: ModelConfig) -> tuple[View, tuple[str, ...]]:
-    """Put heads together in a way that a model allows, with a note if another way was asked for."""
+    """Put heads together in a way that a model allows, with a note if another was requested."""
     if view.aggregate != "rollout" or config.residual:
         return view, ()
     note = say(
@@ -144,7 +140,7 @@ def fit_given(view: View, maps: LabelledMaps) -> tuple[View, tuple[str, ...]]:
 
 
 def _fit_kind(view: View, kinds: Sequence[Kind], missing: Callable[[str, str], str]) -> tuple[Kind, list[str]]:
-    """An attention that is there, and a note if another was asked for; of the default nothing is said."""
+    """An attention that is there, and a note if another was requested; none for the default."""
     if view.kind in kinds:
         return view.kind, []
     kind = kinds[-1]
@@ -164,7 +160,7 @@ def _not_in_maps(asked: str, instead: str) -> str:
 
 
 def group_size(config: ModelConfig | None) -> int:
-    """How many heads share one head of keys and values; 1 where each has its own, or nothing is known of them."""
+    """How many heads share one key-value head; 1 where each has its own, or nothing is known of them."""
     return 1 if config is None else config.n_heads // config.n_kv_heads
 
 

@@ -119,11 +119,10 @@ def measured(
     label: str,
     needs_model: bool = True,
 ) -> _Result | None:
-    """What is measured; None as long as there is nothing, or nobody has asked for it.
+    """The measurement's result; None as long as there is none, or nobody has requested it.
 
-    The key says all that decides the result, and `seconds` how long it takes, about. A `wish` is what a reader asks
-    for with the button; it may stand for several keys, such as one a step. `widget` begins the keys of what is drawn.
-    What does not need the model, `needs_model`, is done beside its queue.
+    `key` identifies the result, `seconds` estimates its time. The button requests a `wish`, possibly of several keys,
+    such as one per step. `widget` begins the widgets' keys. Work without `needs_model` bypasses the model's queue.
     """
     if seconds <= AT_ONCE:
         runner = loading.runner()
@@ -172,12 +171,10 @@ def _follow(key: Hashable, wish: Hashable, widget: str, label: str) -> None:
 
 
 def _want(wish: Hashable) -> None:
-    """Callback: have it measured."""
     wanted: tuple[Any, ...] = st.session_state.get(WANTED, ())
     st.session_state[WANTED] = (*(one for one in wanted if one != wish), wish)[-MOST_WANTED:]
 
 
 def _stop(key: Hashable, wish: Hashable) -> None:
-    """Callback: want it no more."""
     studies().withdraw(key, loading.visitor())
     st.session_state[WANTED] = tuple(one for one in st.session_state.get(WANTED, ()) if one != wish)

@@ -63,7 +63,7 @@ def stepper_run(looking: VisibleTrace, checkpoint: Checkpoint, run_id: str) -> S
 
 
 def _shading(looking: VisibleTrace) -> np.ndarray | None:
-    """How much each step looks at each source piece [step, source]; a decoder alone also looks at what it wrote."""
+    """How much each step looks at each source piece [step, source]; of a decoder-only model, also at its own output."""
     trace = looking.trace
     if not trace.n_steps:
         return None
@@ -190,7 +190,7 @@ def open_run(
     if done is not None:
         link, here, trace = done
         here = replace(here, last_query=trace.query, last_rows=trace.rows_note())
-    elif slot == MAIN:  # the menu keeps what was asked for, though it could not be done
+    elif slot == MAIN:  # the menu keeps the request, though it failed
         menu.carry(address(checkpoint, link))
     with above:
         for blocks in page_blocks() if told else ():

@@ -69,7 +69,7 @@ class Captions:
     table: CaptionTable | None = None  # under it, and under how it is read
     below: str = ""  # under that
     pale: bool = False  # `below` is in small pale letters
-    beside: bool = False  # all but `above` stands beside the chart, where there is room
+    beside: bool = False  # all but `above` is next to the chart, where there is room
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -138,11 +138,11 @@ class Part(Generic[_Scene]):
     of_sentence: bool = True  # its pictures are of the sentence at hand, and not of the model alone
     asks: bool = False  # beside its pictures the page draws what is of the step, so the server draws each step
     pictures: dict[str, Picture[_Scene]] = field(default_factory=dict)
-    # What it draws that is no chart and that a browser steps through by itself, by its key, with its title.
+    # What is not a chart and that the browser steps through itself: key -> title and function.
     others: dict[str, tuple[Sentence, Other]] = field(default_factory=dict)
 
     def other(self, key: str, title: Sentence) -> Callable[[Other], Other]:
-        """Declare what is no chart: a decorator of the function that makes it."""
+        """Declare what is not a chart: a decorator of the function that makes it."""
 
         def declare(make: Other) -> Other:
             self.others[key] = title, make
@@ -185,7 +185,7 @@ class PartEntry:
     is_there: Callable[[Any], bool] = lambda run: True  # whether a run has it; it stays while it is looked at
 
     def draw(self, *given: Any) -> None:
-        """Draw it of what its page gives: a run, and the row that its controls stand in."""
+        """Draw it, given what its page has: a run, and the row for its controls."""
         imported(self.draws)(*given)
 
 
@@ -227,18 +227,18 @@ class Page:
         return {name: one for name, one in self.listed().items() if name == shown or one.is_there(run)}
 
     def entry(self, run: Any) -> PartEntry:
-        """The part that is looked at, or the first, where there is no such."""
+        """The selected part, or the first, where there is no such."""
         there = self.offered(run)
         return there.get(run.view.get(self.panel)) or next(iter(there.values()))
 
     def chosen(self, view: View) -> Part[Any] | None:
-        """The part that is looked at, imported if need be; None where it has no pictures."""
+        """The selected part, imported if need be; None where it has no pictures."""
         name = view.get(self.panel) if self.panel else ""
         if name and name not in self.parts and name in (there := self.listed()) and there[name].draws:
             imported(there[name].draws)
         return self.parts.get(name)
 
     def first(self, view: View) -> Picture[Any] | None:
-        """The first picture of the part that is looked at."""
+        """The first picture of the selected part."""
         part = self.chosen(view)
         return None if part is None else next(iter(part.pictures.values()), None)

@@ -1,4 +1,4 @@
-"""All pictures of all pages: imports every `..._pictures.py`, so that each is registered."""
+"""All pictures of all pages: imports every `..._pictures.py`, which registers them."""
 
 from glassformer.runs.picture import PAGES, PICTURES, declare_all
 

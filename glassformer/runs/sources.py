@@ -80,7 +80,7 @@ class Source:
         """Draw, on the page of checkpoints, what may lie in their folders, and how it gets there."""
 
     def changes(self, name: str) -> bool:
-        """Whether what a name means becomes another version again and again, so that an address says none."""
+        """Whether the model of a name changes version often, so URLs do not name the version."""
         return False
 
     def ran(self, slot: Slot, link: Link) -> None:

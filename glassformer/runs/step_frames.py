@@ -1,11 +1,9 @@
 """Step frames: prefetched charts for every step of a run, served over HTTP.
 
-A page that draws a picture offers its frames under a name that nobody guesses. The browser fetches them once its
-reader stays, or is about to step; a class that looks at one run gets what was made once. A frame is what the server
-would draw at that step, made by the same functions, and the one of the step that was drawn is compared with what was
-drawn: if they differ, or if all frames together are too large, there are none, and the server draws each step.
-
-What is covered is not drawn, so it is not offered; in guess mode nothing is.
+A page that draws a picture offers its frames under an unguessable name. The browser fetches them when its user stays,
+or is about to step; for a class with the same run they are made once. Frames are made by the functions that draw. The
+current step's frame is compared with what was drawn: if they differ, or if all frames are too large, there are none,
+and the server draws each step. Nothing is offered in guess mode, or of what is covered.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ _SECRET: Final = secrets.token_bytes(32)
 
 
 class NoFramesError(Exception):
-    """There are none; `status` is that of the answer: 204 where the server draws each step, which is no fault."""
+    """There are none; `status` is that of the answer: 204 where the server draws each step, which is not an error."""
 
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
@@ -110,10 +108,10 @@ class FrameSource:
 def frames_of(
     picture: Picture[Any], shown: HasSteps, of: Origin, language: str, *, most: int, drawn: str = ""
 ) -> dict[str, Any]:
-    """The first step's moment (`drawing.at_a_moment`), and what makes each other one of it, as of `change`.
+    """The first step's moment (`drawing.at_a_moment`), and the changes from it to each other step, as of `change`.
 
-    Raises NoFramesError if they are more than `most` bytes, if nothing is shown at some step, or if that of the
-    step that is looked at has another digest than what was `drawn`; else as `Work`.
+    Raises NoFramesError if they are more than `most` bytes, if some step shows nothing, or if the current step's digest
+    differs from that of what was `drawn`; else as `Work`.
     """
     first: dict[str, Any] = {}
     changes: list[Any] = []
@@ -136,10 +134,7 @@ def frames_of(
 
 
 def change(before: Any, after: Any) -> Any:
-    """What makes JSON of other JSON: None for nothing, the changes by key or place, or `[value]` for another value.
-
-    A key that is gone has `[]`. `common/frames.js` puts it together.
-    """
+    """A JSON diff for `common/frames.js`: None (equal), changes by key or place, `[value]` (new), `[]` (removed)."""
     if isinstance(before, dict) and isinstance(after, dict):
         found: dict[str, Any] = {key: [] for key in before if key not in after}
         for key, value in after.items():

@@ -94,7 +94,7 @@ class HasSteps(Protocol):
 
     @property
     def runs(self) -> tuple[ViewedRun, ...]:
-        """The runs; one that is shorter than the others stands at its end while they go on."""
+        """The runs; a shorter one stays at its end while the others go on."""
 
     @property
     def together(self) -> Callable[..., Any]:
@@ -107,7 +107,7 @@ def n_steps_of(shown: HasSteps) -> int:
 
 
 def step_of(shown: HasSteps) -> int:
-    """The one that is looked at, from 0."""
+    """The current step, from 0."""
     return max(run.view.step for run in shown.runs)
 
 

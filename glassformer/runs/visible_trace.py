@@ -1,11 +1,11 @@
 """The visible part of a trace: rows, labels and candidates, with guess-mode hiding.
 
-A decoder row reads one piece and predicts the next, and every label says both; a decoder alone reads its prompt in
-the first rows. In guess mode nothing that comes after the current step may be seen, and the current piece only once
-it was revealed. Given maps have no steps, and nothing of them is hidden; the labels are those that came with them.
+A decoder row reads one piece and predicts the next, and every label says both; a decoder-only model reads its prompt
+in the first rows. Guess mode hides everything after the current step, and the current piece until it is revealed.
+Given maps have no steps and their own labels, and nothing of them is hidden.
 
-Panels ask for one layer, or say what they make of each: a mean, tiles. Of a run that keeps its maps they get it at
-once; of another it is computed in the model's thread and kept for all visitors, by the work's key.
+Panels ask for one layer, or say what they compute of each: a mean, tiles. A run that keeps its maps has it at once;
+else the model's thread computes it, cached for all users by the work's key.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -56,7 +56,7 @@ class VisibleMaps:
     slot: Slot = MAIN  # where it is drawn
 
     def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
-        """As `Looking.each`."""
+        """As `VisibleTrace.each`."""
         maps = self.trace.maps(kind)
         return [work(maps[layer], layer) for layer in (range(len(maps)) if layers is None else layers)]
 
@@ -66,10 +66,7 @@ class VisibleMaps:
 
 
 def marked(labels: Sequence[str]) -> list[str]:
-    """The labels with ▁ where words begin, as SentencePiece marks them, whichever mark they have themselves.
-
-    Byte-level BPE has Ġ where words begin, WordPiece has ## where they go on. Labels without marks stay as they are.
-    """
+    """The labels with ▁ where words begin, also for Ġ (there, byte-level BPE) and ## (elsewhere, WordPiece)."""
     if any(label.startswith(BYTE_LEVEL) for label in labels):
         return [SPACE_MARK + label[1:] if label.startswith(BYTE_LEVEL) else label for label in labels]
     if any(label.startswith(GOES_ON) for label in labels):
@@ -142,10 +139,9 @@ class VisibleTrace:
         return chosen_map(self, self.kind)
 
     def each(self, kind: Kind, work: Work, *, key: Hashable, layers: tuple[int, ...] | None = None) -> list[np.ndarray]:
-        """What some work makes of the maps of each layer [head, query, key], or of those that are named, from 0.
+        """What some work computes from each layer's maps [head, query, key], or from those of `layers`, from 0.
 
-        The key says which work it is, with all that decides its result beside the run. A trace that keeps no maps
-        asks the model, which raises BusyError where it has too much to do.
+        `key` identifies the work and all its inputs but the run. A trace without maps asks the model (`BusyError`).
         """
         if self.by_layer is not None and not self.trace.keeps_maps:
             return self.by_layer(kind, work, key=key, layers=layers)
@@ -162,7 +158,7 @@ class VisibleTrace:
 
 
 def chosen_map(looking: VisibleTrace, kind: Kind) -> np.ndarray:
-    """An attention's weights in the layer and head that are looked at, or a mean: all rows [query, key]."""
+    """An attention's weights in the selected layer and head, or a mean: all rows [query, key]."""
     view = looking.view
     if view.layer is None:
         return np.mean(looking.each(kind, mean, key="mean"), axis=0)
@@ -189,10 +185,7 @@ def heads_name(trace: Trace | LabelledMaps, view: View, kind: Kind) -> Sentence:
 
 
 def fit_view(view: View, trace: Trace, *, kind: Kind = "cross") -> tuple[View, tuple[str, ...]]:
-    """Move step, layer and head into what a trace has, with a note for each value that had to be moved.
-
-    Layer and head are of that kind of attention, or of the last one if the model does not have it.
-    """
+    """Move step, layer and head into a trace's range, with notes; a missing `kind` of attention means the last one."""
     shape = trace.maps(kind if kind in trace.kinds else trace.kinds[-1]).shape
     notes: list[str] = []
     step = view.step
@@ -251,10 +244,7 @@ def _no_step(step: int, count: int) -> str:
 
 
 def is_yours(trace: Trace, step: int) -> bool:
-    """Whether a piece is one that the reader chose.
-
-    What leads up to that piece is forced too, but it is what the model had written before.
-    """
+    """Whether the user chose a piece; what leads up to it is forced too, but the model had written it."""
     n_forced = len(trace.query.forced)
     if step >= n_forced - 1:
         return step == n_forced - 1

@@ -21,4 +21,4 @@ class SearchLook(Look):
     try_p: float | None = number("try_p", 0.01, 1.0)
     draws: int = count("draws", MOST_DRAWS, 50)  # how many draws are made of a sentence
     first_seed: int = count("first_seed", MAX_SEED - MOST_DRAWS, 0)  # the seed of the first of them
-    opened_seed: int | None = count("opened_seed", MAX_SEED)  # the one of them that is looked at; None for none
+    opened_seed: int | None = count("opened_seed", MAX_SEED)  # the selected one; None for none

@@ -98,7 +98,7 @@ def _top_k_options(n_pieces: int, own: int) -> dict[int, str]:
 
 
 def _ways(run: OpenRun, how: Sampling) -> None:
-    """Draw what leads from the settings that are looked at to those of the run, where they differ."""
+    """Draw the buttons from the selected settings to those of the run, where they differ."""
     samples = isinstance(run.trace.query.decoding, Sampling)
     if samples and how == run_draws(run):
         return
@@ -145,9 +145,9 @@ AT_ONCE = 4
 
 @dataclass(frozen=True)
 class SamplingRequest:
-    """What is drawn; whoever wants the same gets the same."""
+    """A request for draws; equal requests share one job."""
 
-    visitor: Hashable  # who asks: whoever cancels, cancels for nobody else
+    visitor: Hashable  # who asks: users cancel their own draws only
     query: Query  # A query that samples, with seed 0
     n: int  # how many draws
     first_seed: int  # of the first draw; the others count up from it
@@ -248,12 +248,11 @@ def _start(run: OpenRun, wanted: SamplingRequest, seen: JobStatus | None) -> Non
 
 
 def _begin(wanted: SamplingRequest, checkpoint: Checkpoint) -> None:
-    """Callback."""
     attempt(lambda: jobs().start(wanted, checkpoint))
 
 
 def _cancel(wanted: SamplingRequest) -> None:
-    """Callback; a session keeps it, so that it does not hold the job."""
+    """Callback; a session keeps it, so it must not hold the job."""
     jobs().withdraw(wanted)
 
 

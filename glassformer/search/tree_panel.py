@@ -46,7 +46,7 @@ def draw(run: OpenRun, row: Any) -> None:
 
 
 def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
-    """Say that this run is no beam search, and that the tree is of another; of a large model offer that one."""
+    """Say that this run is not a beam search and the tree is of another; for a large model offer to run it."""
     slot, size = run.slot, Beam().size
     if not drawn:
         said = say(
@@ -76,7 +76,6 @@ def _decodes_otherwise(run: OpenRun, *, drawn: bool) -> None:
 
 
 def _ways(run: OpenRun) -> None:
-    """Draw the ways on from what is looked at."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="center"):
         link = address(run.checkpoint, run.link, step=run.view.step)
         menu.ways([("step", say("Step through the output above"), write_link(link))], at_step=True)
@@ -90,7 +89,7 @@ def _ways(run: OpenRun) -> None:
 
 
 def _whole(slot: Slot) -> None:
-    """Callback: nothing is forced any more, at the step that is looked at."""
+    """Callback: nothing is forced any more; the step stays."""
     session.go_to_output(slot, (), 0, session.view(slot).step)
 
 

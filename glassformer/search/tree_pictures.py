@@ -214,7 +214,7 @@ def searched(run: ViewedRun) -> Searched | None:
 
 TREE = SEARCH.part("tree", searched)
 MOST_ENDS: Final = 2  # dropped ones of each step that are drawn
-MOST_ENDS_HERE: Final = 4  # of the step that is looked at, whose pieces are written, too
+MOST_ENDS_HERE: Final = 4  # of the current step, whose pieces are labelled, too
 FEW_STEPS: Final = 8  # with no more, all have room for their pieces
 
 

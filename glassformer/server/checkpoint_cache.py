@@ -1,7 +1,7 @@
 """LRU cache of loaded checkpoints; each is loaded once, in a thread of its own.
 
-Whoever waits sees how far it is, and may go away: the next to ask finds it further on, or open. Those that nobody has
-used for longest are let go when there are many, or when the next one would not fit beside them.
+Waiting threads see the progress and may leave; the load goes on. The least recently used checkpoints are evicted when
+there are many, or when the next one would not fit into memory with them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class PendingCheckpoint:
         """Open it; None if that fails."""
         try:
             checkpoint = work(self._see)
-        except BaseException as error:  # whoever waits is told
+        except BaseException as error:  # raised in the threads that wait
             self._future.set_exception(error)
             return None
         self._future.set_result(checkpoint)
@@ -77,10 +77,7 @@ class CheckpointCache:
             return self._open.get(which)
 
     def open(self, which: Hashable, work: Open, *, n_bytes: int) -> PendingCheckpoint:
-        """Begin to open a checkpoint, unless somebody has.
-
-        `which` says all that decides what is opened, `n_bytes` what it will take in memory, about.
-        """
+        """Open a checkpoint, unless somebody does already; `which` identifies it, `n_bytes` estimates its memory."""
         with self._lock:
             if which in self._under_way:
                 return self._under_way[which]

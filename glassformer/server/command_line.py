@@ -23,7 +23,7 @@ def device(arguments: Sequence[str] | None = None) -> torch.device:
 
 
 def said(arguments: Sequence[str] | None, environment: str, option: str) -> str | None:
-    """What whoever runs the server said, as it was written; None if nothing. The command line comes first."""
+    """The operator's value of an option, unparsed; None if not set. The command line overrides the environment."""
     given = values(option, arguments)
     return given[-1] if given else os.environ.get(environment) or None
 

@@ -1,9 +1,7 @@
 """Middleware that refuses connections when file descriptors run out, and middleware for security headers.
 
-At the start the soft limit is raised to the hard one. Sessions open none (`streamlit_private.py`), so connections are
-what counts; while the last ones are left for visitors who are here already, new pages are refused, and say why.
-
-Nobody may frame the app, browsers take files for what they say, and they fetch our script before they are asked to.
+At startup the soft limit is raised to the hard one. Sessions open none (`streamlit_private.py`), so connections count:
+the last ones are reserved for current users, and new pages are refused with a reason.
 
 Source: getrlimit(2). Knows nothing of Streamlit.
 """
@@ -98,8 +96,7 @@ class SecurityHeadersMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
-        # The address is relative to a page at /step. At /step/ it would be wrong, so there the script is asked for
-        # when its time has come.
+        # The URL is relative to a page at /step. At /step/ it would be wrong, so there the script is not prefetched.
         path = scope.get("path", "")
         is_page = path == "/" or not path.endswith("/")
 

@@ -1,13 +1,13 @@
 """Fair scheduling of model requests: short before long, equal share per session.
 
-Each request gets a mark when it comes: the clock, or its visitor's last mark if that is later, plus its cost. The
-smallest mark is served next, and the clock moves on to it. So short work goes before long that came with it; whoever
-asks for much, or again and again, has marks that run ahead of the others'; and as marks do not change while the clock
-goes on, later requests soon have larger ones than a long run that waits.
+Each request gets a mark when it arrives: the clock, or its session's last mark if that is later, plus its cost. The
+smallest mark is served next, and the clock advances to it. So short requests go before long ones that arrived with
+them, and the marks of a session that requests much run ahead of the others'. Marks do not change while the clock
+advances, so a long request that waits is overtaken for a limited time only.
 
-A cost is a guess. What a visitor's requests really took is kept, and fades: who had the model for more than a second
-of late comes behind who had not. So heavy requests of some, whatever makes them heavy, hold up a light one of another
-for no longer than the run that goes on. Whoever has waited for `PATIENT_SECONDS` stands among all others again.
+A cost is an estimate. The actual model time of each session is kept and decays: a session that recently used more
+than a second goes after those that did not. So heavy requests delay another session's light one by at most the
+current run. A request that has waited for `PATIENT_SECONDS` is ranked among all others again.
 
 Source: Golestani, "A Self-Clocked Fair Queueing Scheme for Broadband Applications" (1994), section 3.
 """
@@ -51,7 +51,7 @@ class Request:
     query: Query | None = None
     future: Future[Any] = field(default_factory=Future)  # where the result will be
     mark: float = 0.0  # its place in the order of service
-    came: float = field(default_factory=time.monotonic)  # when it was asked for
+    came: float = field(default_factory=time.monotonic)  # when it was requested
 
     def joins(self, other: Request) -> bool:
         """Whether it can be decoded together with another: a run of like length on the same checkpoint."""
@@ -67,7 +67,7 @@ def cost_of(query: Query) -> float:
 
 
 class FairQueue:
-    """Requests that wait, in no thread's hands: whoever shares one brings a lock."""
+    """Requests that wait; not thread-safe: to share it, use a lock."""
 
     def __init__(self, time_of: Callable[[], float] = time.monotonic) -> None:
         self._waiting: list[Request] = []

@@ -1,9 +1,8 @@
 """Background jobs: long work in threads, shared by key, with progress and cancelling.
 
-Files of sentences, many draws, measurements and examinations are such jobs. Each runs in a thread, so many at a time,
-in the order in which they were asked for. What needs the model goes through the one queue in front of it
-(`glassformer.server.model_runner`), a part after the other: whoever asks for a sentence meanwhile goes first, also
-within a part, wherever that pauses.
+File runs, repeated sampling, measurements and examinations are such jobs. Each runs in a thread, a limited number at
+a time, first come, first served. Model work goes through the queue of `glassformer.server.model_runner` in parts:
+single sentences that arrive meanwhile go first, also within a part, wherever that pauses.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class Job:
     """One job: `work`, given it, does all of it and returns what it came to."""
 
     def __init__(self, work: Callable[[Job], Any], about: Any = None) -> None:
-        self.about = about  # what whoever finds it is to know, besides how far it is
+        self.about = about  # shown with the progress
         self.began = 0.0  # by the clock of `time.monotonic`
         self.stopped, self.over = threading.Event(), threading.Event()
         self.watchers: dict[Hashable, float] = {}  # who wants it, and when they looked last
@@ -240,7 +239,6 @@ class JobRegistry(Generic[_Key]):
             job.watchers[visitor] = time.monotonic()
 
     def _serve(self) -> None:
-        """Do what waits, one after the other, until nothing does."""
         self._begin()
         while True:
             with self._lock:

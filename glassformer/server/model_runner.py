@@ -111,10 +111,9 @@ class ModelRunner:
         return len(self._under_way)
 
     def trace(self, checkpoint: Checkpoint, query: Query, *, ahead: bool = False) -> Trace:
-        """The trace of a query; one that nobody waits for yet is made behind what somebody does.
+        """The trace of a query; `ahead` of need, it is made after the requests that somebody waits for.
 
-        Raises `QueryError`: the query does not fit the checkpoint. Raises `BusyError`: the queue is full, or the
-        answer took too long.
+        `QueryError`: the query does not fit the checkpoint. `BusyError`: the queue is full, or the answer is too late.
         """
         size = attrgetter("nbytes")
         cost = cost_of(query) * (AHEAD if ahead else 1)
@@ -133,11 +132,11 @@ class ModelRunner:
         return result
 
     def part(self, work: Callable[[Callable[[], None]], _Result], *, visitor: Hashable, cost: float) -> _Result:
-        """Do a part of work that is too long to be one request; whoever has more asks again, behind the others.
+        """Do one part of work that is too long for one request; the caller then requests the next part.
 
-        `work` is given a function: whatever waits and is shorter is done when it calls that. What it returns is not
-        kept. `visitor` says whose work it is, for the order of service, and `cost` how long it takes, as `cost_of`.
-        Raises `BusyError`: the queue is full.
+        `work` gets a function that runs shorter requests that wait. Its result is not cached. `visitor` says whose
+        work it is, for the order of service, and `cost` how long it takes, as `cost_of`. Raises `BusyError`: the
+        queue is full.
         """
         request = Request(object(), visitor, cost, lambda _: sys.maxsize, pausing=work)  # too large to be kept
         with self._lock:

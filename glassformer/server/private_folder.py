@@ -1,7 +1,4 @@
-"""Private temporary folder of the server, locked by it and removed with it.
-
-What a killed server left is removed by the next one, as nobody holds it.
-"""
+"""Private temporary folder of the server, locked by it and removed with it."""
 
 import os
 import shutil
@@ -35,8 +32,8 @@ class OwnFolder:
 
 
 def _locked(root: Path) -> int:
-    """Hold a file of the folder as long as this process lives, so that others know."""
-    import fcntl  # Windows has none, and nothing is handed in or trained there
+    """Lock a file of the folder for the life of this process."""
+    import fcntl  # Windows has none, and uploads and training are off there
 
     descriptor = os.open(root / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,15 +1,15 @@
 """Render lock: a fair (FIFO) semaphore with a lease, and garbage collection while no page is rendered.
 
-A run of a page is work of Python alone, of which a process does one thing at a time. A hundred runs that share it all
-end when the last one does; one after the other they end as late, but half of the class has its page in half the time,
-and what is drawn reaches browsers sooner, as the thread that sends it has fewer rivals.
+Rendering a page is pure Python, and the GIL lets one thread run at a time. A hundred concurrent page runs all end when
+the last one does; run one after the other they end no later, but half of the class has its page in half the time, and
+the sending threads have less competition.
 
-A turn that takes long holds up nobody: after `lease` seconds the next one begins beside it. Whoever waits for the
-model, which has a thread of its own, steps aside meanwhile.
+A long turn blocks nobody: after `lease` seconds the next one begins in parallel. A thread that waits for the model
+gives its turn up meanwhile.
 
-What a run of a page leaves behind is nearly all gone at once; only what holds itself in a circle is garbage that has
-to be looked for. Python would look by itself, in the middle of what a class waits for. Here what was found to be
-alive is not looked at again until the next time that nothing is drawn, so Python's own looks stay short.
+Most objects of a page run are freed by reference counting; only reference cycles need the collector. Python would run
+it in the middle of a page. Here it runs while nothing is drawn, and freezes (`gc.freeze`) what is alive, so Python's
+own collections stay short.
 """
 
 import gc
@@ -78,7 +78,7 @@ class FairSemaphore:
             ahead = len(self._waiting)
             self._waiting.append((threading.get_ident(), mine))
             self._grant()
-        # Whoever is next looks whether a turn is over its time; a hundred who all looked would themselves take time.
+        # Only the next thread in line checks for expired leases: a hundred that all poll would be slow.
         while not mine.wait(self._lease * (ahead + 1)):
             with self._lock:
                 self._grant()
@@ -90,7 +90,7 @@ class FairSemaphore:
             self._grant()
 
     def _grant(self) -> None:
-        """Give the turns that are free to whoever waits longest."""
+        """Give the free turns to the threads that have waited longest."""
         now = time.monotonic()
         self._since = {thread: since for thread, since in self._since.items() if now - since < self._lease}
         while self._waiting and len(self._since) < self._at_once:
@@ -102,8 +102,8 @@ class FairSemaphore:
 RENDER_LOCK: Final = FairSemaphore()  # of this process
 
 
-# New objects more than gone ones, then younger collections. A run of a page makes many objects of which few are
-# garbage in circles: with Python's own thresholds a tenth of a class's time is spent looking for those.
+# New objects minus freed ones, then younger collections. A page run creates many objects with few reference cycles:
+# Python's own thresholds spend a tenth of a class's time on collections.
 THRESHOLDS: Final = (1_000, 20, 20)
 SHARE: Final = 0.05  # of the time that may go into looking
 REST_SECONDS: Final = 0.25  # for which nothing was drawn
@@ -115,7 +115,7 @@ _ONCE = threading.Lock()
 
 
 def collect() -> float:
-    """Look for all garbage, also in what `begin` leaves out of Python's own looks; tell the seconds that it took."""
+    """Collect all garbage, also in what `begin` has frozen; return the seconds it took."""
     began, is_left_out = time.monotonic(), gc.get_freeze_count() > 0
     gc.unfreeze()
     gc.collect()
@@ -125,7 +125,7 @@ def collect() -> float:
 
 
 def begin() -> None:
-    """Look whenever nobody's page is drawn, from now on, and leave what is then alive out of Python's own looks."""
+    """From now on collect while no page is drawn, and freeze what is then alive."""
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
     gc.enable()
@@ -134,9 +134,9 @@ def begin() -> None:
 
 
 def is_time(*, since: float, rested: float, cost: float) -> bool:
-    """Whether there may be something to find and nobody waits for a page, or somebody always has.
+    """Whether to collect now: there may be garbage, and no page is being drawn, or one always is.
 
-    In seconds: since the last look, for which nothing was drawn, and what the last look took.
+    In seconds: `since` the last collection, `rested` without drawing, `cost` of the last collection.
     """
     if rested >= since or since * SHARE < cost:  # nothing was drawn since, or it is too soon
         return False

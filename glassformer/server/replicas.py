@@ -2,13 +2,13 @@
 
     GLASSFORMER_STORE=redis://...      GLASSFORMER_SHARED=/a/folder/that/all/see
 
-In the folder lie the models that were handed in, trainings and files of sentences, each under its name that nobody
-can guess. Whichever replica a visitor comes to opens them there, and removes what none was asked for lately, by the
-time that the system notes on it. A training is locked (flock) while one replica has it: a folder on a network has to
-pass locks on, as NFS 4 does, and its machines have to agree on the time.
+The folder holds uploaded models, trainings and file runs, each under an unguessable name. Every replica can open
+them there, and removes those that were not used lately, by the modification time. The replica that has a training
+locks it (flock), so a network file system has to support locks, as NFS 4 does, and the clocks of its machines have to
+agree.
 
-A record is written as its name with its fields in order; a sentence as what it says in each language, since what it
-is made of may be a function.
+A record is written as its name with its fields in order; a sentence as its text in each language, since a part of it
+may be a function.
 """
 
 import json
@@ -41,10 +41,7 @@ def check() -> None:
 
 
 def folder(part: str) -> Path | None:
-    """The part of the shared folder, made if it is not there; None if replicas share none.
-
-    Raises `DataError`: nothing can be written there.
-    """
+    """A part of the shared folder, created if missing; None if replicas share none. `DataError`: not writable."""
     said = os.environ.get(SHARED)
     if not said:
         return None
@@ -103,8 +100,8 @@ class Lock:
         self._path, self._held = path, -1
 
     def take(self) -> bool:
-        """Hold it; whether that was possible, as nobody else does."""
-        import fcntl  # Windows has none, and nothing is handed in or trained there
+        """Try to lock it; return whether that succeeded."""
+        import fcntl  # Windows has none, and uploads and training are off there
 
         descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         for _ in range(5):  # somebody may just look

@@ -25,7 +25,7 @@ TRAINING_MODES = ("on", "off")
 
 
 def mode(arguments: Sequence[str] | None = None) -> Mode:
-    """What may be handed in, by the app's command line; the real one when none is given."""
+    """Which uploads are allowed by the app's command line; the real one by default."""
     asked = said(arguments, ENVIRONMENT, OPTION)
     if not can_limit() or asked not in (*MODES, None) or not is_on(UPLOADS):
         return "off"

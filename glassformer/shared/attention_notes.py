@@ -31,10 +31,7 @@ def formula(text: str, *, bias: bool) -> str:
 
 
 def effort(record: Mapping[str, Any]) -> str:
-    """What a card's training record says of how long it took, such as "17 epochs, 10,856,421 target pieces, 1 h".
-
-    Values that are no numbers are passed over.
-    """
+    """The training effort in a card's record ("17 epochs, 10,856,421 target pieces, 1 h"), without invalid numbers."""
     epochs, tokens, seconds = (_positive(record.get(name)) for name in ("epochs", "target_tokens", "seconds"))
     said = [say_n("{n:,} epoch", "{n:,} epochs", round(epochs))] if epochs else []
     return joined(", ", [*said, *effort_of(tokens, seconds)])

@@ -17,10 +17,7 @@ _Meant = TypeVar("_Meant")
 
 
 def on_click(key: str, read: Callable[[Click], _Meant | None], take: Callable[[_Meant], object]) -> Callable[[], None]:
-    """Callback of a chart: `take` is called with what a click is read as, if that is something.
-
-    A session keeps it: neither function may hold a run.
-    """
+    """Callback of a chart: calls `take` with what `read` makes of a click, unless None; neither may hold a run."""
 
     def go() -> None:
         click = last_click(key)
@@ -33,12 +30,11 @@ def on_click(key: str, read: Callable[[Click], _Meant | None], take: Callable[[_
 
 @contextmanager
 def pressed(button: Callable[..., bool], label: str, *, key: str, about: str, **look: Any) -> Iterator[bool]:
-    """Draw the button; what it starts stands in the block, and is started again if it was stopped.
+    """Draw the button; the block does what it starts, and runs again if the script run was interrupted.
 
-    `st.rerun` stops a run too: it belongs behind the block. The button is drawn by `st.button`, the same of a
-    container, or `st.form_submit_button`, without a callback. It counts for what it is `about`; pressed for something
-    else, it counts no more. That is not what is typed beside it, as what was typed last may come together with the
-    press.
+    `st.rerun` interrupts a run too: call it after the block. `button` is `st.button`, a container's, or
+    `st.form_submit_button`, without a callback. A click counts only for the same `about`. Leave out of `about` the
+    text typed next to the button: the last of it may arrive together with the click.
     """
     mark = f"pressed_{key}"
     button(label, key=key, on_click=_press, args=(mark, about), **look)

@@ -1,8 +1,8 @@
 """Controls bound to fields of the view state: menus, sliders, switches.
 
 The view is the source of truth. A control is set from it before it is drawn, but only where the two differ: a slider
-that is written while it is dragged would jump. Menus and rows of buttons send the label that was chosen, so they are
-also set where their labels are others than before; else the browser would know the choice no more.
+that is written while it is dragged would jump. Menus and rows of buttons send the chosen label, so they are also set
+when their labels have changed; else the browser would lose the choice.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,20 +38,16 @@ class ControlBinding:
 
 
 def field(slot: Slot, name: str, *, key: str = "", forgets: Sequence[str] = ()) -> ControlBinding:
-    """A field of the view.
-
-    The key is that of the widget without its slot, if it is another than the field's name. Fields that it `forgets`
-    go back to their defaults when this one changes.
-    """
+    """A field of the view; `key` is the widget's if not the field's name; `forgets` are fields that a change resets."""
     return ControlBinding(
         f"{slot}{key or name}", session.view(slot).get(name), partial(put, slot, name, tuple(forgets))
     )
 
 
 def together(slot: Slot, shown: Mapping[str, Any], *, key: str) -> Iterator[ControlBinding]:
-    """Fields of the view that are looked at together; once one is changed, none is the page's own choice any more.
+    """Fields of the view that belong together: once the user changes one, the others' defaults are fixed, too.
 
-    What is `shown` of each may be that choice; `key` begins the keys of their widgets.
+    `shown` has the current value of each, chosen or default; `key` begins the keys of their widgets.
     """
     for name, value in shown.items():
         yield ControlBinding(f"{slot}{key}{name}", value, partial(_take_one, slot, shown, name))
@@ -112,7 +108,7 @@ def let_go(slot: Slot, n_layers: int, n_heads: int) -> View:
 
 
 def bar(slot: Slot) -> Any:
-    """A row for the controls of a page; what stands in it says itself what it is, without a label above."""
+    """A row for the controls of a page; they have no label above."""
     return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{slot}{page_style.BAR}")
 
 
@@ -276,7 +272,7 @@ def box(kept: ControlBinding, label: str, *, step: float, width: int, help: str 
 
 
 def typed(kept: ControlBinding, label: str, *, most: int, width: int, help: str | None = None) -> str:
-    """Draw a box for a text, which names itself as long as it is empty; returns what stands there."""
+    """Draw a box for a text, which shows its label as long as it is empty; returns its text."""
     _set(kept.key, str(kept.value))
     st.text_input(
         label,
@@ -314,7 +310,7 @@ def _shown(
 
 
 def _set(key: str, value: object, labels: Iterable[str] = ()) -> None:
-    """Set a widget that has another value, or whose labels are others than when it was drawn last."""
+    """Set a widget that has another value, or whose labels have changed since it was last drawn."""
     state, said = st.session_state, hash(tuple(map(here, labels)))  # as the browser knows them: another language's
     drawn: dict[str, int] = state.setdefault(_LABELS, {})
     if key not in state or state[key] != value or drawn.get(key) != said:

@@ -99,10 +99,7 @@ def pieces(rows: Mapping[Sentence, Sequence[str]]) -> None:
 
 
 def part(draw: Callable[[], object], *, rows: Mapping[Sentence, Sequence[str]] | None = None) -> None:
-    """Draw the chosen part of a page, unless it is covered.
-
-    Rows of pieces are drawn when it is covered, on a page that shows them nowhere else.
-    """
+    """Draw the chosen part of a page; if it is covered, the `rows` of pieces that the page shows nowhere else."""
     met(PART)
     if not covered(PART):
         draw()

@@ -1,11 +1,10 @@
 """CSV export: file names, and origin columns of saved tables.
 
-A table says it in columns, not in lines of comment: then every program reads it without being told, tables of several
-sentences can be put below each other, and a row still says where it is from.
+The origin is in columns, not in comment lines: every program reads it, tables of several sentences can be
+concatenated, and each row still says where it comes from.
 
-Tables are written as `glassformer/components/common/save.js` writes those that the browser makes, so that it does not
-matter which side made a file: UTF-8 with a byte order mark, RFC 4180, formulas neutralised, numbers that read
-back exactly.
+The format equals that of `glassformer/components/common/save.js`, for tables that the browser makes: UTF-8 with a byte
+order mark, RFC 4180, formulas neutralised, numbers that read back exactly.
 """
 
 import re
@@ -68,10 +67,7 @@ def decoding_of(query: Query) -> str:
 
 @lru_cache(maxsize=1024)  # all charts of a page are of one sentence
 def slug(text: str, most: int) -> str:
-    """A text as a part of a file name: letters and numbers of any script, joined by hyphens.
-
-    One of more bytes than `most` is cut and ends in a checksum, so that two stay apart.
-    """
+    """A text as a part of a file name: letters and numbers of any script; above `most` bytes cut, with a checksum."""
     letters = (c if unicodedata.category(c)[0] in "LMN" else "-" for c in unicodedata.normalize("NFC", text.lower()))
     whole = re.sub("-+", "-", "".join(letters)).strip("-")
     if len(whole.encode()) <= most:

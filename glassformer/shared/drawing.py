@@ -22,8 +22,8 @@ from transformer.i18n import joined, say, through
 
 _Opened = TypeVar("_Opened")
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
-# Escapes do not keep Streamlit from making links, arrows and pictures of plain text such as "www.", "a@b.c", "->"
-# and ":streamlit:". A word joiner inside, which nobody sees, does.
+# Markdown escapes do not stop Streamlit from making links, arrows and pictures of plain text such as "www.", "a@b.c",
+# "->" and ":streamlit:". An invisible word joiner inside does.
 _REWRITTEN = re.compile(r"(?<=[-<>~])(?=[->=])|(?=@)|(?<=:)(?=[/a-z])|(?<=www)(?=\.)", re.IGNORECASE)
 _TAGS = re.compile(r"<[^>]*>|[\u2068\u2069]")
 _WORD_JOINER = "\u2060"
@@ -32,10 +32,7 @@ LEAST_FITTED = 300  # pixels of a chart that is fitted to a window; one with man
 
 @through
 def plain(text: str) -> str:
-    """Text as Streamlit's Markdown shows it letter by letter; a sentence stays one.
-
-    Every ASCII punctuation mark is escaped, which Markdown allows; a line break would start a new paragraph.
-    """
+    """Escape all ASCII punctuation of a text for Streamlit's Markdown, and join its lines; a `Sentence` stays one."""
     return _escaped(" ".join(text.split()))
 
 
@@ -92,11 +89,10 @@ def origin(key: str, title: str, *, of_sentence: bool = True) -> Origin:
 def csv_button(
     table: pd.DataFrame | Table, *, key: str, title: str, of_sentence: bool = True, of: Origin | None = None
 ) -> None:
-    """Draw the button under a table that saves its numbers.
+    """Draw the download button under a table.
 
-    The table may also be what makes its columns once somebody saves it, so that a page which is drawn at every step
-    need not write it each time. A session keeps that: it must not hold a run. `of` is what the table is of, where
-    that is neither the sentence at hand nor the model alone.
+    `table` may also be a function that makes the columns on download, which saves time at every step. A session keeps
+    it: it must not hold a run. `of` is what the table is of, if neither the current sentence nor the model alone.
     """
     if cover_box.covered(key):
         return
@@ -113,10 +109,7 @@ def csv_button(
 
 
 def opening(key: str, heading: str, opens: Sequence[_Opened], take: Callable[[_Opened], object], **look: Any) -> Any:
-    """A column of buttons, each of which opens what stands in its place in `opens`.
-
-    A session keeps `take`: it must not hold a run.
-    """
+    """A column of buttons; each calls `take`, which must not hold a run, with its item of `opens`."""
     order = tuple(opens)
 
     def go() -> None:
@@ -128,10 +121,10 @@ def opening(key: str, heading: str, opens: Sequence[_Opened], take: Callable[[_O
 
 
 def table_behind(make: Table, of: Origin, *, key: str) -> str:
-    """Draw a button that nobody sees, for the CSV button of a chart of ours to press; returns its CSS selector.
+    """Draw a hidden button that the CSV button of our chart clicks; returns its CSS selector.
 
-    What a browser has of a chart may be rounded or a part; this writes the whole table, here, once somebody saves it.
-    A session keeps `make`: it must not hold a run.
+    The browser's values may be rounded or incomplete; this writes the whole table, on download. A session keeps `make`:
+    it must not hold a run.
     """
     name = f"{key}{TABLE_BEHIND}"
     st.download_button(
@@ -162,22 +155,22 @@ def chart(
 ) -> None:
     """Draw a chart with the sentence that says how to read it, in the session's language.
 
-    Nothing of it is sent while a step of a lesson covers it.
+    Nothing is sent while a step of a lesson covers it.
 
     Args:
-        figure: What a `..._spec` of `charts` made; its layout suggests the height.
+        figure: The result of a `..._spec` of `charts`; its layout suggests the height.
         key: Names this place on the page.
-        alt: The chart in one or two sentences, for people who cannot see it.
+        alt: Alternative text for screen readers, one or two sentences.
         how_to_read: One sentence.
-        said: What else is said of it, as `glassformer.runs.picture.Said`.
-        fit: Whether the chart is what its page is about: it takes the height that is left on the first screen.
+        said: The other texts, as `glassformer.runs.picture.Said`.
+        fit: Whether the chart takes the height that is left on the first screen, as the subject of its page.
         on_click: Called when a mark is clicked.
-        table: Makes the columns of what is saved as CSV, where it is more than what is drawn. A session keeps it: it
-            must not hold a run. None: what the figure says, or the browser makes one of what it draws.
-        of_sentence: Whether it is of the sentence at hand, and not of the model alone.
-        of_lesson: Whether it stands beside the page, and is nothing that a lesson would cover.
-        follows: How it follows the step, as `plotly_view` wants it, by what its files are of and what of it is said
-            at the step. None: the server draws each step.
+        table: Makes the columns of the CSV file. A session keeps it: it must not hold a run. None: taken from the
+            figure, or made by the browser.
+        of_sentence: Whether it depends on the current sentence, and not only on the model.
+        of_lesson: Whether it is next to the page, where no lesson covers it.
+        follows: How it follows the step, as `plotly_view` wants it: what its files are of, and what is said at the
+            step. None: the server draws each step.
         step: The step, from 0, of a run that is stepped through.
     """
     if not of_lesson and cover_box.stands_for(key, height=figure["layout"]["height"]):

@@ -1,14 +1,14 @@
 """Localised Streamlit: `from glassformer.shared.i18n import st` translates every text argument (i18n).
 
-Every sentence among the arguments of a call is said in the language of the session at the moment of the call: labels,
-bodies, help, the texts of choices, names of pages and of columns. In English, which is what the code says, a call
-goes straight through. A choice's options stay what they are, as they are values; only what is shown is translated.
+Every sentence among the arguments of a call is said in the session's language: labels, bodies, help, option labels,
+names of pages and columns. In English, the language of the code, a call passes straight through. Options are values
+and stay unchanged; only their labels are translated.
 
 Tables: pandas turns sentences into plain text, so build them with `frame`. A figure goes through `drawing.chart`.
 
-A browser sends the label that it showed. Just after the language was changed this is a label of the language before,
-which Streamlit takes for a value that the reader has typed: the checkpoint would be one that nobody knows. So a label
-of any language counts as the option that it names, and as no choice at all where this is the option that was shown.
+A browser sends the label that it showed. Just after a change of language that is a label of the old language, which
+Streamlit takes for a typed value, such as the name of an unknown checkpoint. So a label of any language counts as its
+option, and as no choice if that is the option that was shown.
 """
 
 from __future__ import annotations
@@ -146,10 +146,7 @@ if not TYPE_CHECKING:
 
 
 def here(said_later: _Text, language: str = "") -> _Text:
-    """A text, or plain data such as a figure, in a language; for what reaches a browser without `st`.
-
-    Without a language it is the session's.
-    """
+    """A text, or plain data such as a figure, in a language (by default the session's), to be sent without `st`."""
     language = language or current()
     return said_later if language == ENGLISH else said_throughout(said_later, language)
 
@@ -163,8 +160,8 @@ def frame(data: Any, *, columns: Sequence[str] | None = None, index: Sequence[st
 def table(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     """A table whose names and cells are in the session's language, packed as Streamlit sends it; to be drawn only.
 
-    Packing takes longer than the rest of drawing it, and a class that follows its teacher sees the same table a
-    hundred times: equal tables are packed once. The cells of a column are all strings or all numbers.
+    Packing is slower than the rest of drawing, so equal tables, such as a whole class sees, are packed once. The cells
+    of a column are all strings or all numbers.
     """
     told = here(columns)
     return _packed(tuple((str(name), tuple(cells)) for name, cells in told.items()))

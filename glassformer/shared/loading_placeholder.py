@@ -1,17 +1,15 @@
 """Middleware that adds a loading placeholder to Streamlit's empty page, and redirects the root URL.
 
-Streamlit sends an empty page and then scripts of more than a megabyte, and the menu stands before the page does: over
-a slow network that is a white window, for a minute on the first visit. So a sentence and grey bars come with the HTML
-itself and stand where the page will. They go once it is whole: it has run, no grey bar of Streamlit's is left in it
-and each component of ours has its place (`components/common/loader.js`); or once there is a title and nothing more
-has come for eight seconds. Until then things move. By a script of ours, as a rule of style that asks `:has()` of the
-whole page would be asked at every change from then on. The rules of style that hold for every page come with it, too,
-and where the app is: Streamlit would look for it under the page first.
+Streamlit sends an empty page and then more than a megabyte of scripts: over a slow network the window stays white for
+up to a minute on the first visit. So the HTML itself has a sentence and grey bars in the place of the page, the CSS
+of all pages, and the app's base path, which Streamlit would first look for under the page's.
 
-One that names a room leads to the page about rooms.
+The placeholder goes once the page is complete: its run has ended, none of Streamlit's skeletons is left and each of
+our components has its place (`components/common/loader.js`); or once there is a title and nothing more has come for
+eight seconds. A script decides that: a `:has()` rule over the whole page would be evaluated at every later change.
 
-Every page has a path of its own, so that what a page publishes never depends on what else stood at "/". The browser
-is sent on before it loads anything, so its history holds the page's own path alone.
+The root URL redirects to a page before anything loads: the page's own path is the only history entry, and what it
+publishes never depends on what was at "/". A root URL that names a room leads to the page Rooms.
 """
 
 import gzip
@@ -127,7 +125,7 @@ def _is_page(start: Message) -> bool:
 
 
 def _filled(start: Message, body: bytes, sight: bytes) -> bytes:
-    """The page with it, as it travels, and the headers that fit: it differs by language, and is no file any more."""
+    """The encoded page with the placeholder, and matching headers: it varies by language and is not a file."""
     headers = MutableHeaders(scope=start)
     is_packed = "content-encoding" in headers
     page = gzip.decompress(body) if is_packed else body
@@ -153,7 +151,7 @@ START, STEP, ROOM = "start", "step", "room"
 
 
 class RootRedirectMiddleware:
-    """Sends on whoever comes to the bare address."""
+    """Redirects the bare URL to a page."""
 
     def __init__(self, app: ASGIApp, base: str = "") -> None:
         self._app = app
@@ -172,6 +170,6 @@ def leads_to(query: str) -> str:
     names = {name for name, _ in parse_qsl(query, keep_blank_values=True)}
     if ROOM in names:
         return f"{ROOM}?{query}"
-    # Streamlit's own, and the language, say nothing of what is looked at.
+    # Streamlit's parameters and the language select nothing.
     asks = any(name != PARAMETER and not name.startswith("embed") for name in names)
     return (STEP if asks else START) + (f"?{query}" if query else "")

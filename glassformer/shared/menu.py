@@ -1,15 +1,15 @@
 """Navigation menu in the sidebar, and links between pages.
 
-Its links carry the whole address of what is looked at. Pages that belong together fold into one entry; the one in
-which the reader is stands open, and another unfolds without loading anything.
+Its links carry all query parameters of the current view. Related pages fold into one entry; the entry of the current
+page is open, and another unfolds without loading anything.
 
-Streamlit's own menu leads to a page's bare path, to which the page then adds its parameters: two entries of the
-browser's history, of which the first means the defaults to whoever goes back to it. A link of ours says at once what
-the page will say, so one click is one entry, and a new tab opens with everything kept.
+Streamlit's own menu leads to a page's bare path, to which the page then adds its parameters: two history entries, of
+which the first resets the view when the user goes back to it. Our links have the final URL: one click is one entry,
+and a new tab opens with everything kept.
 
-A step runs a fragment, and the sidebar stands outside. So the place of the menu is kept, and whoever publishes an
-address fills it again. It is one element, as a link of Streamlit's for each page would cost a step a quarter of its
-time; `common/links.js` has a click open the page in place, `common/folds.js` keeps open what was unfolded.
+A step reruns a fragment, and the sidebar is outside of it. So the menu's placeholder is kept, and each new URL fills
+it again. It is one element, as one Streamlit link per page would take a quarter of a step's time;
+`common/links.js` opens pages in place, `common/folds.js` keeps unfolded entries open.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ class Menu:
 
 
 def begin(pages: Mapping[str, list[StreamlitPage]], current: str, beside_name: Callable[[], None]) -> None:
-    """Draw the menu, and beside the name what stands there on every page; call it before the page runs."""
+    """Draw the menu, and `beside_name` next to the name; call it before the page runs."""
     with st.sidebar.container(key="top", gap=None):
         chosen = st.container(key="chosen", horizontal=True, vertical_alignment="center", gap=None)
         with chosen:  # never empty: Streamlit drops an empty container, and the next moves into its place
@@ -56,10 +56,10 @@ def begin(pages: Mapping[str, list[StreamlitPage]], current: str, beside_name: C
 
 
 def carry(link: Link, *, shows_run: bool = False) -> None:
-    """Have the links lead to what is looked at now, as this page publishes it.
+    """Have the links lead to the current view, as this page publishes it.
 
-    A cell is one of this page's own map, so links to others leave it out; a file of sentences is not for whoever gets
-    a link to a sentence of it.
+    Links to other pages omit the cell, as it belongs to this page's map, and the file run: a link to one sentence
+    must not give access to the whole file.
     """
     there = write_link(replace(link, job="", view=replace(link.view, query=None, key=None)))
     session.link_to(there)
@@ -118,9 +118,8 @@ def hrefs(places: Sequence[tuple[str, Link]]) -> list[str]:
 def ways(links: Sequence[tuple[str, str, dict[str, str]]], *, at_step: bool = False) -> None:
     """Draw links of a lesson in a row, which `common/links.js` follows in place as it does those of the menu.
 
-    A page link of Streamlit's to the page that is shown leaves the address bar as it was. Of each link there are the
-    path of a page, what it says, and the parameters of the address but for the language. With `at_step` the browser
-    has them lead to the step that is looked at, as it does the menu's.
+    (A page link of Streamlit's to the current page would not change the URL.) Each link: the path of a page, its
+    label, and the query parameters without the language. With `at_step` they lead to the current step, as the menu's.
     """
     lines = [
         f'<a href="{escape(path + _query(global_params.beside(said)))}">{escape(here(label))}</a>'
@@ -130,7 +129,6 @@ def ways(links: Sequence[tuple[str, str, dict[str, str]]], *, at_step: bool = Fa
 
 
 def _query(parameters: dict[str, str]) -> str:
-    """What follows the path of a page."""
     return f"?{urlencode(parameters)}" if parameters else ""
 
 

@@ -1,7 +1,6 @@
 """Pages and blocks that extensions add: menu entries, and places above, in the first row, and below a run.
 
-An extension's `blocks` names a `PageBlocks`. Whoever draws a place asks each of them, in the order of the list of
-extensions:
+An extension's `blocks` names a `PageBlocks`. Pages call each of them, in the order of the extensions:
 
     for blocks in page_blocks():
         blocks.under_source(checkpoint)
@@ -76,10 +75,9 @@ class PageBlocks:
         return nullcontext()
 
     def under_entry(self, path: str, run: Link | None) -> tuple[Sentence, Link | None] | None:
-        """A further link to a page, by its path, under its section of the menu: what it says, and what it leads to.
+        """A further link to a page, by its path, under its section of the menu: its label and its target.
 
-        `run` is what is looked at of the run at hand, None where there is none. With no link of its own, it keeps its
-        place and leads nowhere.
+        `run` is the view of the current run, None without one. An entry without a target keeps its place.
         """
         return None
 
@@ -87,10 +85,7 @@ class PageBlocks:
         """Under the title of a page without a run."""
 
     def under_choice(self, name: str, *, slot: Slot = MAIN, take: Callable[[str], None] | None = None) -> None:
-        """Under a slot's choice of a checkpoint, by the name that is chosen; that of the main slot is the sidebar's.
-
-        `take` is called with another name that a reader chooses there; of the main slot the session's changes.
-        """
+        """Drawn under a slot's choice of checkpoint `name`; `take` gets another one chosen there, else the session."""
 
     def opened(self, checkpoint: Checkpoint) -> None:
         """Called when a page has opened its checkpoint, before the rest of the sidebar and the source box."""

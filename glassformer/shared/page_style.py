@@ -1,15 +1,14 @@
 """CSS of all pages beyond the Streamlit theme.
 
-The rules are fixed text of ours; no data ever goes into them. A key of a run begins with its slot, so such rules name
-the key's end only: `st-key-candidates` and `st-key-b-candidates` both hold "-candidates".
+The rules are constant; no data ever goes into them. A key of a run begins with its slot, so such rules name the key's
+end only: `st-key-candidates` and `st-key-b-candidates` both hold "-candidates".
 
-No rule asks with `:has()` what the whole page holds: whenever something comes, and Plotly puts every label that it
-measures into the page, the browser would look at all elements anew, 10 ms a time. What holds in a room or a lesson is
-put into the page with it (`extensions/rooms/page/room_view.py`,
-`extensions/classroom/lessons/lesson_style.py`).
+No rule uses `:has()` over the whole page: at every DOM change, and Plotly adds every label that it measures, the
+browser would match all elements again, 10 ms each time. Rules of rooms and lessons come with them
+(`extensions/rooms/page/room_view.py`, `extensions/classroom/lessons/lesson_style.py`).
 
-They come with the page's HTML (`loading_placeholder`), so that nothing is drawn without them and moves once they are
-there. Knows nothing of Streamlit but its names.
+The page's HTML has these rules (`loading_placeholder`), so nothing is drawn without them and then moves. Knows nothing
+of Streamlit but its names.
 """
 
 from glassformer.components.streamlit_page import styled

@@ -1,8 +1,7 @@
 """Start page: its style, examples, the diagram of the loaded model with links, and the ways on.
 
-A block is named in plain words and by its proper term, and leads to the page where it is seen at work.
-
-The rules are fixed text of ours; no data ever goes into them. The colours are thin enough to suit both themes.
+Each block has a plain name and its proper term, and links to the page that shows it at work. The CSS is constant,
+without data. The colours are thin enough to suit both themes.
 """
 
 from __future__ import annotations
@@ -167,7 +166,7 @@ class StartBlock:
 
 @dataclass(frozen=True)
 class Lane:
-    """A stack with what stands before and behind its layers."""
+    """A stack with what comes before and after its layers."""
 
     stack: Stack  # which
     title: Sentence  # what it does as a whole
@@ -296,7 +295,7 @@ OWN, OTHERS = 2, 1
 
 def draw_examples(checkpoint: Checkpoint) -> None:
     """Draw them, each one click."""
-    own = str(st.session_state.get(session.MODEL) or checkpoint.name)  # what was handed in has another name there
+    own = str(st.session_state.get(session.MODEL) or checkpoint.name)  # an upload has another name there
     others = [(name, entry) for name, entry in loading.usable().items() if name != checkpoint.name and entry.examples]
     others.sort(key=lambda one: not one[1].language)  # a sentence before letters
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):

@@ -1,8 +1,8 @@
 """Thumbnails of the Start page: small pictures of what each block computed.
 
-All numbers are of the run that is drawn, of its first tokens. Plain elements, as the page runs no charts: Streamlit
-leaves their classes and styles in place, and the theme gives their colours. Rows of the output come one after the
-other, once; whoever prefers no motion sees them at rest (`diagram`).
+All numbers are of the current run's first tokens. Plain elements, as the page runs no charts: Streamlit leaves their
+classes and styles in place, and the theme gives their colours. Rows of the output appear one after the other, once,
+and without motion under `prefers-reduced-motion` (`diagram`).
 """
 
 from collections.abc import Callable
@@ -137,10 +137,9 @@ def _mask(run: OpenRun, stack: StackName) -> Thumbnail:
 def _cells(
     shades: np.ndarray, alt: str, *, first: int | None = None, source: bool = False, mask: np.ndarray | None = None
 ) -> Thumbnail:
-    """Cells as dark as their numbers, from 0 to 1 [row, column].
+    """Cells as dark as their numbers, from 0 to 1 [row, column]; masked ones are hatched.
 
-    `first` is the row of the first output step, where rows come one after the other. With `source` the columns are
-    source pieces; what the mask does not have open is hatched.
+    `first` is the row of the first output step, where rows appear one by one. `source`: columns are source pieces.
     """
     body = []
     for row, line in enumerate(shades.tolist()):

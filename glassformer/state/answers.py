@@ -1,7 +1,7 @@
 """Query parameter `answers`: the user's answers to import questions.
 
-A value that is no text stands as JSON has it; a text that could be taken for one of those stands in quotes. Whether
-an answer is possible, the import says.
+A value that is not a text is written as JSON; a text that could be read as one is quoted. The import decides whether
+an answer is valid.
 """
 
 import json

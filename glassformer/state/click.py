@@ -18,7 +18,7 @@ class Click:
 
 
 def place_of(click: Click) -> int | None:
-    """The place that a mark carries; None for what is no place."""
+    """The place that a mark carries; None if it has none."""
     place = click.customdata
     return place if isinstance(place, int) and not isinstance(place, bool) and place >= 0 else None
 

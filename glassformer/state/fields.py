@@ -230,8 +230,7 @@ class Spelling:
     """How an address says a field."""
 
     name: str  # the parameter
-    # Reads the parameter of a name, given the words that the field's type allows; None if the address does not say
-    # it, or says nonsense.
+    # Reads a parameter by its name, given the words that the field's type allows; None if missing or invalid.
     read: Callable[[Reader, str, tuple[str, ...]], Any]
     # A value as the address has it; of a field that takes several parameters, those by their names.
     write: Callable[[Any], object] = str

@@ -34,7 +34,7 @@ class AddressPart:
         """Take them from the address; called when a run begins."""
 
     def beside(self, parameters: Mapping[str, str]) -> dict[str, str]:
-        """What stands beside these parameters; not what they say themselves."""
+        """The global parameters that are not among these."""
         return {}
 
     def take_notes(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ def begin() -> None:
 
 
 def beside(parameters: Mapping[str, str]) -> dict[str, str]:
-    """A whole address: parameters of a link or of a step of a lesson, and what stands beside them."""
+    """All query parameters: those of a link or of a step of a lesson, and the global ones."""
     whole = dict(parameters) | language.in_address()
     for part in parts():
         whole |= part.beside(parameters)

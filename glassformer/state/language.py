@@ -1,7 +1,7 @@
 """Language of the session: query parameter, choice, or browser setting.
 
-Read at each call, as a fragment runs without `main.py`. Where there is no session (the model's thread, a notebook, a
-test of a function) it is English, so nothing that is cached can take a reader's language.
+Read at each call, as a fragment runs without `main.py`. Without a session (the model's thread, a notebook, a test) it
+is English, so nothing cached is in a user's language.
 """
 
 from typing import Final
@@ -35,7 +35,7 @@ def current() -> str:
 
 
 def of_browser() -> str:
-    """What the browser asks for, whatever was chosen since; "" if that is no language of ours."""
+    """The browser's language, whatever was chosen since; "" if it is not supported."""
     return negotiated(st.context.locale) or ""
 
 
@@ -73,11 +73,11 @@ def in_address() -> dict[str, str]:
 def choose(language: str) -> None:
     """Speak another language from now on; only in a callback.
 
-    The address changes in place (`extensions/rooms/components/present`): an entry of the history that differs in
-    nothing but the language would lead back to the page as it is.
+    The URL changes in place (`extensions/rooms/components/present`): a history entry that differs in the language alone
+    would lead back to the same page.
 
-    A browser sends the label that a widget of choices showed, which nobody would know any more: set once more, its
-    value stays. A session does not tell its widgets from what else it keeps, which setting once more does not harm.
+    Widgets send the label that they showed, in the old language: setting their values again keeps them. The session
+    does not distinguish widgets from its other values, for which that is harmless.
     """
     state = st.session_state
     state[LEFT] = st.query_params.get(PARAMETER)

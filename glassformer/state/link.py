@@ -1,8 +1,7 @@
 """Query parameters of a link: which run is asked for and what of it is selected.
 
 A `Link` is read from query parameters and written back to them. It never trusts them: what is unknown or out of
-range is put right and said in a note. Only what differs from the defaults is written, so the plain address of the
-app is the default view.
+range is corrected, with a note. Only differences from the defaults are written.
 """
 
 from collections.abc import Mapping, Sequence
@@ -177,8 +176,7 @@ class Link:
     # Only beam search has several; `read_link` reads which.
     hypothesis: int = spelled("result", 0, lambda reader, name: None, lambda place: place + 1)
     interventions: tuple[Intervention, ...] = spelled("do", (), _interventions, write)
-    # A file of sentences that is run in the background; whoever knows its name may see it, so that only the address
-    # of its own page says it.
+    # A file run (background job). Anyone who knows its name can see it, so only the URL of its own page has it.
     job: str = text("job", most=MAX_JOB)
     # Further sentences, which the Masks page runs in one batch with it; None for the page's own choice.
     companions: tuple[str, ...] | None = spelled(
@@ -186,7 +184,6 @@ class Link:
     )
     # What the second run of a comparison differs in, as `glassformer.state.link` writes it; nothing for no second.
     beside: str = spelled("b", "", _beside)
-    # What is looked at.
     view: View = spelled("", View(), lambda reader, name: read_view(reader), write_view)
 
     def query(self, content_hash: str) -> Query:

@@ -1,17 +1,16 @@
 """Session state: request, view state per slot, and URL synchronisation (query params).
 
-The request (checkpoint, sentence, way of decoding) is kept by its widgets, under the keys below. Of what is looked at
-the `View` of a slot is the only source: a control is set from it before it is drawn, and a change replaces it.
+The request (checkpoint, sentence, way of decoding) is kept by its widgets, under the keys below. The `View` of a slot
+is the only source of what is selected: a control is set from it before it is drawn, and a change replaces it.
 
-It reads and writes the query parameters of a link; what is beside them is in `apart`. `begin` runs before any widget:
-on the first run, and when the address changed from outside (a pasted link, the browser's Back button), the address
-decides and the session is set from it. Otherwise the session decides, and `publish` writes the address at the end of
-the run.
+This module reads and writes the query parameters of a link; the others are in `apart`. `begin` runs before any widget:
+on the first run, and when the URL changed from outside (a pasted link, the browser's Back button), the session is set
+from the URL. Otherwise `publish` writes the URL from the session at the end of the run.
 
-Two traps. Every address that is written becomes a step of the browser's history, so an address that was just opened
-is left as it is: put right at once, it would catch everybody who goes back to it. And a reader may press a key before
-the browser has heard of the newest address: then the run after it comes with an older one, which is no Back button.
-Of a step that nothing has to be drawn for the browser writes the address itself (`components/stepper/settled-step.js`).
+Two traps. Every written URL becomes a history entry, so a URL that was just opened is never corrected at once: the
+correction would trap everybody who goes back to it. And a user may hit a key before the browser has received the
+newest URL: the next run then comes with an older one, which does not mean the Back button.
+Where a step needs no drawing the browser writes the URL itself (`components/stepper/settled-step.js`).
 """
 
 from __future__ import annotations
@@ -58,8 +57,8 @@ class SlotState:
     forced: tuple[int, ...] = ()  # branch, result of beam search and changes, as in `transformer.Query`
     hypothesis: int = 0
     interventions: tuple[Intervention, ...] = ()
-    # Grows when the step was moved from outside the stepper, which then follows. It is a time, so that what a browser
-    # tells of a session before this one, as after a server's new start, is never taken for news.
+    # Grows when the step was moved from outside the stepper, which then follows. It is a time, so reports of an
+    # earlier session, as after a restart of the server, are always older.
     step_revision: int = 0
     revealed: tuple[str, int] | None = None  # in guess mode, the run and the step whose piece may be seen
     guess: str = ""  # what the reader guessed there
@@ -191,7 +190,7 @@ def spelled(link: Link) -> dict[str, str]:
 
 
 def browser_wrote(query: str) -> None:
-    """Callback: what the address says now the browser has written for a step; it is no link that was opened."""
+    """Callback: the browser wrote the current URL for a step; it is not an opened link."""
     said = global_params.without({name: tuple(st.query_params.get_all(name)) for name in st.query_params})
     written = parse_qs(query, keep_blank_values=True)
     if said == global_params.without({name: tuple(values) for name, values in written.items()}):
@@ -209,7 +208,7 @@ def _request(link: Link) -> Link:
 
 
 def link_to(parameters: dict[str, str]) -> None:
-    """Remember where the links to other pages lead, so that whoever follows one is known."""
+    """Remember where the links to other pages lead, to recognise a click on one."""
     st.session_state[URL_LINKED] = parameters
 
 
@@ -299,8 +298,8 @@ def keep_answers(model: str, answers: Answers) -> None:
 def reference_of(source: str | None) -> str | None:
     """The right output that was given for a sentence; None if there is none.
 
-    Another sentence has none, and who goes back to it finds it again, unless a newer one was given. The sentence is
-    None for the checkpoint's first example, which a page is about to set.
+    It stays while other sentences are open, until a newer one is given. `source` is None for the checkpoint's first
+    example, before a page sets it.
     """
     whose, text = st.session_state.get(REFERENCE) or (None, None)
     if text is not None and whose is None and source is not None:
@@ -363,7 +362,7 @@ def arrive(key: str) -> None:
 
 
 def change_moment(model: str) -> None:
-    """Callback: the same checkpoint at another time of its training; all that is looked at stays."""
+    """Callback: open the same checkpoint at another time of its training; the view stays."""
     st.session_state[MODEL] = model
     for slot in SLOTS:
         stand(slot, revision="", notes=(), branches=(None, standing(slot).branches[1]))

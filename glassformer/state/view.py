@@ -1,10 +1,9 @@
 """View state: what the user looks at (step, layer, head, part, ...), for each slot.
 
-A field is declared once: `layer: int | None = place("layer", MAX_LAYER)` says its default, its name in an address,
-and how it is read there and written back. `View` has the fields that several pages share. What one page or extension
-alone looks at it declares in its folder, in a `Look`: `view.of(MasksLook).mask`. Where a field is named, as in
-`session.replace(slot, mask="cross")`, all fields are of one namespace. The session keeps the view, and
-`glassformer.shared.controls` draws a field's control.
+A field is declared once: `layer: int | None = place("layer", MAX_LAYER)` has its default, its query parameter, and how
+that is read and written. `View` has the fields that several pages share. A page or extension declares its own fields
+in its folder, in a `Look`: `view.of(MasksLook).mask`. Names are unique across all of them, as in
+`session.replace(slot, mask="cross")`. The session keeps the view; `glassformer.shared.controls` draws the controls.
 """
 
 from collections import Counter
@@ -69,7 +68,7 @@ class View:
     step: int = place("step", MAX_STEP, 0)  # the decoding step, from 0
     layer: int | None = place("layer", MAX_LAYER)  # layer from 0, None for all layers together
     head: int | None = place("head", MAX_LAYER)  # head from 0, None for all heads together
-    # The cell that is looked at, row and column from 0; None if none was chosen.
+    # The selected cell, row and column from 0; None if none was chosen.
     query: int | None = place("query", MAX_PLACE)
     key: int | None = place("key", MAX_PLACE)
     guess: bool = flag("guess")  # hide what comes next until it was guessed
@@ -88,7 +87,7 @@ class View:
         return next((one for one in self.looks if isinstance(one, look)), None) or look()
 
     def get(self, name: str) -> Any:
-        """A field by its name, whoever declares it."""
+        """A field by its name, of `View` or of a `Look`."""
         record = all_fields()[name].record
         return getattr(self.of(record) if issubclass(record, Look) else self, name)
 
@@ -106,7 +105,7 @@ class View:
 
 @cache
 def all_fields() -> Mapping[str, Declared]:
-    """Every field of the view by its name, whoever declares it, in the order of an address."""
+    """Every field of the view and of each `Look` by its name, in the order of a URL."""
     found = [one for record in (View, *map(imported, LOOKS), *provided("looks")) for one in declared(record)]
     names = Counter(name for one in found for name in {("field", one.name), ("parameter", one.spelling.name)})
     if twice := [f"{kind} {name}" for (kind, name), n in names.items() if n > 1]:

@@ -1,7 +1,4 @@
-"""The parts of the Step page: the sentence with its controls, results, and the reader's choice of a piece.
-
-The outputs are beam search's results, and the branches that were tried.
-"""
+"""The parts of the Step page: the sentence with its controls, results, and the reader's choice of a piece."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -33,8 +30,7 @@ N_OFFERS = 5
 def find_piece(text: str, tokenizer: AnyTokenizer, log_probs: np.ndarray) -> int | None:
     """The id of the piece that a person means by a text: as typed, or as the beginning of a word.
 
-    Where both are pieces it is the likelier one at this step, by `log_probs` [vocab]: after "l'" it is "homme",
-    elsewhere "▁homme".
+    Of two, it is the likelier one by the step's `log_probs` [vocab]: after "l'" it is "homme", elsewhere "▁homme".
     """
     text = _typed(text)
     found = [tokenizer.id_of(piece) for piece in (SPACE_MARK + text, text) if text]
@@ -49,10 +45,7 @@ def first_piece(text: str, tokenizer: AnyTokenizer) -> int | None:
 
 
 def pieces_like(text: str, tokenizer: AnyTokenizer, log_probs: np.ndarray) -> list[int]:
-    """What to offer for a text that is not one piece: ids of the one it begins with, and of likely longer ones.
-
-    There are at most `N_OFFERS`; `log_probs` [vocab] are of the step.
-    """
+    """Ids to offer for a text, at most `N_OFFERS`: the piece it begins with, and longer ones likely at the step."""
     typed = _typed(text).strip(SPACE_MARK).casefold()
     first = first_piece(text, tokenizer)
     longer = [
@@ -126,10 +119,7 @@ _Output = tuple[tuple[int, ...], int]  # the forced pieces, and which result
 
 
 def forcing(run: OpenRun) -> Callable[[int], None]:
-    """Callback with a piece: branch off with it at the step, if it is another one than the output has.
-
-    A session keeps its callbacks, so this one does not hold the run with all its maps.
-    """
+    """Callback with a piece: branch off with it at the step, if the output has another; it must not hold the run."""
     slot, written = run.slot, run.trace.tgt_ids
     n_pieces, config = len(run.trace.vocabulary), run.checkpoint.config
 
@@ -265,7 +255,7 @@ def results(run: OpenRun) -> None:
 
 
 def branches(run: OpenRun) -> None:
-    """List the branches that were tried, if any: below where they are forced, so that they move nothing above."""
+    """List the branches that were tried, if any: below where they are forced, so nothing above moves."""
     if cover_box.covered(run.key(RESULTS)):
         return
     forced = run.trace.query.forced
@@ -372,7 +362,6 @@ def _candidate_chart(run: OpenRun) -> None:
 
 
 def _unsureness(run: OpenRun) -> None:
-    """Draw how unsure the model was at each step, with the choice of a measure."""
     with st.container(key=run.key("entropy_part"), gap="small"):
         labels = {name: measure.label for name, measure in step_pictures.MEASURES.items()}
         controls.choose(controls.field(run.slot, "unsure"), say("Measured over"), labels, bare=True)

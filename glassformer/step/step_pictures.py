@@ -1,8 +1,7 @@
 """The pictures of the Step page: what could come next, where a step looks, and how unsure each step was.
 
-The entropy of all pieces is what is usually meant by unsure, but a tail of thousands of tiny probabilities drives it
-up where a model is sure, and label smoothing teaches such a tail. So other measures stand beside it, and the caption
-says so.
+Entropy is the usual measure of uncertainty, but a tail of thousands of tiny probabilities raises it where a model is
+sure, and label smoothing teaches such a tail. So other measures are next to it, and the caption says so.
 """
 
 from collections.abc import Sequence
@@ -126,7 +125,7 @@ def entropy(run: ViewedRun) -> Plot:
 
 @WRITING.picture("cross_row", say("Where the step looks"))
 def cross_row(run: ViewedRun) -> Plot:
-    """Where the current step looked: in the source, or in a decoder alone at all that it had read."""
+    """Where the current step looked: at the source, or in a decoder-only model at all that it had read."""
     looking, n, whose = run.looking, run.view.step + 1, run.looking.whose()
     drawn = seen_map(run, looking.kind)
     reads_source = looking.kind == "cross"

@@ -142,7 +142,7 @@ def _open_by_measure(found: pictures.Heads) -> None:
 
 
 def frame(measures: dict[Name, Measure]) -> pd.DataFrame:
-    """One row a head, one column a measure: layer and head from 1, then the means."""
+    """One row per head, one column per measure: layer and head from 1, then the means."""
     means: dict[str, np.ndarray] = {name: one.means() for name, one in measures.items()}
     n_layers, n_heads = next(iter(means.values())).shape
     layers, heads = (index.ravel() + 1 for index in np.indices((n_layers, n_heads)))

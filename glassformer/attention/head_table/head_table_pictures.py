@@ -1,7 +1,7 @@
 """The pictures of the part "What heads do": one measure of all heads, and of the rows of one head.
 
-The measures and their sources stand in `transformer.analysis.head_statistics`. No head gets a label here: what is
-shown is measured, for this sentence alone.
+`transformer.analysis.head_statistics` has the measures and their sources. No head gets a label: the values are
+measured for this sentence alone.
 """
 
 from collections.abc import Hashable
@@ -45,7 +45,7 @@ NOT_CHOSEN = say(
 
 @dataclass(frozen=True)
 class Heads(Scene):
-    """All measures of the heads of the attention that is looked at."""
+    """All measures of the heads of the selected attention."""
 
     measures: dict[Name, Measure]  # none where no row has a key that may be seen
 

@@ -119,7 +119,7 @@ class OpenWeight(RunScene):
 
 
 def open_weight(run: ViewedRun) -> OpenWeight:
-    """The walk to the weight that is looked at; errors as of `Work`, and where the model's numbers are not finite."""
+    """The walk to the selected weight; errors as of `Work`, and where the model's numbers are not finite."""
     kind, shown, checkpoint = run.view.kind, opening(run.looking), run.checkpoint
     axes, where = sides(run.looking, kind), place(kind, shown.layer)
     recorded = run.work.replay(checkpoint, run.trace, sites(kind, shown.layer, config=checkpoint.config))

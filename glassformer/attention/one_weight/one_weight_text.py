@@ -1,10 +1,10 @@
 """Formulas and text of the "One weight" part: each computation step written out in numbers.
 
-What goes into a line is written with six significant digits. What comes out of it is written with as many digits, at
-most four, as the written numbers give: computed from them and rounded to these digits it is what stands there, and
-so is the model's number. Formulas hold nothing but our own words and numbers, never pieces.
+The operands of a line have six significant digits. A result has at most four, as many as are correct when it is
+computed from the written operands; rounded to these digits it equals the model's number, too. Formulas hold our own
+words and numbers only, never pieces.
 
-What is said where the steps are not the paper's, or where a change of the run acts within them, stands at the end.
+The end of the module says where the steps differ from the paper's, or where a change of the run acts within them.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,6 @@ def _factor(written: str) -> str:
 
 @through
 def _text(words: str) -> str:
-    """Words in a formula."""
     return rf"\text{{{words}}}"
 
 
@@ -149,10 +148,7 @@ def shown_keys(walk: Walk) -> list[int]:
 
 
 def softmax_table(walk: Walk) -> tuple[list[TableRow], str]:
-    """The softmax of the row, line by line, and the sum of the exponentials.
-
-    The sum is that of the written exponentials, each weight a written exponential over the written sum.
-    """
+    """The softmax of the row, line by line, and the sum, computed from the exponentials as written."""
     kept = shown_keys(walk)
     peak = 0.0 if walk.peak is None else float(number(walk.peak))
     scores = [number(walk.masked[i]) for i in kept]

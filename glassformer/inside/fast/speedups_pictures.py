@@ -78,7 +78,7 @@ def side_of(run: ViewedRun) -> Side:
 
 
 def layer_of(run: ViewedRun) -> int:
-    """The layer that is looked at; all together, which other pages have, is none here."""
+    """The selected layer; there is no choice of all layers, as on other pages."""
     return min(run.view.layer or 0, anatomy(run.checkpoint.config).attention(run.view.kind).n_layers - 1)
 
 
@@ -88,7 +88,7 @@ def n_heads(run: ViewedRun) -> int:
 
 
 def open_fast(run: ViewedRun) -> Fast:
-    """The row that is looked at; errors as of `Work`, and where the model's numbers are not finite."""
+    """The selected row; errors as of `Work`, and where the model's numbers are not finite."""
     kind, layer, checkpoint = run.view.kind, layer_of(run), run.checkpoint
     axes, where = sides(run.looking, kind), place(kind, layer)
     model_does = checkpoint.model.attentions(kind)[layer].scoring

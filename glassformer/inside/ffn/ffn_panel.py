@@ -78,13 +78,11 @@ def _choose_neuron(slot: Slot, d_ff: int) -> None:
 
 
 def _take_layer(slot: Slot, take_token: Callable[[object], None], cell: tuple[int, int]) -> None:
-    """Callback: look at a layer and a token."""
     controls.put(slot, "layer", _FORGETS, cell[0])
     take_token(cell[1])
 
 
 def _take_neuron(slot: Slot, neuron: int) -> None:
-    """Callback: look at a neuron."""
     session.replace(slot, neuron=neuron)
 
 
@@ -114,7 +112,7 @@ def what_it_does(o: OpenLayer) -> Iterator[str]:
 
 
 def _neuron(run: OpenRun, o: OpenLayer) -> None:
-    """Draw what the neuron that is looked at writes, and in the decoder which pieces it raises and lowers."""
+    """Draw what the selected neuron writes, and in the decoder which pieces it raises and lowers."""
     if anatomy(run.checkpoint.config).fills:
         st.caption(say("This page does not show how a neuron changes the logits of the MLM head."))
     elif not anatomy(run.checkpoint.config).writes:

@@ -76,10 +76,10 @@ class OpenLayer(RunScene):
     stack: StackName  # whose layers
     layer: int  # which layer, from 0
     pieces: list[str]  # the tokens; of the output the rows "reads → predicts"
-    token: int  # the one that is looked at
+    token: int  # the selected one
     whose: str  # the same, for titles
     step: int  # its step; below 0, it is one of a prompt
-    neuron: int  # the neuron that is looked at: the chosen one, else the most active of the token
+    neuron: int  # the selected neuron, by default the token's most active one
     kind: str  # the activation function, as the config names it
     function: str  # the same, as people call it
     gated: bool  # whether the sub-layers have a gate
@@ -113,12 +113,12 @@ class OpenLayer(RunScene):
 
 
 def layer_of(run: ViewedRun, side: Side) -> int:
-    """The layer that is looked at; all together, which other pages have, is none here."""
+    """The selected layer; there is no choice of all layers, as on other pages."""
     return min(run.view.layer or 0, anatomy(run.checkpoint.config).stack(STACKS[side]).n_layers - 1)
 
 
 def open_layer(run: ViewedRun) -> OpenLayer:
-    """The layer that is looked at; QueryError if the model computes what is not finite."""
+    """The selected layer; QueryError if the model computes what is not finite."""
     checkpoint, trace, side = run.checkpoint, run.trace, side_of(run)
     stack, layer, pieces = STACKS[side], layer_of(run, side), pieces_of(run, side)
     asked, token, n = run.view.of(InsideLook).neuron, token_of(run, side, pieces), len(pieces)

@@ -57,7 +57,7 @@ class Contents:
     parameters: tuple[tuple[str, int], ...]  # the full name of each tensor, and how many values are learned in it
     held: dict[Part, Holding]  # the parameters of each component
     buffers: dict[str, tuple[int, ...]]  # what is kept that is not learned: the shape of each by its name
-    absent: frozenset[str]  # names of tensors that stand in for parts which the model does not have
+    absent: frozenset[str]  # names of tensors that replace parts which the model does not have
 
 
 # A walk through all modules takes longer than drawing a table, and a page is drawn at every step.
@@ -82,7 +82,7 @@ class SizedBlock:
     parameters: tuple[tuple[str, int], ...]  # the full name of each tensor, and how many values are learned in it
     n_source: int  # tokens on each side
     n_target: int  # tokens on each side
-    absent: frozenset[str]  # names of tensors that stand in for parts which the model does not have
+    absent: frozenset[str]  # names of tensors that replace parts which the model does not have
 
     def held(self, *beginnings: str) -> int:
         """Learned values of all tensors whose names begin so."""
@@ -168,7 +168,6 @@ def _inputs(one: SizedBlock, stack: StackName) -> tuple[DiagramBlock, DiagramBlo
 
 
 def _positions(one: SizedBlock, stack: StackName, name: str) -> DiagramBlock | None:
-    """The table of positions; None where none is added."""
     if one.config.placing.adds != "table":
         return None
     text, role = say("Positions, learned"), say("A learned table. Each position's vector is added to the embedding.")
@@ -218,7 +217,6 @@ def _embedding(one: SizedBlock, stack: StackName, name: str) -> DiagramBlock:
 
 
 def _layer(one: SizedBlock, stack: parts.Stack, first: int, last: int) -> DiagramLayer:
-    """A layer, or several equal ones."""
     count = last - first + 1
     name = say("Layer {n}", n=first + 1)
     called = {"encoder": say("Encoder layer {n}", n=first + 1), "decoder": say("Decoder layer {n}", n=first + 1)}
@@ -312,7 +310,7 @@ def _attention(one: SizedBlock, stack: StackName, sub: parts.Sublayer) -> tuple[
 
 
 def _attention_text(config: ModelConfig, *, within: bool) -> str:
-    """What stands on the block: how many heads of which width, and how many of keys and values if those are fewer."""
+    """The block's label: how many heads of which width, and how many key-value heads if those are fewer."""
     n, width, shared = config.n_heads, config.d_head, config.n_kv_heads
     if shared < n:
         if within:

@@ -141,7 +141,6 @@ def _lengths(o: OpenModel) -> str:
 
 
 def _both(said: Sequence[str]) -> str:
-    """One thing, or two of them."""
     return said[0] if len(said) == 1 else say("{one} and {other}", one=said[0], other=said[1])
 
 

@@ -246,7 +246,7 @@ def _with_shape(step: ShapeStep, seen: Pass) -> ShapeStep:
 
 @lru_cache(maxsize=_KEPT)
 def _cells(seen: Pass, config: ModelConfig, stack: StackName, absent: frozenset[str]) -> dict[str, list[str]]:
-    """The columns of the table; `absent` are tensors that stand in for parts which the model does not have."""
+    """The columns of the table; `absent` are tensors that replace parts which the model does not have."""
     rows = [
         (step.where, step.what, f"[{', '.join(map(str, step.shape))}]", _remark(step, absent), step.site or "—")
         for step in steps_of(seen, config, stack)
@@ -255,7 +255,7 @@ def _cells(seen: Pass, config: ModelConfig, stack: StackName, absent: frozenset[
 
 
 def _remark(step: ShapeStep, absent: frozenset[str]) -> str:
-    """Why a shape is so, or what stands in for the part that it comes from."""
+    """Why a shape is so, or what replaces the part that it comes from."""
     stack, _, rest = step.site.partition(".")
     made = f"{stack}.layers.{rest.removesuffix('output')}" if rest.endswith(("attn.output", "ffn.output")) else ""
     found = said(absent, UNITS) if rest == "embedding.tokens" else said(absent, made) if made else []

@@ -139,7 +139,7 @@ def ids_of(run: ViewedRun, side: Side) -> tuple[int, ...]:
 
 
 def open_piece(run: ViewedRun) -> ChosenPiece:
-    """The piece that is looked at: one that was typed or clicked if it is of this table, else a token's."""
+    """The selected piece: one that was typed or clicked if it is of this table, else a token's."""
     side = side_of(run)
     book = _open_book(run, side)
     asked, own = (run.view.key, 0) if side == "source" else (run.view.query, run.looking.row)

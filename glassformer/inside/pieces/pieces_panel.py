@@ -1,7 +1,7 @@
 """Part "Embeddings": nearest neighbours of a piece, and a 2D map of the sentence.
 
-A piece is chosen among the tokens of the sentence, by typing it, or by a click on a neighbour; a click on one that is
-in the sentence looks at its token.
+A piece is selected among the tokens of the sentence, by typing it, or by a click on a neighbour; a click on a piece
+of the sentence selects its token.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,6 @@ def draw(run: OpenRun, row: Any) -> None:
 
 
 def _choose(run: OpenRun, row: Any) -> ChosenPiece:
-    """Draw the choices."""
     slot = run.slot
     with row:
         kept = controls.field(slot, "side")
@@ -109,7 +108,7 @@ def _not_one(text: str, tokenizer: AnyTokenizer) -> str:
 
 
 def _not_found(slot: Slot, book: Book) -> str:
-    """What to say of what was typed for this table and is no piece of it."""
+    """The message for a typed text that is not a piece of this table."""
     table, said = st.session_state.get(f"{slot}{NOT_FOUND}") or (None, "")
     return said if table == book.key else ""
 

@@ -35,9 +35,9 @@ class OpenStream(RunScene):
     side: Side
     stack: StackName  # whose layers
     pieces: list[str]  # the tokens that may be seen
-    chosen: int  # the one that is looked at
+    chosen: int  # the selected one
     whose: str  # the same, for titles
-    pre: bool  # whether norms stand before their sub-layers
+    pre: bool  # whether norms come before their sub-layers
     norms: list[StreamPlace]  # that can be chosen; none where the model has none
     recorded: dict[str, np.ndarray]  # what the pass recorded; its rows after `pieces` must not be seen
     measured: Stream
@@ -55,7 +55,7 @@ class OpenStream(RunScene):
 
 
 def open_stream(run: ViewedRun) -> OpenStream:
-    """The stream of the side that is looked at; QueryError if the model computes what is not finite."""
+    """The stream of the selected side; QueryError if the model computes what is not finite."""
     side = side_of(run)
     pieces, config, stack = pieces_of(run, side), run.checkpoint.config, STACKS[side]
     recorded = run.work.replay(run.checkpoint, run.trace, stream.sites(config, stack))
@@ -170,7 +170,7 @@ def strip(o: OpenStream) -> Plot | None:
 
 
 def norm_name(place: StreamPlace, *, pre: bool) -> str:
-    """A norm in a few words, for a sentence; `pre` if it stands before its sub-layer."""
+    """A norm in a few words, for a sentence; `pre` if it comes before its sub-layer."""
     if place.layer is None:
         return place.name
     return say("the norm before {part}", part=place.name) if pre else say("the norm after {part}", part=place.name)

@@ -44,7 +44,7 @@ class Start(RunScene):
 
     @property
     def chosen(self) -> int:
-        """The token that is looked at: the row or column that is looked at on other pages."""
+        """The selected token: the row or column that is selected on other pages."""
         return min(self.run.view.get(PLACES[self.side]) or 0, len(self.pieces) - 1)
 
     @property
@@ -73,7 +73,7 @@ class InScores(RunScene):
 
     @property
     def layer(self) -> int:
-        """The layer that is looked at; without a choice the first, or the first in which something turns."""
+        """The selected layer; by default the first, or the first in which something turns."""
         asked, turning = self.shown.view.layer, self.shown.turning
         if turning is None:
             return min(asked or 0, self.shape[0] - 1)
@@ -81,13 +81,13 @@ class InScores(RunScene):
 
     @property
     def head(self) -> int:
-        """The head that is looked at."""
+        """The selected head."""
         asked = self.shown.view.head or 0
         return asked if asked < self.shape[1] else 0
 
     @property
     def query(self) -> int:
-        """The query that is looked at; without a choice what the current step reads."""
+        """The selected query; by default what the current step reads."""
         axes, asked = self.axes, self.shown.view.query
         own = len(axes.queries) - 1 if axes.current is None else axes.current
         return asked if asked is not None and asked < len(axes.queries) else own
@@ -99,7 +99,7 @@ class InScores(RunScene):
 
     @property
     def key(self) -> int:
-        """The key that is looked at; without a choice the one before the query."""
+        """The selected key; by default the one before the query."""
         asked = self.shown.view.key
         return asked if asked is not None and asked < len(self.keys) else max(self.query - 1, 0)
 
