@@ -179,7 +179,7 @@ class DoctorTest:
     sees: tuple[str, ...] = ()
     name: str = ""  # for programs, such as "causality": that of its function
     look: Callable[[ExaminationContext], DoctorTestResult] = (
-        _nothing  # what a patient shows; a `NotTested` where nothing can be said
+        _nothing  # what a patient shows; a `NotTestable` where nothing can be said
     )
 
     def __call__(self, look: Callable[[ExaminationContext], DoctorTestResult]) -> DoctorTest:

@@ -75,7 +75,7 @@ def texts_of(patient: ExaminationContext) -> list[Texts]:
 
 
 def heads_of(patient: ExaminationContext) -> dict[Kind, HeadMeasures]:
-    """What the heads of each attention do; `NotTested` where no text could be read, or what is computed is NaN."""
+    """What the heads of each attention do; `NotTestable` where no text could be read, or what is computed is NaN."""
     found = patient.once(_measured)
     if not found:
         raise NotTestable(NO_RUN)

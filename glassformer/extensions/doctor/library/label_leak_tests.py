@@ -197,7 +197,7 @@ def readable(patient: ExaminationContext) -> list[SampleLoss]:
 
 
 def on_pairs(patient: ExaminationContext, rows: list[SampleLoss]) -> DoctorTestResult:
-    """What pairs say; `NotTested` where that is nothing."""
+    """What pairs say; `NotTestable` where that is nothing."""
     if not rows:
         raise NotTestable(_NO_PAIRS)
     closed, chance = _losses(patient, rows, HEALTHY), math.log(len(patient.model.output_weight))

@@ -114,7 +114,7 @@ class Guesses:
 
 
 def guesses(patient: ExaminationContext) -> Guesses:
-    """All guesses; `NotTested` where no pair could be read."""
+    """All guesses; `NotTestable` where no pair could be read."""
     return patient.once(_guesses)
 
 
@@ -291,7 +291,7 @@ def free_running(patient: ExaminationContext) -> DoctorTestResult:
 
 
 def _of_pairs(patient: ExaminationContext) -> Guesses:
-    """The guesses of pairs that the model knows; `NotTested` where there are none, or they say nothing."""
+    """The guesses of pairs that the model knows; `NotTestable` where there are none, or they say nothing."""
     if not patient.anatomy.writes:
         if patient.anatomy.fills:
             raise NotTestable("This model does not generate text.")

@@ -87,7 +87,7 @@ def outputs(patient: ExaminationContext) -> list[TestedOutput]:
 
 
 def _judgeable(patient: ExaminationContext) -> list[TestedOutput]:
-    """The outputs of a patient; `NotTested` where they cannot be judged."""
+    """The outputs of a patient; `NotTestable` where they cannot be judged."""
     found = outputs(patient)
     if not patient.anatomy.writes:
         raise NotTestable("This model does not generate text.")

@@ -155,7 +155,7 @@ def spelled(patient: ExaminationContext) -> list[Spelled]:
 
 
 def _tokenizers(patient: ExaminationContext) -> list[AnyTokenizer]:
-    """Those that split text, each once; `NotTested` where there are none."""
+    """Those that split text, each once; `NotTestable` where there are none."""
     source, target = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
     found = [one for one in ([source] if source is target else [source, target]) if not isinstance(one, RawIds)]
     if not found:

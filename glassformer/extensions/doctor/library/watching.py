@@ -8,7 +8,7 @@
     sys.exit(watching.close().status)
 
 The training is not disturbed: a copy is examined, and modes, random numbers and gradients are restored. Each
-examination is one line of verdicts.jsonl; the last makes a page, report.html. Of each test only the last verdict
+examination is one line of verdicts.jsonl; at the end there is a page, report.html. Of each test only the last verdict
 counts, as a young model does badly.
 """
 
