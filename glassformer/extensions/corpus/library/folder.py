@@ -93,7 +93,10 @@ def sums_name(shard: int) -> str:
 
 
 def damaged_files(folder: Path, shard: int, *, only: str = "") -> list[str]:
-    """Names of a shard's files (or `only` this one) with wrong checksums; files are read again when they change."""
+    """Names of a shard's files, or of `only` one, with wrong checksums; the checksums' own file if it is unusable.
+
+    A file is read again only when it changes.
+    """
     try:
         sums = FolderFiles(folder).json(sums_name(shard), limit=MOST_ABOUT)
         names = [only] if only else {*sums, *(file_name(table, shard) for table in NEEDED)}

@@ -4,8 +4,8 @@
 Its numbers are those of `head_statistics`, `head_norms` and `teacher_forcing` for one line, up to a batch's rounding
 (about 1e-6). Each layer's maps are measured during the pass and never kept.
 
-Shapes: B lines, H heads, G key-value heads, S source tokens, T target tokens, N predicted pieces, Q queries, K keys, d
-d_head, D d_model, V target vocabulary.
+Shapes: B lines, H heads, G key-value heads, S source tokens, T target tokens, N predicted pieces, Q queries, K keys,
+V target vocabulary, D d_model, d d_head.
 """
 
 from collections.abc import Mapping, Sequence

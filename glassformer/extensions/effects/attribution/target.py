@@ -13,8 +13,8 @@ different layers' streams are not comparable.
 Source: Kobayashi et al., "Attention is Not Only a Weight" (2020), section 2; Abnar and Zuidema (2020) for rollout
 (`transformer.analysis.rollout`).
 
-Shapes: R rows read at once, S source tokens, T tokens that the decoder had read, V target vocabulary, L layers, H
-heads, P pieces, Q queries, K keys, d d_head, D d_model.
+Shapes: R rows read at once, S source tokens, T tokens that the decoder had read, V target vocabulary, L layers,
+H heads, P pieces, Q queries, K keys, d d_head, D d_model.
 """
 
 from __future__ import annotations
