@@ -143,7 +143,11 @@ def counted(hits: np.ndarray, sure: np.ndarray, word: Callable[[int], str]) -> s
 
 
 def first_difference(before: Trace, after: Trace) -> tuple[int, int]:
-    """The first step at which two runs of a model differ, else the last, and the second run's nearest; from 1."""
+    """The first step at which two runs of a model wrote something else; the last one where they wrote the same.
+
+    Returns:
+        It, and the nearest step that the second run has, both from 1.
+    """
     shorter = min(before.n_steps, after.n_steps)
     pairs = enumerate(zip(before.tgt_ids, after.tgt_ids, strict=False))
     last = shorter - 1 if before.tgt_ids == after.tgt_ids else shorter

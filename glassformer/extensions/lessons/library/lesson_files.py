@@ -326,9 +326,12 @@ def parsed(file: Path) -> dict[str, Any]:
 
 
 def read_folder(folder: Path) -> tuple[Mapping[str, Lesson], tuple[Sentence, ...]]:
-    """Lessons of a class: every TOML file of a folder, by name, and a sentence for each unusable file.
+    """Lessons that somebody wrote for a class: every TOML file of a folder, in the order of their names.
 
-    One with steps `from` others is a path through them. Their texts may be in one language only.
+    One with steps `from` others is a path through them. Their texts may be given in one language only.
+
+    Returns:
+        The lessons by name, and a sentence for each file that cannot be used.
     """
     files = sorted(folder.glob("*.toml"))[:MAX_FILES]
     if not files:
