@@ -2,9 +2,8 @@
 
     cover=candidates.cross_map
 
-It stays for the session, over pages and sentences, until its reader shows everything again, or an address says
-`cover=` with nothing, as that of a class whose teacher has shown it: it keeps a class from reading ahead, and is no
-lock.
+It stays for the session, on all pages and sentences, until the user shows everything again or a URL has an empty
+`cover=`, as after the teacher has shown the charts. It keeps a class from reading ahead; it does not protect anything.
 """
 
 import re
@@ -23,7 +22,7 @@ _WORD = re.compile(r"\*|[a-z][a-z_]{0,30}", re.ASCII)
 
 
 def read(written: str) -> tuple[str, ...]:
-    """The words that an address says, with points between them; what is no word is left out."""
+    """The words of the parameter, split at the points; what is not a word is left out."""
     return tuple(dict.fromkeys(word for word in written[:400].split(".") if _WORD.fullmatch(word)))[:MOST]
 
 

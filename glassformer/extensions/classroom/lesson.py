@@ -4,11 +4,10 @@
     lesson=one-piece.3&path=short            the same as a part of the short path through all lessons
     lesson=where.1&mine=src%3DI+like+tea     a step on a checkpoint of its own, and what the learner comes back to
 
-A link without these leaves the lesson: only `leave` ends it. What an address says is taken once, so that a browser
-which has not heard of a change yet does not take it back.
+A URL without these parameters stays in the lesson: only `leave` ends it. Each URL is read once, so a browser with an
+old URL does not undo a change.
 
-Lessons in a teacher's own words are files in a folder that is named when the app starts. They are read again when one
-changes, so that a lesson can be written while the app runs.
+A teacher's own lessons are files in a folder named at start. A changed file is read again while the app runs.
 
     streamlit run app.py -- --lessons DIR        or the environment variable GLASSFORMER_LESSONS
 """
@@ -78,8 +77,7 @@ class LessonStepRef:
     lesson: str  # the lesson's name
     step: int  # which step, from 1
     short: bool = False  # it is walked as a part of the short path
-    # The learner's checkpoint and sentence, as `glassformer.state.link` writes them, while a step runs on another
-    # checkpoint.
+    # The learner's checkpoint and sentence (see `glassformer.state.link`) while a step runs on another checkpoint.
     own: str = ""
 
     @property
@@ -148,7 +146,7 @@ def step() -> LessonStep | None:
 
 
 def step_of(place: LessonStepRef) -> LessonStep:
-    """The step that stands at a place."""
+    """The step at a place."""
     return known()[place.lesson].steps[place.step - 1]
 
 

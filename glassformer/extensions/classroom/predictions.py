@@ -1,7 +1,7 @@
 """Learners' answers by run and step, and what stays covered until then.
 
-A prediction is of one run: another sentence or another checkpoint is another question. The browser remembers them
-(`extensions.classroom.lessons.memory`), the server does not: a session has them while it lasts.
+A prediction is of one run: another sentence or checkpoint is another question. The browser stores predictions
+(`extensions.classroom.lessons.memory`), the server only in the session.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ class Prediction:
 
     choice: str  # the word of a choice, or what was typed
     right: bool  # whether it was right
-    text: str  # fingerprint of the question: of another text it is no answer
+    text: str  # fingerprint of the question; an answer to another text does not count
 
 
 def run_at_hand() -> str:

@@ -2,7 +2,7 @@
 
     streamlit run app.py -- --corpora DIR        or        GLASSFORMER_CORPORA=DIR
 
-DIR is what `python -m transformer corpus ... --out DIR` was given. Both may name several folders.
+DIR is the `--out` of `python -m transformer corpus ...`; both settings may name several folders.
 """
 
 import os

@@ -26,7 +26,7 @@ class CorpusLook(Look):
     least_loss: float | None = number("loss", 0.0, 1e6)  # of those lines
     text_in: TextIn = choice("in", "source")  # where they hold the words `holding`
     leaf: int = place("leaf", MAX_STEP, 0)  # which page of what was found, from 0
-    # The token that was clicked among queries and keys, as "12.query.3": line, side and place, from 1; "" for none.
+    # The selected token, as "12.query.3": line, side and place, from 1; "" for none.
     spot: str = text("spot")
     lit: Lit = choice("lit", "piece")  # what is selected with it
     lit_piece: str = text("lit_piece", most=LONGEST_NAME)  # all tokens of a piece instead; "" for the one clicked

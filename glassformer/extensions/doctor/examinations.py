@@ -1,8 +1,8 @@
 """Doctor examinations as background jobs: shared by users, one at a time, low priority.
 
-Whoever asks for an examination that somebody has asked for shares it, and finds it done later, until newer ones have
-taken its room. Before each test, and where a test pauses, it waits while somebody waits for the model, and it is the
-last to get the processor. A test that raises what nobody expected is reported as not testable; the others go on.
+A request for an examination that runs already shares it; reports are cached until newer ones replace them. Before each
+test, and at a test's pauses, it waits while anyone waits for the model, and its thread has the lowest priority. A test
+with an unexpected exception is reported as not testable; the others go on.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say, say_n
 from transformer.trying.losses import Samples
 
-MOST_WAITING: Final = 8  # of about half a minute each: whoever is last should not have to come back tomorrow
+MOST_WAITING: Final = 8  # of about half a minute each, so the last in the queue waits minutes, not hours
 MOST_KEPT: Final = 64  # reports, of some kilobytes each
 MOST_SECONDS: Final = 600.0  # then the next one has its turn; what was not tested by then says so
 PATIENCE_SECONDS: Final = 2.0  # that one pause waits at most: a server that is never idle still ends an examination
@@ -93,7 +93,7 @@ class Examinations(JobRegistry[ExaminationRequest]):
 
     def examine(self, asked: ExaminationRequest, checkpoint: Checkpoint, visitor: Hashable) -> JobStatus:
         """Have a checkpoint examined, unless it is already; raises `BusyError` where too many are under way."""
-        # The checkpoint is not held, so that one that waits keeps no model in memory.
+        # No reference to the checkpoint: a waiting job keeps no model in memory.
         return self.ask(asked, partial(self._examined, asked, weakref.ref(checkpoint)), visitor=visitor).seen
 
     def _examined(self, asked: ExaminationRequest, of: weakref.ReferenceType[Checkpoint], job: Job) -> Report:
@@ -108,7 +108,7 @@ class Examinations(JobRegistry[ExaminationRequest]):
             late = time.monotonic() - begun > MOST_SECONDS
             findings = (*findings, _not_in_time(test) if late else _run(test, patient))
             job.tell(ExaminationProgress(test.title, findings))
-        self._pause(job)  # whoever stopped it during the last test wants no report
+        self._pause(job)  # a user who stopped it during the last test wants no report
         report = Report.of(patient, findings)
         _LOG.info("examined %s in %.1f s: %s", asked.name, time.monotonic() - begun, report.summary())
         return report

@@ -1,8 +1,7 @@
 """CTranslate2 draft model: the checkpoint in int8, for speculative decoding.
 
-It needs the package of that name (the extra `fast`); nothing else does, and it is imported when a draft is made. The
-converted model is written to a temporary folder, read from there, and the folder is removed. Pieces have their ids as
-names, so any vocabulary will do.
+It needs the package (the extra `fast`), which is imported when a draft is made. The converted model is written to a
+temporary folder, read, and the folder is removed. Pieces are named by their ids, so any vocabulary will do.
 
 Source: https://github.com/OpenNMT/CTranslate2; the layout of a converted model is that of its package `specs`.
 
@@ -38,10 +37,7 @@ _ACTIVATIONS = {
 
 
 def why_not(checkpoint: Runnable) -> str | None:
-    """Why there can be no such draft of a checkpoint, for a log; None if there can.
-
-    It names what is missing: the package, or settings of the config that CTranslate2 does not know, or not together.
-    """
+    """Why a checkpoint has no such draft, for a log: the missing package or unsupported settings; None if it has."""
     try:
         import ctranslate2  # noqa: F401
     except ImportError as error:
@@ -59,7 +55,7 @@ def _lacking(c: ModelConfig) -> list[str]:
         "activation": c.activation not in _ACTIVATIONS,
         "residual": not c.residual,
         "norm": both and c.norm == "both",
-        # Relative positions without an encoder come out wrong after a prompt.
+        # Without an encoder, relative positions are wrong after a prompt.
         "positions": c.positions == "alibi" if both else c.positions == "relative",
         "n_token_types": c.n_token_types and c.placing.adds in ("turn", "bias"),
         "qk_norm": both and c.qk_norm,
@@ -79,7 +75,7 @@ def _lacking(c: ModelConfig) -> list[str]:
 def made(checkpoint: Runnable, *, compute: Compute = "int8") -> CTranslate2Draft | None:
     """The draft of a checkpoint, or None, and `why_not` says why; an OSError if no temporary file can be written.
 
-    Making takes 0.2 s for 8 million parameters, and for that time their size in 32 bits once more.
+    For 8 million parameters it takes 0.2 s, and meanwhile their size in 32 bits once more.
     """
     return None if why_not(checkpoint) else CTranslate2Draft(checkpoint.model, compute)
 
@@ -91,10 +87,7 @@ def suits(reading: EncodedBatch) -> bool:
 
 
 class CTranslate2Draft:
-    """Writes with CTranslate2, greedily; many threads may share it.
-
-    It computes with as many threads as torch has when it is made. The memory is free when nothing holds it any more.
-    """
+    """Writes greedily with CTranslate2, in as many threads as torch has when it is made; thread-safe."""
 
     name = "ctranslate2"
 
@@ -118,10 +111,7 @@ class CTranslate2Draft:
         }
 
     def suits(self, reading: EncodedBatch) -> bool:
-        """Whether it can write for a reading, in the process that made it.
-
-        A process that was forked from that one has none of its threads and would wait for them forever.
-        """
+        """Whether it can write for a reading, in this process: a forked one has none of its threads and would hang."""
         return suits(reading) and os.getpid() == self._process
 
     def write(self, reading: EncodedBatch, rows: Sequence[int], begun: Sequence[Ids], pause: Pause) -> list[Ids]:

@@ -1,14 +1,14 @@
 """Choice of a draft model per checkpoint, by its measured benefit.
 
-A draft may be wrong anywhere: `transformer.runs.drafting` reads it once with the model and keeps only what
-the model would have written. So which draft is used changes how long a run takes, and nothing else.
+A draft may be wrong anywhere: `transformer.runs.drafting` reads it once with the model and keeps only what the model
+would have written. So the choice changes only the time of a run.
 
     GLASSFORMER_DRAFT=auto          the fastest there is, from the second run of a checkpoint on: making it takes time
     GLASSFORMER_DRAFT=ctranslate2   CTranslate2, if it is installed and can do what is asked; else int8
     GLASSFORMER_DRAFT=int8          the model with 8-bit matrices
     GLASSFORMER_DRAFT=none          every piece is written by the model itself, step by step
 
-A model whose drafts are mostly wrong gets none any more. The log says which draft a model has.
+A model whose drafts are mostly wrong gets none any more. The log names each model's draft.
 """
 
 from __future__ import annotations

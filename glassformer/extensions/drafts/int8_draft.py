@@ -1,11 +1,11 @@
 """Int8 draft model: the checkpoint's own decoder with quantised matrices.
 
-A decoding step reads every matrix of the decoder once. With 8 bits a number it reads a quarter as much. torch's
-product for it also rounds the vector, at each call. Small matrices stay as they are: rounding the vector takes as
-long as they do. Half of what is left of a step is Python, so whatever can be looked up is looked up once.
+A decoding step reads every matrix of the decoder once; in 8 bits that is a quarter. torch's product also rounds the
+vector at each call, which takes as long as a small matrix does, so small ones stay as they are. Half of the remaining
+time is Python, so lookups are done once.
 
-Nothing here can be seen or changed, and no tap reaches it: what is shown comes from the model itself, which reads the
-draft once (`transformer.runs.drafting`). To learn how a Transformer works, read `transformer.model` instead.
+No tap reaches it: what is shown comes from the model itself, which reads the draft once (`transformer.runs.drafting`).
+To learn how a Transformer works, read `transformer.model` instead.
 
 Source: Dettmers et al., "LLM.int8()" (2022), section 2, for a scale for each row of a matrix and for each vector.
 
@@ -114,8 +114,8 @@ class QuickDecoder:
 class QuickPrefix:
     """Outputs so far; as `transformer.runs.decoding.Prefix`, but it returns logits, and `log_sums` are 0.
 
-    `ids` [B, T] is what each row has read: the start piece or the prompt, and what was written. `memory` [B, S, D]
-    and `src_mask` [B, 1, 1, S] are the encoder's. There is room for so many tokens.
+    `ids` [B, T] is what each row has read: the start piece or the prompt, and the output. `memory` [B, S, D] and
+    `src_mask` [B, 1, 1, S] are the encoder's. It has room for a fixed number of tokens.
     """
 
     def __init__(
@@ -193,8 +193,8 @@ class QuickLayer:
     ) -> Tensor:
         """The stream [B, D] at a position -> [B, D].
 
-        Keys and values so far are in `kept` [2, B, G, room, d], to which those of the token are added; those of the
-        source are in `source` [B, G, S, d], under a mask [B, 1, 1, S].
+        It adds the token's keys and values to `kept` [2, B, G, room, d]; `source` has those of the source [B, G, S, d],
+        with a mask [B, 1, 1, S].
         """
 
         def attend(h: Tensor) -> Tensor:
@@ -294,8 +294,8 @@ def product(weight: Tensor, bias: Tensor | None) -> Product:
     most = weight.abs().amax(dim=1).double()  # [O]
     zeros = torch.zeros(len(weight), dtype=torch.long)
     with warnings.catch_warnings():
-        # Tensors of this type will leave torch one day. Until then nothing else in it is as fast for one vector;
-        # after it, there will be no such draft: see `extensions.drafts.drafter`.
+        # torch will remove this tensor type, and then there is no such draft (`extensions.drafts.drafter`); until then
+        # nothing else in torch is as fast for one vector.
         warnings.simplefilter("ignore", UserWarning)
         rows = torch.quantize_per_channel(weight, most.clamp(min=1e-12) / 127, zeros, 0, torch.qint8)
     packed = torch.ops.quantized.linear_prepack(rows, bias)

@@ -1,10 +1,9 @@
 """Speculative decoding, step by step: drafts, verification, timings ("draft and check").
 
 A round has a draft and a check. The draft proposes the next pieces. The model reads all of them in one pass, which
-says for each place what it would have written there, given the pieces before it. Proposals are accepted up to the
-first that the model would have written otherwise; there its own piece is put instead, and the next round begins. So
-the output is what the model writes greedily, piece by piece, whatever the draft. Drafts differ only in how many
-passes of the model they save.
+gives its own choice at each place, given the pieces before it. Proposals are accepted up to the first that differs;
+there the model's piece replaces it, and the next round begins. So the output is the model's greedy output, whatever the
+draft. Drafts differ only in how many passes of the model they save.
 
     bits     the model itself, with the weights of its decoder rounded to a few bits
     layers   the first decoder layers, then the final norm and the output layer
@@ -13,10 +12,8 @@ passes of the model they save.
     jacobi   any pieces at all places; the check replaces each by the model's choice, which is the next proposal
 
 A pass over several tokens sums in another order than steps of one. Where two pieces are nearly equal, a step decides,
-as in `run`.
-
-Rounding a model's weights to fewer bits moves all logits a little, so of its own output (`with_few_bits`) a piece
-changes first where the two best were nearly equal.
+as in `run`. Rounding a model's weights moves all logits a little, so its own output (`with_few_bits`) changes first
+where the two best pieces were nearly equal.
 
 Source: Leviathan et al., "Fast Inference from Transformers via Speculative Decoding" (2023), algorithm 1, of which
 greedy decoding is the simplest case; Elhoushi et al., "LayerSkip" (2024), section 4.3, for fewer layers; Saxena,
@@ -70,7 +67,7 @@ class How:
     """A way to draft."""
 
     kind: Kind = "bits"
-    amount: int = 8  # bits of a weight, or number of decoder layers; of no matter for the other kinds
+    amount: int = 8  # bits of a weight, or number of decoder layers; unused by the other kinds
     ahead: int = 0  # most pieces that are proposed at once; 0 for as many as an output of this source should have
 
 
@@ -79,7 +76,7 @@ class DraftPosition:
     """A place of a proposal, as the check pass saw it."""
 
     proposed: int | None  # what the draft has there; None at the place behind its last piece
-    chosen: int  # what the model writes there after the pieces proposed before it
+    chosen: int  # what the draft has there; None at the place after its last piece
     proposed_prob: float  # probability of each under the model; 0 for None
     chosen_prob: float
 
@@ -91,7 +88,7 @@ class DraftRound:
     start: int  # place of the first proposed piece in the output, from 0
     places: tuple[DraftPosition, ...]
     accepted: int  # how many proposed pieces the output has now
-    added: int | None  # the model's own piece behind them; None if the output was complete
+    added: int | None  # the model's own piece after them; None if the output was complete
     draft_passes: int  # steps of the draft, if it is a model
     steps: int  # of one token each, that decided between pieces nearly equal
     seconds: tuple[float, float] = field(default=(0.0, 0.0), compare=False)  # of draft and check
@@ -108,7 +105,7 @@ class Drafted:
     """An output that was drafted and checked."""
 
     ids: Ids  # the output: what the model writes greedily
-    n_forced: int  # pieces at its beginning that were forced, so that nobody proposed them
+    n_forced: int  # forced pieces at its beginning, which are not drafted
     rounds: tuple[DraftRound, ...]
 
     @property
@@ -132,8 +129,8 @@ def draft_and_check(checkpoint: Runnable, query: Query, how: How, *, pause: Paus
     """Write a query's output by drafts and checks; it is that of `run`.
 
     `pause` is called between two rounds. Changes of the model and rules of decoding apply to the check, and to drafts
-    by the model. A QueryError says that the query does not decode greedily or does not fit the checkpoint, that it
-    has a change with which a pass over several pieces is not what steps see, or that rules rule out every piece.
+    by the model. A QueryError if the query does not decode greedily, does not fit the checkpoint, has a change under
+    which a pass over several pieces differs from steps, or has rules that exclude every piece.
     """
     task = _Task(checkpoint, query)
     return _drafted(task, _drafter(task, how), pause)
@@ -241,7 +238,7 @@ def _drafted(task: _Task, propose: Propose, pause: Pause) -> Drafted:
 
 
 def _checked(task: _Task, ids: Ids, proposed: Ids) -> tuple[tuple[DraftPosition, ...], int, int | None, int]:
-    """One pass over a proposal: its places, how many pieces are accepted, the one put behind them, and steps."""
+    """One pass over a proposal: its places, how many pieces are accepted, the one added after them, and steps."""
     whole = ids + proposed
     n = len(proposed) + (not proposed or not task.over(whole))  # behind the last piece of an output comes nothing
     text = task.prompt + (whole if n > len(proposed) else whole[:-1])
@@ -424,9 +421,9 @@ class Rounded:
 def with_few_bits(
     checkpoint: Runnable, query: Query, *, bits: Sequence[int] = WIDTHS, pause: Pause = go_on
 ) -> tuple[Rounded, ...]:
-    """The output of a query's source without rounding, then with each number of bits, all decoded greedily.
+    """The greedy output of a query's source, with its changes: without rounding, then with each number of bits.
 
-    The query's own changes apply, too. Errors as of `run`.
+    Errors as of `run`.
     """
     own: tuple[int, ...] | None = None
     found: list[Rounded] = []

@@ -18,6 +18,6 @@ class EffectsLook(Look):
     matters_panel: Literal["heads", "pieces", "logit"] = choice("matters", "heads")  # which part of the page
     mistake: Mistake = choice("mistake", "auto")  # which card; "auto" is the first that can be shown
     effect: Effect = choice("effect", "log_prob")  # how it measures what taking a head away changes
-    effect_at: EffectAt = choice("effect_at", "output")  # on the whole output or at the step that is looked at
+    effect_at: EffectAt = choice("effect_at", "output")  # on the whole output or at the selected step
     begin: Literal["zero", "mean"] = choice("begin", "zero")  # where the line of integrated gradients begins
     rival: int | None = place("rival", MAX_STEP)  # id of a piece whose logit is taken off that of the one written

@@ -78,7 +78,7 @@ class Grid:
     """The parts as a map."""
 
     rows: list[str]  # what they are called
-    # What stands over each, on two lines: attention and head; the attention over its first head.
+    # Two header lines each: attention and head; the attention over its first head.
     columns: list[tuple[str, str]]
     values: np.ndarray  # `[row, column]`; NaN where there is no part. Several in one cell are added.
     names: list[list[str]]  # what is in each cell
@@ -115,7 +115,7 @@ def head_of(part: LogitPart) -> tuple[Kind, int, int] | None:
 
 
 def _columns(config: ModelConfig, *, n_heads: int) -> dict[_Column, tuple[str, str]]:
-    """The columns by what stands in them."""
+    """The columns by their content."""
     found: dict[_Column, tuple[str, str]] = {}
     for part in anatomy(config).stack("decoder").sublayers:
         if part == "ffn":

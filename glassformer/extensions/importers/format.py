@@ -48,7 +48,7 @@ class ForeignFormat(Format):
         return Entry(name, place, None, name, root, holds=HOLDS) if found else None
 
     def reads(self, source: Path, *, inside: Path | None) -> bool:
-        """Whether it is no checkpoint of this program."""
+        """Whether it comes from another program."""
         return opening.kind_of(source, inside=inside)[0] != "native"
 
     def load(

@@ -52,7 +52,7 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 
 def answers_of(given: Iterable[str]) -> dict[str, Any]:
-    """What `--set` said: JSON, such as a number, true, null or a list; else a text.
+    """The values of `--set`: JSON, such as a number, true, null or a list; else a text.
 
     Raises:
         CheckpointError: One is not of the form FIELD=VALUE, or a field is answered twice.

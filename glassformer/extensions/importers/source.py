@@ -25,9 +25,9 @@ FILE: Final = 'torch.save(model.state_dict(), "DIR/lesson.pt")'
 
 
 class ImportersSource(Source):
-    """What lies in the folders of checkpoints or at a path in them, with its answers.
+    """Models in the checkpoint folders or at a path in them, with their answers.
 
-    Another extension that brings models overrides what is about bringing them.
+    Another extension that adds models overrides how they get there.
     """
 
     holds = HOLDS

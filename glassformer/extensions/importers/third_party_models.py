@@ -1,7 +1,7 @@
 """Third-party models in the checkpoint folders: find, preview, open and cache them.
 
-Only what lies inside those folders is ever touched, however its path was typed. Beside answers to the report's
-questions a reader may name files of tokenizers; they are kept like answers, so that an address says all of it.
+Only files inside those folders are touched, however the path was typed. A reader may name tokenizer files besides
+answers to the report's questions; they are kept like answers, so a URL has all of it.
 """
 
 import threading
@@ -95,9 +95,9 @@ def preview(entry: Entry, given: Answers = ()) -> Imported:
 
 
 def open_foreign(entry: Entry, given: Answers = ()) -> Checkpoint:
-    """The model as a checkpoint in memory; made once, and again when its files change.
+    """The model as a cached checkpoint, made again when its files change.
 
-    Raises QuestionsError if something is asked that the answers leave open, CheckpointError as `preview`.
+    Raises QuestionsError if a question has no answer, CheckpointError as `preview`.
     """
     which, opened = _which(entry, given), _opened()
     checkpoint = _open(which)
@@ -112,8 +112,8 @@ def scored(
 ) -> ImportReport:
     """The report with the choices of what is asked ranked by the loss with each; it may take a minute.
 
-    The texts are a pair a line with a tab between, or a source alone; without one that can be read it is a DataError.
-    `progress` is told how many combinations were tried, and how many there can be.
+    The texts are one pair per line with a tab between, or sources only; a DataError if none can be read. `progress`
+    gets how many combinations were tried, and the most there can be.
     """
     samples = samples_of(texts, label=say("The sentences"))
     source, root, _, written = _which(entry, given)

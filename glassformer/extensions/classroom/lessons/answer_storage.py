@@ -1,8 +1,7 @@
 """Answers kept in the browser's local storage; nothing is stored on the server.
 
-For each answer: the step, a digest of the run, the choice, whether it was right, and a fingerprint of the question.
-What a browser says is not trusted: what does not look like that is passed over. The modules
-of `view.js` keep them in localStorage, say once what they found there, and write what Python adds.
+For each answer: the step, a digest of the run, the choice, whether it was right, a fingerprint of the question. Data
+from a browser is not trusted: other shapes are skipped. `view.js` reads and writes localStorage.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Poses a lesson step to the learner's own run (greedy, no interventions); cached.
 
-It is computed in the model's thread and kept for all who ask the same. Inside that thread other runs go straight to
-the checkpoint: the queue would wait for itself.
+Computed in the model's thread and cached for all users. Other runs in that thread bypass its queue, to avoid a
+deadlock.
 """
 
 from collections.abc import Callable, Hashable

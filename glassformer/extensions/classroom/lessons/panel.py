@@ -1,10 +1,9 @@
 """Lesson panel beside the page: question, answer, navigation.
 
-`main.py` makes its place before the page runs, as a page takes over the address before any control is drawn, and
-fills it afterwards, when the page has opened the checkpoint. On a wide screen it is a column, on a narrow one a sheet
-at the bottom that folds (`lesson_style`).
+`main.py` reserves its place before the page runs and fills it afterwards, when the page has opened the checkpoint. On a
+wide screen it is a column, on a narrow one a folding sheet at the bottom (`lesson_style`).
 
-The rules are fixed text of ours; a lesson brings only keys of charts, of letters and digits.
+The CSS rules are fixed text; a lesson adds only chart keys of letters and digits.
 """
 
 import re
@@ -26,7 +25,7 @@ from transformer.checkpoint.load import Checkpoint
 from transformer.i18n import Sentence, say
 
 PANEL: Final = "lesson_panel"
-# A class looks at pictures: on a phone what it is asked is one line, which unfolds.
+# On a phone the question is folded to one line, as a class looks at the charts.
 FOLDED: Final = '<details class="gf-asked"><summary><strong>{}</strong></summary></details>'
 _OUTLINE: Final = "{ outline: 3px solid #e69f00; outline-offset: 4px; border-radius: 4px; }"
 

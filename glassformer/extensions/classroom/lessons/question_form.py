@@ -1,7 +1,7 @@
 """Question form of a lesson step: choices or a text box, class voting, the answer, the explanation.
 
-The teacher's panel puts the question to the class; a student's answer is also a vote. Where students have sentences
-of their own, or type an answer, choices cannot be compared: then it is counted how many were right.
+The teacher's panel opens the question for the class; a student's answer is also a vote. Typed answers, and choices
+about students' own sentences, cannot be compared: then only right and wrong are counted.
 """
 
 from collections.abc import Sequence
@@ -87,10 +87,7 @@ def answer(place: LessonStepRef, key: str, checkpoint: Checkpoint) -> None:
 
 
 def reveal(place: LessonStepRef, given: Prediction, checkpoint: Checkpoint, source: str) -> bool:
-    """Say what was predicted, whether it is right, and what the run says.
-
-    Tells whether that is an answer to the question as it stands now.
-    """
+    """Show the prediction, whether it is right, and the run's answer; False if the question has changed."""
     step = lesson.step_of(place)
     found = lesson_questions.posed(place, checkpoint, source, given=given.choice if step.ask.form == "piece" else "")
     if not isinstance(found, Posed) or _refused(found, given.choice) is not None:
@@ -149,7 +146,7 @@ def _verdict(found: Posed, given: str, *, right: bool) -> Sentence:
 
 
 def _refused(found: Posed, given: str) -> str | None:
-    """Why something is no answer to a question; None if it is one."""
+    """Why something is not an answer to a question; None if it is one."""
     form = found.step.ask.form
     if form == "choice":
         known = given in words_of(found)

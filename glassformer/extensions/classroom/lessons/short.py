@@ -1,7 +1,7 @@
 """The way through lessons: which step comes before and after which, and the two ends of the short path.
 
-The words stand in the panel while the page Attention shows the row that they speak of: there the address says the
-first step of the path, which belongs to another page. The summary stands on the page with all lessons.
+The panel shows the path's introduction while the page Attention shows the row that it describes: the URL then has the
+path's first step, which belongs to another page. The page with all lessons shows the summary.
 """
 
 from collections.abc import Mapping
@@ -37,10 +37,7 @@ def places(lessons: Mapping[str, Lesson], name: str, *, short: bool) -> tuple[Le
 def around(
     lessons: Mapping[str, Lesson], here: LessonStepRef
 ) -> tuple[int, int, LessonStepRef | None, LessonStepRef | None]:
-    """Where a step stands: its number, how many there are, and the steps before and after it.
-
-    One that the short path leaves out stands in its lesson.
-    """
+    """A step's number, the count, and its neighbours; in its lesson if the short path leaves it out."""
     row = places(lessons, here.lesson, short=here.short)
     names = [place.name for place in row]
     if here.name not in names:

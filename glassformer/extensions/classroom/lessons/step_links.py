@@ -1,8 +1,7 @@
 """Links to lesson steps: the URL of a step on the learner's own run, and arrival on it.
 
-A lesson drives the app through addresses only. One that names a step and says nothing of what is looked at is
-completed on arrival, from what the step's pick finds in the run; so it is when the learner goes on to another
-sentence or checkpoint. One that says what is looked at is left as it is.
+A lesson drives the app only by URLs. A URL that names a step and selects nothing is completed on arrival, from what the
+step's pick finds in the run, and again for another sentence or checkpoint. One that selects something is left as it is.
 """
 
 from dataclasses import replace
@@ -29,11 +28,7 @@ BARE: Final = {"rev", lesson.PATH, lesson.OWN, language.PARAMETER, language.PRES
 
 
 def run_of(place: LessonStepRef) -> tuple[LessonStepRef, str, str | None]:
-    """The run that a step is about, whatever is open now.
-
-    The place knows what the learner comes back to; then the checkpoint's name, and the sentence: None for the
-    checkpoint's first example.
-    """
+    """A step's run, whatever is open: its place, the checkpoint's name, the sentence (None for its first example)."""
     here, on = lesson.place(), lesson.step_of(place).on
     model = st.session_state.get(session.MODEL) or ""
     source = st.session_state.get(session.SOURCE)
@@ -49,9 +44,9 @@ def run_of(place: LessonStepRef) -> tuple[LessonStepRef, str, str | None]:
 
 
 def parameters(place: LessonStepRef, at_hand: Checkpoint | None, *, then: bool = False) -> dict[str, str]:
-    """The whole address of a step on the run that it is about, but for the language; as it is before the answer.
+    """The query parameters of a step on its run, without the language; `then`: after the answer.
 
-    `at_hand` is the checkpoint that is open; with `then` the question was answered.
+    `at_hand` is the open checkpoint.
     """
     place, model, source = run_of(place)
     checkpoint = at_hand if model == st.session_state.get(session.MODEL) else _open(model)
@@ -111,7 +106,7 @@ def _lead(place: LessonStepRef, checkpoint: Checkpoint, run: str) -> None:
     chosen = before is not None and before[0] == place.name
     leads = not given and not (chosen and lesson.step_of(place).on not in ("", st.session_state.get(session.MODEL)))
     there = parameters(place, checkpoint, then=predictions.of(place) is not None) if leads else None
-    # Only now: the model takes its time, and a run that the browser interrupts meanwhile has led nowhere.
+    # Only now: the model takes time, and a run that the browser interrupts has led nowhere.
     st.session_state.pop(lesson.GIVEN, None)
     st.session_state[ARRIVED], st.session_state[LED] = (place.name, run), leads
     if there is not None and _differs(there):

@@ -1,12 +1,9 @@
 """Handout of a lesson: posed steps with their charts, as one printable HTML file.
 
-A teacher's has the answers at its end, with the charts that show them. What students get has none anywhere.
+A teacher's copy has the answers at its end, with their charts; a student's copy has no answers.
 
-Its script is Plotly's, inside the file, as a printed chart is drawn when the file is opened. Every text in it goes
-through an escape. What has no chart on paper has a link to the app instead; nothing is fetched by itself.
-
-They are all that the step outlines, each with what is said of it. Other texts, tables and what would have to be run
-anew are not on paper; the sheet then says where the app shows them.
+The file contains Plotly's script, all texts are escaped, and nothing is fetched. The charts are those that the step
+outlines. Other texts, tables and new runs are not on paper: the sheet links to the app instead.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,11 +42,11 @@ class Sheet:
     """One step on paper."""
 
     posed: Posed | Sentence  # the question with its answer, or why it makes no sense for the sentence
-    charts: tuple[Spec, ...] = ()  # what belongs to it and stands beside the question
-    closed: tuple[Spec, ...] = ()  # charts that hold the answer, and stand with it
+    charts: tuple[Spec, ...] = ()  # the charts next to the question
+    closed: tuple[Spec, ...] = ()  # charts with the answer
     covered: bool = False  # whether what the app shows of it holds the answer
     about: Sentence | None = None  # which model and sentence it is of, if not those of the handout
-    # Of what is not on paper, the name of the page that shows it, and its address.
+    # For what is not on paper: the page's name and its URL.
     shown_on: tuple[str, str] | None = None
 
 
@@ -63,10 +60,7 @@ def handout(
     language: str,
     answers: bool = True,
 ) -> str:
-    """The file: HTML with everything in it.
-
-    `checkpoint` is what the model is called; `output` is "" where it writes nothing.
-    """
+    """The HTML file; `checkpoint` is the model's name, `output` is "" if it writes nothing."""
     half = _Half(language, closed=[chart for sheet in sheets for chart in sheet.closed])
     told = half.told
     title = told(lesson.title.said({}))
@@ -102,7 +96,7 @@ class _Half:
         return escape(said(text, self._language))
 
     def question(self, number: int, sheet: Sheet) -> str:
-        """A question, with what stands beside it."""
+        """A question with its charts."""
         if not isinstance(sheet.posed, Posed):
             return ""
         posed, about = sheet.posed, ""
@@ -168,7 +162,7 @@ Draw = Callable[[Link, Checkpoint, Trace], Spec | None]
 class HandoutChart:
     """The charts of a step."""
 
-    beside: tuple[Spec, ...] = ()  # what may stand beside its question
+    beside: tuple[Spec, ...] = ()  # charts that may be next to its question
     closed: tuple[Spec, ...] = ()  # what holds the answer
     whole: bool = False  # whether they are all that the step looks at
 

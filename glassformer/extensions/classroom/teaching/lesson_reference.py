@@ -1,7 +1,7 @@
 """Reference of lesson questions (oracles) and picks for authors of custom lessons.
 
-What each means is said by the questions that the app's own lessons ask with it, in the reader's language, and by the
-first line of its documentation; what its values are, by the run at hand. So nothing here differs from what there is.
+A name is explained by the app's own questions that use it, in the user's language, and by its docstring; its values
+come from the open run. So the page always agrees with the code.
 """
 
 import inspect

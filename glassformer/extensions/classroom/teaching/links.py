@@ -1,7 +1,7 @@
 """Link builder for classes: a page or lesson step, with covered charts.
 
-What it keeps is what the session looks at, as the page that the teacher comes from shows it, or what an address says
-that is pasted in. What a page draws that can be covered is known once the session has drawn that page.
+The link has the session's selection from the teacher's last page, or the selection of a pasted URL. A page's coverable
+charts are known once the session has drawn the page.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ class LinkStart:
     """What a link is built from."""
 
     page: str  # the path of a page; "" for the one that the teacher chooses
-    link: Link  # all that is looked at
+    link: Link  # the whole selection
     covered: tuple[str, ...] = ()  # what the address covers already
     place: LessonStepRef | None = None  # the step of a lesson that it names
 
@@ -192,7 +192,7 @@ def _address(
 ) -> tuple[str, dict[str, str]]:
     """The path and the parameters of the link."""
     said = cover_state.write(hidden)
-    # Whole, as another server may open with another checkpoint, and a card may get another first example.
+    # Complete: another server may have another default checkpoint, or the card another first example.
     source = link.source or checkpoint.card.first_example()
     more = {"model": link.model or checkpoint.name, "src": source}
     more |= {cover_state.PARAMETER: said} if said else {}

@@ -1,8 +1,7 @@
 """The page for teachers: links, a plan for 45 or 90 minutes, a lesson on paper, lessons in one's own words.
 
-How long a lesson takes is its file's number, for one reader alone; a vote with its talk makes each question longer.
-Source: Crouch and Mazur, "Peer instruction: Ten years of experience and results" (2001): about a minute to think and
-two to talk.
+A lesson's duration in its file is for one reader; a vote with discussion makes each question longer. Source: Crouch and
+Mazur, "Peer instruction: Ten years of experience and results" (2001): about one minute to think and two to talk.
 """
 
 from collections.abc import Mapping, Sequence

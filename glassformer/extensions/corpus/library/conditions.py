@@ -1,7 +1,7 @@
 """Search conditions for lines: records, each with the query that finds its lines.
 
-A condition selects lines with the number that it looked at; `queries.search` joins them. Values are bound (`$name`);
-only names of columns are written into a query, and these come from closed sets. It does not know DuckDB.
+A condition selects lines by one number; `queries.search` joins them. Values are bound (`$name`); only column names from
+closed sets are written into SQL. It does not know DuckDB.
 """
 
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class OfHead(Condition):
 
 @dataclass(frozen=True)
 class Asked(OfHead):
-    """A measure of a head lies between two values, both included; None is no limit."""
+    """A measure of a head lies between two values, both included; None: unbounded."""
 
     measure: Name
     at_least: float | None = None
@@ -115,7 +115,7 @@ class LooksAt(OfHead):
 
 @dataclass(frozen=True)
 class OfSentence(Condition):
-    """A number of a line lies between two values, both included; None is no limit."""
+    """A number of a line lies between two values, both included; None: unbounded."""
 
     measure: OfLine
     at_least: float | None = None
@@ -153,10 +153,9 @@ class Contains(Condition):
 
 @dataclass(frozen=True)
 class Disagrees(OfHead):
-    """How much a head attends and what is lost without it rank differently among all lines that have both.
+    """How differently a head's attention and its effect rank, among all lines that have both.
 
-    A rank is the share of lines that are below, 0 to 1; the number is the rank of attention minus the rank of the
-    effect, or the other way round.
+    A rank is the share of lines below, 0 to 1; the number is the difference of the two ranks, in either direction.
     """
 
     attention: Name = "norm_share"  # of `rollups.ATTENDS`; a low entropy ranks high
@@ -179,7 +178,7 @@ class Disagrees(OfHead):
 
 
 def _limits(value: str, least: float | None, most: float | None) -> Select:
-    """Conditions for a number; a limit is rounded as the numbers were, so that 0.7 is at least 0.7."""
+    """Conditions for a number; a limit is rounded like the numbers, so 0.7 is at least 0.7."""
     limits = {">= $least::FLOAT": least, "<= $most::FLOAT": most}
     text = "".join(f" AND {value} {limit}" for limit, number in limits.items() if number is not None)
     return text, {name: number for name, number in (("least", least), ("most", most)) if number is not None}

@@ -1,11 +1,12 @@
 """Reads corpus runs from disk, complete or partial.
 
-A run is a folder of its own, `OUT/<key>/`: `about.json` says what was measured; of each shard that is done there are
-`sentences-000000.parquet`, `heads-000000.parquet`, for some `vectors-000000.parquet`, and, written last,
-`rollup-000000.parquet`; `sums-000000.json` has the SHA-256 of each. Nothing here is believed: files are compared with
-these sums when they are read (runs of earlier versions have none). Only regular files inside the run's folder are
-opened, JSON and the footers of Parquet files are read within limits, and columns have to be those of `tables`. What
-cannot be used is refused in one sentence. It knows nothing of DuckDB (`queries`) and of how runs are made.
+A run is a folder `OUT/<key>/`. `about.json` says what was measured. Each finished shard has `sentences-000000.parquet`,
+`heads-000000.parquet`, perhaps `vectors-000000.parquet`, and, written last, `rollup-000000.parquet`; `sums-000000.json`
+has the SHA-256 of each (runs of earlier versions have none).
+
+Files are not trusted: they are compared with these sums when they are read, only regular files inside the folder are
+opened, JSON and Parquet footers are read within limits, and columns must be those of `tables`. Unusable files raise an
+error. It does not know DuckDB (`queries`) or how runs are made.
 """
 
 import hashlib
@@ -92,9 +93,9 @@ def sums_name(shard: int) -> str:
 
 
 def damaged_files(folder: Path, shard: int, *, only: str = "") -> list[str]:
-    """Names of a shard's files that are not as they were written, or of one alone; of its checksums, if they are not.
+    """Names of a shard's files, or of `only` one, with wrong checksums; the checksums' own file if it is unusable.
 
-    A file is read through once, and again when it changes.
+    A file is read again only when it changes.
     """
     try:
         sums = FolderFiles(folder).json(sums_name(shard), limit=MOST_ABOUT)
@@ -119,10 +120,7 @@ def _digest(path: Path, version: tuple[int, ...]) -> str:
 
 
 def runs(folders: Iterable[Path]) -> tuple[list[Run], list[Sentence]]:
-    """All runs in folders (the `--out` of runs), by name, and what is wrong with those that cannot be used.
-
-    A folder that is not there has no runs. Of runs of one key the first folder's counts.
-    """
+    """All runs in folders, by name, and the problems of unusable ones; of runs with one key the first counts."""
     found: dict[str, Run] = {}
     problems: list[Sentence] = []
     for folder in folders:
@@ -148,8 +146,7 @@ def _keys(folder: Path) -> list[str]:
 def open_run(folder: Path) -> Run:
     """The run in a folder; a `DataError` where `about.json` is unusable or a file of a shard is missing.
 
-    Of Parquet files only the names are looked at, and the number of lines if not all shards are there; `check` looks
-    into them.
+    Of Parquet files it reads only names, and row counts if shards are missing; `check` reads their footers.
     """
     try:
         files = FolderFiles(folder, called=folder.name)
@@ -238,10 +235,10 @@ def damaged(*runs: Run, kind: str) -> DataError:
 
 
 def check(run: Run, table: Table) -> list[Path]:
-    """The files of a table, after a look into the footer of each.
+    """The files of a table, after a check of each footer.
 
-    A `DataError` where one is missing, is a link out of the folder, is no Parquet file, has other columns than the
-    table, or says that it has more than it can have.
+    A `DataError` where a file is missing, links out of the folder, is not Parquet, or has wrong columns or too many
+    rows.
     """
     _footers(run, table)
     return [run.folder / name for name in run.names(table)]

@@ -1,12 +1,12 @@
 """Queries and keys of a head over many lines in one space, in which near means a large score as far as possible.
 
-Keys that are all moved by one vector change all scores of a query alike, which softmax ignores; queries multiplied by
-c and keys by 1 / c keep their scores. So the means of both are put on one place, and c is chosen: it is the one for
-which the squared distance, c² ‖q‖² + ‖k‖² / c² − 2 q·k, falls best as the score q·k grows (the correlation of the
-two is lowest), over the pairs that attention compares: of one line and, in a decoder, no later key.
+Adding one vector to all keys changes all scores of a query by the same amount, which softmax ignores; queries times c
+and keys times 1 / c keep their scores. So both means are moved to one point, and c is the one for which the squared
+distance c² ‖q‖² + ‖k‖² / c² − 2 q·k and the score q·k have the lowest correlation, over the pairs that attention
+compares: of one line and, in a decoder, no later key.
 
-Source: Yeh et al. (2023), "AttentionViz: A Global View of Transformer Attention", section 4.2, here with an
-unweighted correlation, and with principal components instead of t-SNE.
+Source: Yeh et al. (2023), "AttentionViz: A Global View of Transformer Attention", section 4.2, here with an unweighted
+correlation, and with principal components instead of t-SNE.
 
 Shapes: N tokens of both sides, D numbers of a vector.
 """
@@ -52,9 +52,9 @@ class JointSpace:
 def read_tokens(
     files: Sequence[Path], kind: Kind, layer: int, heads: Sequence[int], *, most: int = MOST_TOKENS
 ) -> list[Tokens]:
-    """The tokens of some heads of a layer, counted from 1; of lines on which each head has at most `most` tokens.
+    """The tokens of some heads of a layer, counted from 1, of evenly chosen whole lines: at most `most` per head.
 
-    Lines are left out evenly, never a part of one. A head of which the files have nothing is left out.
+    A head without data is left out.
     """
     if not files:
         return []

@@ -170,8 +170,7 @@ def _measure(weights: Tensor, shares: Tensor, fixed: Fixed) -> tuple[Tensor, Ten
 def output_factors(weight: Tensor, n_heads: int) -> Tensor:
     """For each head a small matrix [H, d, r] that leaves every vector as long as its rows of W_O do.
 
-    The columns of W_O [D, H * d] that belong to a head are Q R with orthonormal Q: a head's vector times R^T is as
-    long as what it writes, and R has d numbers for each of W_O's D.
+    A head's columns of W_O [D, H * d] are Q R with orthonormal Q, so a head's vector times R^T has the output's length.
     """
     parts = weight.detach().double().unflatten(1, (n_heads, -1)).transpose(0, 1)  # [H, D, d]
     return torch.linalg.qr(parts, mode="r").R.mT.to(torch.promote_types(weight.dtype, torch.float32))
@@ -180,7 +179,7 @@ def output_factors(weight: Tensor, n_heads: int) -> Tensor:
 def norm_shares(heads: Tensor, factors: Tensor, rows: Tensor) -> Tensor:
     """Each head's mean share of what the attention writes [B, H], from head vectors [B, H, Q, d] and rows [B, Q].
 
-    Rows in which no head writes anything do not count; NaN if there are no others. See `head_statistics.norm_share`.
+    Rows in which no head writes do not count; NaN if there are no others. See `head_statistics.norm_share`.
     """
     joined = heads.transpose(0, 1).reshape(heads.size(1), -1, heads.size(3))  # [H, B * Q, d]
     norms = torch.linalg.vector_norm(torch.bmm(joined, factors), dim=-1)  # [H, B * Q]
@@ -193,7 +192,7 @@ def norm_shares(heads: Tensor, factors: Tensor, rows: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Linking:
-    """A line's tokens as parts of its words, and its gold links, counted as `analysis.alignment_scores` does.
+    """Parts of a line's words, and gold links, as `analysis.alignment_scores` counts them.
 
     Shapes: S source tokens, T target pieces, J target words, I source words.
     """

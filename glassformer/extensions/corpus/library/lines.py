@@ -1,6 +1,6 @@
 """The lines of a corpus: read from files, in shards, and as the model reads them, in batches.
 
-They are read anew each time and never held as a whole; a shard's digest tells whether the file is still the same.
+They are read anew each time, never all into memory; a shard's digest shows whether the file has changed.
 
     encoder-decoder    the source; the decoder reads the reference and predicts it, with its end mark
     decoder-only       the source's own pieces at once; with a second column, that continues the source
@@ -59,9 +59,9 @@ class Shard:
 
 
 def pairs(path: Path, *, most: int | None = None) -> Corpus:
-    """The lines of a file, `source TAB reference` or one text each, the first `most` that have text.
+    """The first `most` lines with text of a file, `source TAB reference` or one text each.
 
-    A `DataError` where it cannot be read as `read_lines` wants it; a line's columns are looked at when it is read.
+    A `DataError` where `read_lines` refuses the file; columns are checked when a line is read.
     """
     _check_most(most)
     next(read_lines([path]), None)
@@ -96,9 +96,9 @@ def _lines_of(path: Path) -> Iterator[CorpusLine]:
 
 
 def aligned(files: Sequence[Path], *, source_text: str, target_text: str, most: int | None = None) -> Corpus:
-    """The sentences of a corpus with gold alignments, as text; its errors are those of `read_gold`.
+    """The sentences of a corpus with gold alignments (source, target, links), as text; errors are those of `read_gold`.
 
-    The files are source, target and links; the spacings are keys of `SPACINGS`.
+    The spacings are keys of `SPACINGS`.
     """
     _check_most(most)
     found = read_gold(*files)
@@ -134,8 +134,8 @@ class Item:
     """A line as it is read."""
 
     place: int  # among the lines that were given, from 0
-    src_ids: tuple[int, ...]  # what the encoder reads; empty for a decoder alone
-    read_ids: tuple[int, ...]  # what the decoder reads; empty for an encoder alone
+    src_ids: tuple[int, ...]  # what the encoder reads; empty for a decoder-only model
+    read_ids: tuple[int, ...]  # what the decoder reads; empty for an encoder-only model
     ids: tuple[int, ...]  # the pieces that are predicted
     first: int  # the decoder's row that predicts the first of them
     step: int | None  # the decoder's row of step 0; None where the output has no steps
@@ -236,14 +236,14 @@ def _query(checkpoint: Checkpoint, line: CorpusLine) -> Query:
 
 
 def _alone(checkpoint: Checkpoint, place: int, line: CorpusLine, pieces: LinePieces) -> Item:
-    """For an encoder alone."""
+    """For an encoder-only model."""
     source = read_source(checkpoint, _query(checkpoint, line))
     numbers = pieces.numbers(source.ids, checkpoint.src_tokenizer, source.pieces)
     return Item(place, source.ids, (), (), 0, None, numbers, (), len(source.ids))
 
 
 def _forced(checkpoint: Checkpoint, place: int, line: CorpusLine, pieces: LinePieces) -> Item:
-    """With the reference as what the decoder reads; a decoder alone may read its source only."""
+    """With the reference as the decoder's input; a decoder-only model may read its source only."""
     reads = anatomy(checkpoint.config).reads
     if reads and line.target is None:
         raise QueryError(

@@ -1,12 +1,11 @@
 """Measures lines in batches: one forward pass per batch, layer by layer.
 
-`measure` is a function of its arguments only: the same lines give the same bytes in whichever process, as long as
-torch has the same number of threads there. Its numbers are those of `head_statistics`, `head_norms` and
-`teacher_forcing` for one line; a batch changes them by rounding (about 1e-6). Maps are never kept: a layer's are
-measured while the model goes on.
+`measure` is a pure function: the same lines give the same bytes in any process with the same number of torch threads.
+Its numbers are those of `head_statistics`, `head_norms` and `teacher_forcing` for one line, up to a batch's rounding
+(about 1e-6). Each layer's maps are measured during the pass and never kept.
 
 Shapes: B lines, H heads, G key-value heads, S source tokens, T target tokens, N predicted pieces, Q queries, K keys,
-d d_head, D d_model, V target vocabulary.
+V target vocabulary, D d_model, d d_head.
 """
 
 from collections.abc import Mapping, Sequence

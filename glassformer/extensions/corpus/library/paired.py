@@ -1,13 +1,13 @@
 """Paired differences between two corpus runs, with confidence intervals.
 
-A difference is second minus first, of the lines that both have: as both read the same sentence, what makes a sentence
-easy or hard for both is not in it, and its interval is much narrower than those of two means.
+A difference is second minus first, on the lines that both have. Both read the same sentences, so what makes a sentence
+hard for both cancels out, and the interval is much narrower than those of two means.
 
 The interval of a mean difference is that of the normal distribution: mean ± 1.96 s / √n, s the standard deviation of
 the differences. One of 20 such intervals excludes 0 although nothing differs, so a table of hundreds has some.
 
-Source: Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation", for scores of a corpus,
-which are no means: both runs are scored on the same lines, drawn with replacement.
+Source: Koehn (2004), "Statistical Significance Tests for Machine Translation Evaluation", for scores of a corpus, which
+are not means: both runs are scored on the same lines, drawn with replacement.
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ class LinePair:
 def by_head(first: Run, second: Run, name: Name) -> dict[Head, PairedDifference]:
     """The difference of a measure for each head that both runs have.
 
-    A `DataError` where the runs do not have the same lines; others are those of `queries.connected`.
+    A `DataError` where the runs have different lines; other errors are those of `queries.connected`.
     """
     query = f"""SELECT kind, layer, head, {_STATISTICS} FROM ({_heads(name, "a")}) a JOIN ({_heads(name, "b")}) b
         USING (kind, layer, head, line) GROUP BY ALL ORDER BY ALL"""
@@ -81,10 +81,7 @@ def of_log_prob(first: Run, second: Run) -> tuple[PairedDifference | None, bool]
 
 
 def most_different(first: Run, second: Run, name: Name, head: Head, count: int) -> list[LinePair]:
-    """The lines in which a head's measure differs most, the largest difference of either sign first.
-
-    Errors are those of `by_head`.
-    """
+    """The lines whose measure of a head differs most, the largest absolute difference first; errors as of `by_head`."""
     one, other = (f"SELECT line, x FROM ({_heads(name, side)})" for side in "ab")
     mine = "WHERE kind = $kind AND layer = $layer AND head = $head"
     query = f"""WITH pairs AS (

@@ -1,11 +1,11 @@
 """Measure shards in several processes of this machine, or with Ray on a cluster.
 
-Each process has a pipe of its own, so one that dies takes no lock with it: another is started and gets its shard.
-On Linux they are forked and share the checkpoint's memory; elsewhere, and in a program with threads or a model on
-another device, each loads the checkpoint once. Only the calling process writes files.
+Each process has its own pipe, so one that dies leaves no lock: another is started and gets its shard. On Linux they are
+forked and share the checkpoint's memory; elsewhere, and in a program with threads or a model on another device, each
+loads the checkpoint once.
 
-Every machine needs this program and the checkpoint under the same path. Results come back to the caller, which alone
-writes files. A shard whose process or machine is lost is measured again by Ray.
+On a cluster every machine needs this program, and the checkpoint under the same path. Ray measures the shard of a lost
+process or machine again. Only the calling process writes files.
 """
 
 import ctypes
@@ -48,10 +48,9 @@ class _Worker:
 
 
 def measured(job: CorpusJob, shards: Iterable[Shard], *, processes: int) -> Iterator[tuple[int, Files]]:
-    """The files of each shard, with its number, as they become ready; bounded by what the processes have in hand.
+    """The files of each shard, with its number, as they become ready; bounded by the shards in progress.
 
-    A `GlassformerError` where a shard cannot be measured, or its process was ended again and again. However it ends,
-    no process is left.
+    A `GlassformerError` where a shard fails or its process dies repeatedly. No process is left, however it ends.
     """
     context = _context(job)
     waiting, again, ended = iter(shards), list[Shard](), Counter[int]()
@@ -170,9 +169,8 @@ def check(processes: int) -> None:
 def measured_with_ray(
     job: CorpusJob, shards: Iterable[Shard], *, processes: int, address: str | None = None
 ) -> Iterator[tuple[int, Files]]:
-    """The files of each shard, with its number, as they become ready: see `pool.measured`.
+    """As `measured`, with Ray: on the cluster at `address`, or started here with `processes` logical CPUs.
 
-    Without an address Ray is started here, with so many logical CPUs; else each CPU of that cluster has a shard.
     A `DataError` where Ray is not installed or there is no such cluster.
     """
     try:
@@ -182,7 +180,7 @@ def measured_with_ray(
     how: dict[str, Any] = (
         {"address": address} if address else {"address": "local", "num_cpus": processes, "include_dashboard": False}
     )
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Ray sends usage statistics otherwise
     try:
         ray.init(**how, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError, RuntimeError) as error:

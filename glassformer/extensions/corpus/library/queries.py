@@ -1,12 +1,11 @@
 """Queries on a run's lines: answered by DuckDB, straight from the Parquet files.
 
-Nobody's text becomes SQL: values are bound (`$name`), also the files of a table, and a column's name comes from a
-closed set. DuckDB may open the files of the runs that it was made for, once `folder.check` has looked into them, and
-no other; it has no extensions, little memory and few threads, writes nothing to disk, and is stopped when a query
-takes too long. What can be answered from roll-ups alone needs no DuckDB: `folder.summaries`.
+No text becomes SQL: values and file names are bound (`$name`), column names come from a closed set. DuckDB may open
+only the files of its runs, after `folder.check`; it has no extensions, little memory, few threads and a time limit, and
+writes nothing to disk. What roll-ups alone can answer needs no DuckDB: `folder.summaries`.
 
-DuckDB is an extra (`corpus`), imported when the first question is asked. Source: Raasveldt and Mühleisen (2019),
-"DuckDB: an Embeddable Analytical Database"; https://duckdb.org/docs/stable/operations_manual/securing_duckdb/overview.
+DuckDB is an extra (`corpus`), imported at the first query. Source: Raasveldt and Mühleisen (2019), "DuckDB: an
+Embeddable Analytical Database"; https://duckdb.org/docs/stable/operations_manual/securing_duckdb/overview.
 """
 
 from __future__ import annotations
@@ -121,20 +120,15 @@ class Distribution:
 def extremes(
     run: Run, kind: Kind, layer: int, head: int, measure: Name, *, most: bool = True, n: int = 20
 ) -> list[Hit]:
-    """The lines on which a head has most of a measure (or least), in that order; equal ones by number.
-
-    Errors are those of `search`.
-    """
+    """The lines on which a head has most of a measure (or least), in order, then by number; errors as of `search`."""
     return list(search(run, [Asked(kind, layer, head, measure, most_first=most)], n=n).hits)
 
 
 def search(run: Run, conditions: Sequence[Condition], *, n: int = 50, offset: int = 0) -> SearchResult:
     """The lines that fit all conditions: how many, and `n` of them after `offset`.
 
-    Ordered by what the first condition looks at, what fits best first, then by number.
-
-    A `QueryError` where a condition asks for what the run did not measure, DuckDB is not installed, or it takes too
-    long; a `DataError` where a file of the run is unusable.
+    The first condition's best come first, then by number. A `QueryError` where the run did not measure it, DuckDB is
+    not installed, or it takes too long; a `DataError` where a file is unusable.
     """
     for condition in conditions:
         condition.check(run)
@@ -251,8 +245,7 @@ def path_of(run: Run, table: Table, shard: int) -> str:
 def connected(*runs: Run) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection for one question about runs, stopped after `SECONDS`.
 
-    A `QueryError` where DuckDB is not installed, or the question needs too much time or memory; a `DataError` where a
-    file of a run is unusable.
+    A `QueryError` where DuckDB is not installed, or time or memory runs out; a `DataError` where a file is unusable.
     """
     database = _database(runs)
     import duckdb

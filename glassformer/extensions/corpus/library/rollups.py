@@ -1,11 +1,11 @@
-"""Rollups of the lines of a shard: a few numbers per head and measure, so that a million lines answer at once.
+"""Rollups of the lines of a shard: a few numbers per head and measure, fast for a million lines.
 
 A roll-up has, for each kind, layer, head and measure, the number of lines that have the measure, its sum, its sum of
-squares, and how many lines fall into each bin. All of these add, so the roll-ups of the shards, in any order, are the
-roll-up of the corpus: counts exactly, sums to the last bits of float64. A pure function makes it; nothing is read.
+squares, and how many lines fall into each bin. All of these add: the sum of the shards' roll-ups, in any order, is the
+roll-up of the corpus, counts exactly, sums to the last bits of float64. It is a pure function.
 
 Bins are fixed and equally wide, the same for all shards of all runs, and each but the last is closed below and open
-above; before them is one for what is below, behind them one for what is above (`bins_of`):
+above; one bin more counts what is below all, and one what is above (`bins_of`):
 
     shares, weights           0 to 1, 100 bins; also the distance of cross-attention, which is relative
     entropy                   0 to 12 bits, 120 bins: a row over 4,096 keys has at most 12
@@ -15,7 +15,7 @@ above; before them is one for what is below, behind them one for what is above (
 A quantile from bins is wrong by at most the width of one.
 
 Source: the interval of a mean is the usual normal approximation for independent lines: Wasserman (2004), All of
-Statistics, theorem 6.16. Lines of one text are seldom independent; then it is too narrow. So it is for few lines.
+Statistics, theorem 6.16. For few lines, and for lines of one text, which are seldom independent, it is too narrow.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _BINS: dict[Name, Bins] = {
     "distance": Bins(0.0, 100.0, 200),
     "effect": Bins(-10.0, 10.0, 400),
 }
-# Measures that say how much a head attends, and whether a large value says so.
+# Measures of how much a head attends, and whether a large value means more.
 _HIGH: tuple[Name, ...] = ("norm_share", "largest", "peak")
 _LOW: tuple[Name, ...] = ("entropy", "entropy_share")
 ATTENDS: dict[Name, bool] = dict.fromkeys(_HIGH, True) | dict.fromkeys(_LOW, False)
@@ -128,9 +128,9 @@ class Summary:
         return self.mean - half, self.mean + half
 
     def quantile(self, share: float) -> float | None:
-        """The value below which this share of lines is; None if it is outside all bins.
+        """The value below which this share of lines is, within one bin; None if outside all bins.
 
-        It is in the same bin as numpy's quantile of the lines by the method "lower", so less than a width from it.
+        It is in the same bin as numpy's quantile by the method "lower".
         """
         before = np.concatenate([[0], np.cumsum(self.counts)])
         wanted = share * (self.n - 1)  # the place among the sorted lines, from 0
@@ -145,10 +145,9 @@ Summaries = dict[Key, Summary]
 
 
 def rolled_up(heads: pa.Table) -> pa.Table:
-    """What a table of `HEADS` adds up to, as `ROLLUP`, sorted by kind, layer, head and measure (`NAMES`).
+    """A table of `HEADS` added up as `ROLLUP`, sorted by kind, layer, head and measure (`NAMES`).
 
-    Rows without a measure do not count, nor do values that are not finite; a head none of whose lines has a measure
-    has no row of it. The same rows in any order give the same numbers.
+    Null and non-finite values do not count; a head without values has no row. The order of rows does not matter.
     """
     kinds = heads["kind"].cast(pa.string()).to_numpy(zero_copy_only=False).astype(str)
     whose = [kinds, heads["layer"].to_numpy(), heads["head"].to_numpy()]
@@ -194,7 +193,7 @@ def _row(key: Key, found: Summary) -> dict[str, object]:
 
 
 def merged(rollups: Iterable[pa.Table]) -> Summaries:
-    """The roll-up of all lines of which tables of `ROLLUP` are the shards' (each line in one shard only).
+    """The roll-up of all lines, from those of the shards (each line in one shard only).
 
     A `ClauseError` where a table has nulls or other bins, or where its counts do not add up.
     """

@@ -1,16 +1,15 @@
 """The scores of a corpus run, from the statistics of its lines, with 95 % intervals.
 
-BLEU, chrF, loss and alignment error rate are no means over lines: each is a function of sums over lines. So the
-statistics of lines are added up, which gives exactly what sacrebleu gives for the whole corpus. An interval is by the
-percentile bootstrap: as many lines as there are, drawn from them with replacement, give a score, a thousand times.
-The draws are seeded, and made shard by shard.
+BLEU, chrF, loss and alignment error rate are not means over lines: each is a function of sums over lines. The lines'
+statistics are added up, which gives exactly sacrebleu's score of the corpus. Intervals come from the percentile
+bootstrap: a thousand scores of as many lines, drawn with replacement. Draws are seeded, and made shard by shard.
 
-A share of lines, as of exact ones, needs no draws: its interval is Wilson's, and that of a difference is made of two
-of these. They have a width also where all lines are right, or none, and every draw says the same.
+A share of lines, as of exact ones, has Wilson's interval, and a difference one computed from two of these. They have a
+width also where all lines are right, or none, and every draw says the same.
 
-Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (2004), section 3, for the
-bootstrap; Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the statistics; Newcombe, "Improved
-Confidence Intervals for the Difference between Binomial Proportions Based on Paired Data" (1998), method 10.
+Source: Koehn, "Statistical Significance Tests for Machine Translation Evaluation" (2004), section 3, for the bootstrap;
+Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the statistics; Newcombe, "Improved Confidence Intervals
+for the Difference between Binomial Proportions Based on Paired Data" (1998), method 10.
 """
 
 import math
@@ -71,7 +70,7 @@ class CorpusScores:
 
     n_lines: int  # that were measured
     left_out: dict[str, int]  # why lines were not -> how many, the most frequent first
-    loss: Figure | None  # nats a piece that was predicted, over all pieces
+    loss: Figure | None  # nats per predicted piece, over all pieces
     exact: Figure | None  # share of lines
     bleu: Figure | None  # 0 to 100
     chrf: Figure | None  # 0 to 100
@@ -110,10 +109,9 @@ def scores(folder: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> CorpusScor
 
 
 def paired(first: Path, second: Path, *, n_draws: int = N_DRAWS, seed: int = 0) -> dict[str, PairedScore]:
-    """The scores that two runs over the same lines have both, on the lines that both have measured.
+    """The scores of two runs over the same lines, on the lines that both have measured, with the same draws.
 
-    Both are scored on the same draws, so what makes a draw easy for both is not in the difference. A `DataError` says
-    that one measured its own output and the other the reference: these are scores of different texts.
+    A `DataError` where one measured its own output and the other the reference: these are different texts.
     """
     if len({open_run(one).about.options.decode for one in (first, second)}) > 1:
         raise DataError(
@@ -156,10 +154,7 @@ def _difference_of_shares(first: np.ndarray, second: np.ndarray) -> Figure:
 
 
 def diagonal(folder: Path, gold: Mapping[int, GoldPair]) -> float | None:
-    """The error rate without a model, of the lines that heads are scored on; None if there are none.
-
-    Each target word is linked with the source word at the same relative place.
-    """
+    """The error rate without a model, each target word linked at its relative place; None if no lines are scored."""
     tables = (pq.read_table(path, columns=_GOLD, use_threads=False).drop_null() for path in _sentences(folder))
     pairs = [gold[line] for table in tables for line in table["line"].to_pylist()]
     sizes = [(one, len(one.target), len(one.source)) for one in pairs]
@@ -204,8 +199,8 @@ def _spread(lists: Any, size: int) -> Floats:
 def _resampled(read: Callable[[], Iterable[Floats]], *, n_draws: int, seed: int) -> tuple[Floats, Floats]:
     """The sum over all lines [statistic], and over the lines of each draw [draw, statistic].
 
-    How many lines of a draw are of a shard is drawn first, then which: together that is drawing from all. `read`
-    gives the shards anew, so no more than one has to be in memory.
+    A draw's number of lines per shard is drawn first, then the lines: the same as drawing from all. `read` yields the
+    shards again, so only one is in memory.
     """
     found = [(len(one), one.sum(axis=0)) for one in read()] or [(0, np.zeros(_WIDTH))]
     sizes, sums = [n for n, _ in found], np.sum([one for _, one in found], axis=0)

@@ -1,14 +1,12 @@
 """A corpus run on disk: its folder, what is still missing of it, and how a shard's files are written.
 
     OUT/<key>/about.json                   what was measured, with what
-    OUT/<key>/sentences-000000.parquet     the tables of shard 0 (see `tables`): also heads, rollup, and where a shard
-                                           has some, vectors
+    OUT/<key>/sentences-000000.parquet     the tables of shard 0 (see `tables`); also heads, rollup, perhaps vectors
     OUT/<key>/sums-000000.json             the SHA-256 of these files
 
-The key is a hash of the checkpoint's content, the code that measures, the options and the file. So the files of a
-folder always belong together, and a run that was killed only measures the shards that are missing, or are not as they
-were written. A file gets its name when it is complete, the roll-up last. The same shard has the same bytes, whichever
-process measured it and when.
+The key is a hash of the checkpoint's content, the code that measures, the options and the file, so the files of a
+folder belong together, and a killed run continues with missing or damaged shards. A file gets its name when it is
+complete, the roll-up last. The same shard has the same bytes in any process at any time.
 """
 
 import hashlib
@@ -161,9 +159,9 @@ class Plan:
 def plan(
     checkpoint: Checkpoint, source: Path, corpus: Corpus, options: CorpusOptions, *, out: Path, most: int | None = None
 ) -> Plan:
-    """Read the file through and name the run; nothing is written yet.
+    """Read the file through and name the run; writes nothing. `load` opened `source`; `most` limits the lines.
 
-    `source` is what `load` opened, `most` how many lines were asked for. A `DataError` where the file has no text.
+    A `DataError` where the file has no text.
     """
     digests, counts = {}, {}
     for shard in lines.shards(corpus, options.shard):
@@ -194,10 +192,7 @@ def plan(
 
 @contextmanager
 def claimed(plan: Plan) -> Iterator[None]:
-    """Make the folder and hold it; what a killed run left half written goes away.
-
-    A `DataError` where it cannot be written, or another run is writing there.
-    """
+    """Create and lock the folder, and remove half-written files; a `DataError` if it cannot be written or is locked."""
     try:
         plan.folder.mkdir(parents=True, exist_ok=True)
         if not (plan.folder / ABOUT).exists():

@@ -1,10 +1,9 @@
 """The tables that a corpus run keeps: their columns, units and ranges.
 
-A run has three. `sentences` has one row per line of the file; `heads` one per line and head; `vectors` one per token
-and head of the first lines, if asked. A value that a line or head does not have is null, never 0 or NaN.
+`sentences` has one row per line of the file; `heads` one per line and head; `vectors` one per token and head of the
+first lines, if requested. A value that a line or head does not have is null, never 0 or NaN.
 
-Lines count from 1, as editors do; layers and heads from 1, as the app does; tokens (queries, keys) from 0, steps of
-the output from 0, as everywhere in the library.
+Lines, layers and heads count from 1, as in the app; tokens (queries, keys) and steps from 0, as in the library.
 """
 
 from dataclasses import dataclass
@@ -55,7 +54,7 @@ SENTENCES: Final = pa.schema(
         ("target", pa.string()),  # the reference
         ("output", pa.string()),  # what the model wrote; null if the reference was forced
         ("n_source", pa.int16()),  # pieces, with the marks around them
-        ("n_target", pa.int16()),  # pieces that were predicted, with the end mark; null for an encoder alone
+        ("n_target", pa.int16()),  # predicted pieces, with the end mark; null for an encoder-only model
         ("log_prob", pa.float32()),  # of those, in nats
         ("loss", pa.float32()),  # -log_prob / n_target
         ("worst_rank", pa.int32()),  # the largest rank of a piece that was predicted, 1 = the model's first
@@ -79,8 +78,8 @@ HEADS: Final = pa.schema(
         ("peak_step", pa.int16()),  # the step of that row; null for the encoder's
         ("peak_query_piece", _WORDS),
         ("peak_key_piece", _WORDS),
-        # Gold alignment: links of this head, those that are sure, those that are possible, where a piece's row is the
-        # one that predicts it; then the latter two where it is the row that reads it.
+        # Gold alignment: this head's links, sure ones, possible ones, by the row that predicts a piece; then the latter
+        # two by the row that reads it.
         ("links", pa.int32()),
         ("links_sure", pa.int32()),
         ("links_possible", pa.int32()),

@@ -20,9 +20,9 @@ _Answer = TypeVar("_Answer")
 
 
 def _once(most: int) -> Callable[[Callable[_Asked, _Answer]], Callable[_Asked, _Answer]]:
-    """A decorator: keep so many answers, and let others draw meanwhile; what is asked can be hashed.
+    """A decorator: cache so many answers, without blocking other sessions; arguments must be hashable.
 
-    A `DataError` where a file is gone since it was looked into, or holds what it cannot.
+    A `DataError` where a file has gone or has become unusable since `check`.
     """
 
     def decorated(ask: Callable[_Asked, _Answer]) -> Callable[_Asked, _Answer]:

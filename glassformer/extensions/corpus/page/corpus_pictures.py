@@ -1,7 +1,6 @@
 """The page Over a corpus, its parts, and the pictures of its heads.
 
-Its pictures are of a corpus run and not of a sentence, so each is a `Picture` that the page alone shows, and its
-parts have no scene of a run.
+They show a corpus run, not a sentence: each is a `Picture` of this page only, and the parts have no scene of a run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -95,7 +94,7 @@ class CorpusScene:
     summaries: Summaries
     parts: Anatomy | None  # of its model; None if its checkpoint is not here
     view: View
-    here: float | None = None  # the measure of the line that is looked at
+    here: float | None = None  # the measure of the selected line
     slot: Slot = MAIN
 
     @cached_property
@@ -106,7 +105,7 @@ class CorpusScene:
 
     @property
     def kind(self) -> Kind:
-        """The one that is looked at."""
+        """The selected attention."""
         return self.view.kind if self.view.kind in self.kinds else self.kinds[0]
 
     @cached_property
@@ -121,7 +120,7 @@ class CorpusScene:
 
     @cached_property
     def measure(self) -> Name:
-        """The one that is looked at; another where the attention lacks it."""
+        """The selected measure; another where the attention lacks it."""
         names = self.names(self.kind)
         return next(one for one in (self.view.of(CorpusLook).corpus_measure, *names) if one in names)
 
@@ -137,14 +136,14 @@ class CorpusScene:
 
     @property
     def head(self) -> tuple[int, int]:
-        """Layer and head that are looked at, from 0; the first of what is not chosen."""
+        """The selected layer and head, from 0; by default the first."""
         size = self.size(self.kind)
         asked = (self.view.layer or 0, self.view.head or 0)
         return min(asked[0], size[0] - 1), min(asked[1], size[1] - 1)
 
     @property
     def key(self) -> Key:
-        """The measure of the head that is looked at."""
+        """The measure of the selected head."""
         layer, head = self.head
         return Key(self.kind, layer + 1, head + 1, self.measure)
 

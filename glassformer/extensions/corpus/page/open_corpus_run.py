@@ -1,7 +1,7 @@
 """An open corpus run and its selected line, shared by all parts of the page.
 
-The line stands by itself: its texts, its numbers, and the way to its map on the Attention page, at the head, the step
-and the cell of the head's largest weight.
+The line has its texts, its numbers, and a link to its map on the Attention page, at the head, the step and the cell of
+the head's largest weight.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,13 +54,13 @@ class OpenCorpus:
 
     @cached_property
     def line(self) -> Whole | None:
-        """The line that is looked at; None if there is none, or it is not there. Errors as of `queries.search`."""
+        """The selected line; None if there is none, or it is missing. Errors as of `queries.search`."""
         number = self.scene.view.of(SentencesLook).line
         return None if number is None or not queries.is_installed() else cached_queries.line(self.run, number + 1)
 
     @property
     def of_head(self) -> HeadSummary | None:
-        """What the head that is looked at did with that line."""
+        """What the selected head did with that line."""
         head = self.scene.key.whose
         ones = self.line.heads if self.line else ()
         return next((one for one in ones if (one.place.kind, one.place.layer, one.place.head) == head), None)
@@ -100,10 +100,7 @@ def choose_line(corpus: OpenCorpus) -> None:
 
 
 def card(corpus: OpenCorpus, *, at_head: bool, place: PeakPosition | None = None, name: str = "") -> None:
-    """Draw the line that is looked at, if any, and the ways to it: at a place, the chosen head or its worst step.
-
-    `name` says of which of two runs it is.
-    """
+    """Draw the selected line, if any, with links to a place, the head or its worst step; `name`: which of two runs."""
     found = attempt(lambda: corpus.line)
     if found is None:
         return
@@ -179,7 +176,7 @@ def _ways(whose: tuple[str, Checkpoint], link: Link) -> None:
 def link_to(name: str, checkpoint: Checkpoint, hit: Hit, place: PeakPosition | None, *, decoded: bool) -> Link:
     """What other pages shall show: the line as it was measured, at a head's largest weight or at its worst step."""
     forced = () if decoded else _forced(checkpoint, hit)
-    # A text without a reference is a prompt, of which no piece is a step.
+    # A text without a reference is a prompt; its pieces are not steps.
     looked: dict[str, Any] = {"step": hit.worst_step or 0 if decoded or forced else 0}
     if place is not None:
         looked = {"step": place.step or 0, "kind": place.kind, "layer": place.layer - 1, "head": place.head - 1}

@@ -282,7 +282,7 @@ def _lines(corpus: OpenCorpus, second: Run, of: Beside) -> None:
 
 
 def _both(first: OpenCorpus, second: OpenCorpus) -> None:
-    """Draw the line that is looked at as it is in either run, and the way to Compare."""
+    """Draw the selected line in both runs, and the link to Compare."""
     if first.scene.view.of(SentencesLook).line is None:
         return
     drawing.beside(
@@ -301,7 +301,7 @@ def _both(first: OpenCorpus, second: OpenCorpus) -> None:
 
 
 def _link(corpus: OpenCorpus) -> Link | None:
-    """Where a line is opened at the head that is looked at; None where its checkpoint is not here."""
+    """The link to a line at the selected head; None where its checkpoint is missing."""
     found, whose, one = corpus.line, corpus.whose(), corpus.of_head
     if found is None or whose is None or found.sentence["problem"]:
         return None

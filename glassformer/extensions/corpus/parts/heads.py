@@ -26,7 +26,7 @@ from glassformer.state import session
 from glassformer.state.view import MAIN
 from transformer.i18n import Sentence, joined, say, say_n
 
-# Of a whole corpus: what each is called, and how it is written.
+# Of a whole corpus: each score's name and format.
 SCORES: Final[Mapping[str, tuple[Sentence, str]]] = {
     "loss": (say("Loss per piece"), ".3f"),
     "exact": (say("Exact"), ".1%"),

@@ -1,7 +1,7 @@
 """The part Queries and keys: a head's vectors over many lines, what is selected among them, the layer's heads.
 
-What is selected is a set of tokens, the same in every head: all that are of the clicked token's piece or line, or
-that are nearest to it in the head that is looked at.
+The selection is a set of tokens, the same in every head: all of the clicked token's piece or line, or those nearest to
+it in the selected head.
 """
 
 import unicodedata
@@ -51,7 +51,7 @@ class Layer:
 
     kind: Kind
     layer: int  # from 0
-    head: int  # the one that is looked at, from 0
+    head: int  # the selected one, from 0
     heads: Mapping[int, JointSpace]
     special: frozenset[str]  # the pieces that stand for no text
     look: CorpusLook
@@ -59,7 +59,7 @@ class Layer:
 
     @property
     def own(self) -> JointSpace:
-        """Those of the head that is looked at."""
+        """Those of the selected head."""
         return self.heads[self.head]
 
     @property
@@ -149,7 +149,7 @@ def group_of(piece: str, special: frozenset[str]) -> Group:
 
 
 def _points(scene: Layer) -> Plot:
-    """The head that is looked at; a click selects a token."""
+    """The selected head; a click selects a token."""
     own, tokens, look = scene.own, scene.tokens, scene.look
     n, n_lines = len(tokens.line), len(np.unique(tokens.line))
     count = say_n("{n:,} token", "{n:,} tokens", n)
@@ -363,7 +363,7 @@ def _cells(layer: Layer, tokens: Sequence[int]) -> dict[str, Sequence[Any]]:
 
 
 def _around(of: Tokens, token: int) -> str:
-    """A piece between those beside it, in brackets; tokens of a line and side stand in a row."""
+    """A piece in brackets between its neighbours; tokens of a line and side are in one row."""
     low, high = max(token - _BESIDE, 0), token + _BESIDE + 1
     mine = [
         n

@@ -1,7 +1,7 @@
 """Doctor tests of attention: dead, duplicate, uniform, collapsed and saturated heads.
 
-A map says nothing if it has the same weight everywhere, the same whichever token asks, or all of it on one key.
-`extensions.doctor.library.head_measures` measures; here stands what the numbers mean.
+A map says nothing if it has the same weight everywhere, the same for every query, or all of it on one key.
+`extensions.doctor.library.head_measures` measures; this module judges the numbers.
 
 Source: Clark et al. (2019), "What Does BERT Look At?", section 3.2, for heads that rest on one token; Xiao et al.
 (2023), "Efficient Streaming Language Models with Attention Sinks".
@@ -306,7 +306,7 @@ def saturated_softmax(patient: ExaminationContext) -> DoctorTestResult:
     ),
 )
 def attention_sinks(patient: ExaminationContext) -> DoctorTestResult:
-    """Heads that put nearly all weight on the first or the end token; that is no fault."""
+    """Heads that put nearly all weight on the first or the end token; this is not a fault."""
     found = heads_with_rows(patient)
     first, last = (
         [head for head, value in each(found, on) if value > RESTS]

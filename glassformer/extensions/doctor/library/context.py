@@ -1,7 +1,6 @@
 """Examination context: checkpoint, sample sentences, and cached results shared by the tests.
 
-Each test asks for what it needs; what was computed for one test is there for the next. A patient belongs to one
-examination and one thread.
+Results computed for one test are cached for the next. A context belongs to one examination and one thread.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ class ExaminationContext:
     given: Samples | None = None  # pairs or texts that somebody gave; None if nobody did
     seed: int = 0  # decides which of many sentences are taken, and all else that is drawn
     pause: Callable[[], None] = lambda: None  # called now and then; a server serves others meanwhile
-    reported: float | None = None  # the loss that the training reported, in nats a piece; None if nobody says it
+    reported: float | None = None  # the loss that the training reported, in nats per piece; None if unknown
     own: OwnCode | None = None  # the forward pass of a training that is watched; None if nobody gave it
-    # Those that tests of settings found so far, by what was changed; None where nothing could be.
+    # Losses of settings tests so far, by what was changed; None where nothing could be.
     losses: dict[str, Loss | None] = field(default_factory=dict)
-    # Names of tests so far that found a model that is wrong whatever its settings are (`BELOW`).
+    # Names of tests so far that found a fault independent of the settings (`BELOW`).
     broken_below: list[str] = field(default_factory=list)
     _known: dict[Callable[[ExaminationContext], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -123,10 +122,7 @@ class ExaminationContext:
 
     @cached_property
     def written(self) -> list[InputRow]:
-        """What the decoder reads of each sentence with its right output: the reference if there is one, else its own.
-
-        Sentences that cannot be read, and those for which nothing is written, are left out.
-        """
+        """What the decoder reads of each readable sentence with its right output: the reference, or its own output."""
         if self.samples.targets:
             return [row for row in self.rows if row.text is not None]
         return [InputRow(one.src_ids, one.read_ids, one.source_text) for one in self.traces if one.read_ids]
@@ -143,9 +139,9 @@ class ExaminationContext:
 
 
 def _of_card(checkpoint: Checkpoint) -> Samples:
-    """The examples of the card, with what should come out where the card says it of each.
+    """The card's examples, with expected outputs where it has them.
 
-    Where pieces are hidden to be guessed, one with a gap of its own is left out: nobody says what belongs there.
+    For a model that fills masks, an example with its own mask is left out: its right piece is unknown.
     """
     card, gaps = checkpoint.card, MASKS if checkpoint.model.anatomy.fills else ()
     tried = [one for one in card.tried() if not any(gap in one for gap in gaps)]
@@ -173,18 +169,17 @@ class DoctorTest:
     why: Sentence | Literal[""] = ""  # why the threshold is where it is
     meaning: Sentence | Literal[""] = ""  # of a fault, in plain words
     causes: Sentence | Literal[""] = ""  # of a fault, as a rule, and what to do
-    # Whether other tests show the mistake that it names, too: 0 for no; else the likelier, the less. `LEAK`, `BELOW`
-    # (what is computed is wrong, whatever the settings are), or more than that.
+    # 0 unless other tests show its fault too; else the higher, the less likely the cause. `LEAK`, `BELOW` (the
+    # computation is wrong whatever the settings are), or more.
     cause: int = 0
-    # Whether a fault may follow from a leak: a decoder that looks up what it has to write needs neither the source
-    # nor most of itself.
+    # Whether a fault may follow from a leak: such a decoder needs neither the source nor most of itself.
     of_a_leak: bool = False
-    # Faults that tests plant, by their keys: those that it must find, and others that it may see.
+    # Keys of planted faults: those that it must find, and others that it may see.
     finds: tuple[str, ...] = ()
     sees: tuple[str, ...] = ()
     name: str = ""  # for programs, such as "causality": that of its function
     look: Callable[[ExaminationContext], DoctorTestResult] = (
-        _nothing  # what a patient shows; a `NotTested` where nothing can be said
+        _nothing  # what a patient shows; a `NotTestable` where nothing can be said
     )
 
     def __call__(self, look: Callable[[ExaminationContext], DoctorTestResult]) -> DoctorTest:

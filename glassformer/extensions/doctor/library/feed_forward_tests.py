@@ -1,15 +1,14 @@
 """Tables of embeddings and feed-forward layers: rows that point one way or say nothing, neurons that never fire.
 
-A neuron is dead if it stays silent in every text, random ones included, and if what it reads is so far below the
-point where it fires that no text will do: `FAR` of its own standard deviations. Rare neurons are not dead: in a
-trained model most are silent at most tokens.
+A neuron is dead if it is silent in every text, random ones included, and its input is `FAR` standard deviations below
+its firing point, so no text will fire it. Rare neurons are not dead: in a trained model most are silent at most tokens.
 
-Rows are compared by direction, as a norm takes off their length. How many directions a table has is counted by the
-entropy of its singular values, so that one long direction does not hide the others.
+Rows are compared by direction, as a norm removes their length. The number of directions of a table is the entropy of
+its singular values: one long direction does not hide the others.
 
-Sources: Voita et al. (2023), "Neurons in Large Language Models: Dead, N-gram, Positional", section 3; Roy and
-Vetterli (2007), "The Effective Rank"; Ethayarajh (2019), "How Contextual are Contextualized Word Representations?",
-for the mean cosine.
+Sources: Voita et al. (2023), "Neurons in Large Language Models: Dead, N-gram, Positional", section 3; Roy and Vetterli
+(2007), "The Effective Rank"; Ethayarajh (2019), "How Contextual are Contextualized Word Representations?", for the mean
+cosine.
 
 Shapes: B texts, T tokens, V vocabulary, D d_model, F d_ff.
 """

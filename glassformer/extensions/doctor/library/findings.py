@@ -1,12 +1,12 @@
 """Findings of the doctor: frozen records, one per test, and the calibration on the shipped checkpoints.
 
-A test never says more than its number. "look" means that a healthy model may have this, too; "broken" that none has;
-"not_applicable" that the test has no meaning for this model, or lacks what it needs, and the finding says which.
+"look" means that a healthy model may have this, too; "broken" that none has; "not_applicable" that the test makes no
+sense for this model, or lacks an input, which the finding names.
 
-No such number is typed. `python -m tools.calibrate` examines the checkpoints with the examples of their cards and
-writes `calibrated.json`, a number for each test and checkpoint; a checkpoint in which a test finds something is left
-out there. A test examines them again and compares. Sentences round outwards and leave room for another processor's
-rounding, so that no checkpoint contradicts them.
+Calibration is computed: `python -m tools.calibrate` examines the shipped checkpoints with their cards' examples and
+writes `calibrated.json`, a number per test and checkpoint, without those in which the test finds something. A test
+repeats this and compares. Sentences round outwards, with a margin for other processors, so they hold for every
+checkpoint.
 """
 
 import json
@@ -69,11 +69,11 @@ class DoctorTestResult:
     threshold: float | None = None  # what the number is compared with; None if there is none
     beside: float | None = None  # a second number that `why` speaks of; None if there is none
     why: Sentence | Literal[""] = ""  # why the threshold is where it is; empty without one
-    # What is wrong, in one sentence that names it; empty where the title says it.
+    # The fault in one sentence; empty where the title says it.
     headline: Sentence | Literal[""] = ""
     meaning: Sentence | Literal[""] = ""  # what that means, in plain words; empty if all is well
     causes: Sentence | Literal[""] = ""  # what usually causes it, and what to do; empty if all is well
-    # Where it was found: names of tensors, heads, pieces, sentences; data. At most `MOST_PLACES`.
+    # Names of tensors, heads, pieces, sentences; data. At most `MOST_PLACES`.
     places: tuple[str, ...] = ()
     more: int = 0  # how many places are left out
     shown: PageTarget | None = None  # where the app shows it
@@ -89,7 +89,7 @@ def not_applicable(said: Sentence) -> DoctorTestResult:
     return DoctorTestResult(verdict="not_applicable", said=said)
 
 
-class NotTestable(SentenceError, Exception):  # noqa: N818  it is no error, but a test that cannot be made
+class NotTestable(SentenceError, Exception):  # noqa: N818  not an error, but a test that cannot be made
     """A test that has no meaning for this model, or lacks what it needs; the message says which, in one sentence."""
 
 
@@ -101,7 +101,7 @@ class Finding:
     area: Area  # what it is about
     title: Sentence  # what was tested, in a few words, such as "No piece sees a later one"
     measured: DoctorTestResult  # what was found
-    # The finding that it follows from, by headline or title; empty if none is known.
+    # The finding that it follows from, by headline or title; empty if unknown.
     follows: Sentence | Literal[""] = ""
     seconds: float = 0.0  # how long it took
 

@@ -1,8 +1,7 @@
 """Head measures over all sentences of an examination.
 
-Each is the most, over all sentences and tokens, that a head ever did: a head is called idle only if it was idle every
-time. How much a head writes is held against the stream that it is added to, token by token: what is smaller than the
-rounding of the stream changes nothing.
+Each is the maximum over all sentences and tokens: an idle head was idle every time. A head's output is compared with
+the stream that it is added to, token by token: what is smaller than the stream's rounding changes nothing.
 
 Source: Michel et al. (2019), "Are Sixteen Heads Really Better than One?", for heads that do nothing; Elhage et al.
 (2021), "A Mathematical Framework for Transformer Circuits", for W_Q^T W_K, by which two heads are compared.
@@ -67,16 +66,16 @@ class HeadMeasures:
 
 
 def texts_of(patient: ExaminationContext) -> list[Texts]:
-    """What heads are looked at with: the runs of the patient, and some random texts.
+    """The texts for heads: the context's runs and random texts, as a run that ends at once shows no heads.
 
-    A model that ends at once shows nothing of its heads in its runs; one that could read no sentence is not tried.
+    Empty if the model could read no sentence.
     """
     own = own_texts(patient)
     return [] if patient.runs and not own else [*own, *random_texts(patient, most=FEW_TOKENS)]
 
 
 def heads_of(patient: ExaminationContext) -> dict[Kind, HeadMeasures]:
-    """What the heads of each attention do; `NotTested` where no text could be read, or what is computed is NaN."""
+    """What the heads of each attention do; `NotTestable` where no text could be read, or what is computed is NaN."""
     found = patient.once(_measured)
     if not found:
         raise NotTestable(NO_RUN)
@@ -206,10 +205,9 @@ def _output_parts(attention: MultiHeadAttention) -> Tensor:
 def distances(attention: MultiHeadAttention) -> np.ndarray:
     """How far apart the scores of every two heads of a layer are by their parameters, 0 to about 1.4 [H, H].
 
-    A head's scores are x W_Q^T W_K y: two heads are compared by this product, which does not change if both matrices
-    are turned together, as a head's own axes mean nothing. It is D x D, so only what it makes of `PROBES` random
-    vectors is computed: the distance of these is that of the products, give or take a tenth. 0: equal; 1: unrelated.
-    NaN where a head's product is 0.
+    A head's scores are x W_Q^T W_K y. This product does not change if both matrices are rotated together, as a head's
+    own axes mean nothing. It is D x D, so only its product with `PROBES` random vectors is computed: their distances
+    are those of the products, within about a tenth. 0: equal; 1: unrelated. NaN where a head's product is 0.
 
     Source: Johnson and Lindenstrauss (1984), for distances after a random projection.
     """

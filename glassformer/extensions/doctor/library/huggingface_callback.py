@@ -15,7 +15,7 @@ from glassformer.extensions.doctor.library.watching import BROKEN, Pairs, Watchi
 
 
 class DoctorCallback(TrainerCallback):
-    """Watches the model that a Trainer trains, in the first of its processes; `outcome` is there when it has ended.
+    """Watches the model of a Trainer, in its first process; has its `outcome` after the training.
 
     Args:
         pairs: Texts that the training does not see; see `watch`.

@@ -1,8 +1,8 @@
 """Rows of ids that tests of the wiring let a model, or the own pass of a training, read.
 
-How a model is wired does not depend on what it reads, so a text that is too short is filled up with pieces that are
-drawn, and a model without sentences reads drawn pieces alone. What is compared is how far numbers move, in units of
-their spread (`moved`): about 1 where nothing is left of them, and 1e-6 where only sums were taken in another order.
+Wiring does not depend on the text, so short texts are filled with random pieces, and a model without sentences reads
+random pieces only. Differences are in units of the numbers' spread (`moved`): about 1 where nothing is left of them,
+1e-6 where only the order of sums changed.
 
 Shapes: B rows, S source tokens, T target tokens, V target vocabulary, D d_model.
 """
@@ -38,8 +38,8 @@ MOST_ROWS = 6
 class InputRow:
     """What a model reads."""
 
-    source: tuple[int, ...]  # ids that the encoder reads; a decoder alone takes no notice of them
-    # Ids that the decoder reads, from the start mark or the prompt on; an encoder alone takes no notice.
+    source: tuple[int, ...]  # ids that the encoder reads; a decoder-only model ignores them
+    # Ids that the decoder reads, from the start mark or the prompt on; an encoder-only model ignores them.
     target: tuple[int, ...]
     text: str | None = None  # the sentence it was made of; None if its pieces were drawn
 
@@ -105,10 +105,9 @@ def _row(
 
 @torch.inference_mode()
 def result(model: Transformer, src: Tensor, tgt: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
-    """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder alone, whatever head it has.
+    """Logits [B, T, V] of a pass, or the vectors [B, S, D] of an encoder-only model with any head; on the CPU.
 
-    They are on the processor. The encoder reads `src` [B, S], the decoder `tgt` [B, T]. A `QueryError` names the
-    first site that is not finite.
+    The encoder reads `src` [B, S], the decoder `tgt` [B, T]. A `QueryError` names the first site that is not finite.
     """
 
     def made(tap: Tap) -> Tensor:

@@ -1,17 +1,16 @@
 """Doctor test for label leakage: was the model trained without a (correct) causal mask?
 
-A decoder that saw the piece it had to predict has learnt to look it up there. Wired as it should be it writes badly,
-like many a bad model. So it is wired as it may have been trained, and the losses on the same pairs are compared:
+A decoder that saw the piece it had to predict has learnt to copy it. Wired correctly it writes badly, like many a bad
+model. So it is wired as it may have been trained, and the losses on the same pairs are compared:
 
     no mask        each row sees all pieces of the output: alone, and in a batch with its padding open or closed
-    in one layer   the same, in one layer of the decoder alone
+    in one layer   the same, in one decoder layer only
     one too many   each row sees the next piece, too
     not shifted    each row has read the very piece that it is to predict
 
 In a batch, rows that are shorter than the longest have read their end mark and padding, too (`read_before`). A model
-that knows the pairs so, and does not know them otherwise, was trained so: that is proof. Without pairs it reads texts
-that were drawn by chance; one that looks pieces up may know them, too, but need not, as it has never seen such texts:
-they show a leak, and never that there is none.
+that knows the pairs only with such a wiring was trained with it. Without pairs it reads random texts: a leak may show
+there, but its absence proves nothing, as the model has never seen such texts.
 
 Shapes: B texts, T target tokens, D d_model, V target vocabulary.
 """
@@ -67,7 +66,7 @@ class Way:
     width: float = 0  # of the padded batch that rows are read in, in lengths of the longest; 0: each is read alone
     layer: int | None = None  # where the mask is so; None: in all layers
     shifted: bool = True  # whether a row has to predict the piece after the one it has read; else that very piece
-    # The losses, with the mask and so.
+    # The losses, with the mask and with this wiring.
     said: Callable[[float, float], Sentence] = lambda closed, seeing: say(
         "On the pairs, the loss is {closed:.3g} nats per piece with the causal mask and {open:.3g} without it.",
         closed=closed, open=seeing,
@@ -191,14 +190,14 @@ def leak(patient: ExaminationContext) -> DoctorTestResult:
 
 
 def readable(patient: ExaminationContext) -> list[SampleLoss]:
-    """The pairs, or texts of a decoder alone, that have a piece that others come after."""
+    """The pairs, or texts of a decoder-only model, that have a piece before others."""
     if not patient.samples.targets and patient.anatomy.reads:
         return []
     return [row for row in pairs_that_fit(patient) if row.first + 1 < len(row.target)]
 
 
 def on_pairs(patient: ExaminationContext, rows: list[SampleLoss]) -> DoctorTestResult:
-    """What pairs say; `NotTested` where that is nothing."""
+    """What pairs say; `NotTestable` where that is nothing."""
     if not rows:
         raise NotTestable(_NO_PAIRS)
     closed, chance = _losses(patient, rows, HEALTHY), math.log(len(patient.model.output_weight))
@@ -283,10 +282,9 @@ def _leaking(way: Way, said: Sentence, share: float, verdict: Verdict) -> Doctor
 
 
 def _is_looked_up(patient: ExaminationContext, rows: list[SampleLoss], way: Way) -> bool:
-    """Whether the pieces are known from what was read, and not from the source and their places.
+    """Whether the pieces are known from the decoder's input, and not from the source and their places.
 
-    With targets that are not shifted, a decoder that takes no notice of what it has written knows them, too; so the
-    sources are exchanged.
+    A decoder with unshifted targets also knows them without its input, so the sources are exchanged.
     """
     if way.shifted or not patient.anatomy.reads or len(rows) < 2:
         return True

@@ -1,9 +1,8 @@
 """Reads a model during training as an in-memory checkpoint.
 
-Our own Transformer keeps its class, so what a subclass computes wrongly is found. A model of Hugging Face's
-transformers, and one around torch's layers or of a tutorial, are read as `extensions.importers.library` reads their
-files. What such a file would not say, the modules themselves often do: the number of heads, the place of the norms,
-the activation.
+Our own Transformer keeps its class, so errors of a subclass are found. Models of Hugging Face's transformers, of
+torch's layers or of a tutorial are read as `extensions.importers.library` reads their files; their modules often add
+what such files leave out: the number of heads, the place of the norms, the activation.
 """
 
 import json
@@ -47,7 +46,7 @@ ACTIVATIONS: Mapping[object, str] = {
 
 
 def reader(model: object, tokenizer: object, answers: Mapping[str, Any]) -> Read:
-    """What reads a model again and again; a `CheckpointError` says why this one cannot be read.
+    """A function that reads a model repeatedly; a `CheckpointError` says why it cannot be read.
 
     Args:
         model: Our Transformer, a model of transformers, a module with the names of tutorials around torch's layers,

@@ -1,8 +1,8 @@
 """Doctor tests of the loss on sentence pairs: guessing level, by position, free-running, reported.
 
-Each piece of a reference is guessed from those before it (teacher forcing): its loss, whether the likeliest piece was
-the right one, and where it stood. A model that has learnt its task guesses far better than chance, as well at the end
-of a text as at its beginning, writes about as well as it guesses, and knows pairs as well as its training reported.
+Each piece of a reference is predicted from those before it (teacher forcing): its loss, whether the likeliest piece was
+right, and its place. A trained model predicts far better than chance, equally well at both ends of a text, writes about
+as well as it predicts, and has about the loss that its training reported.
 
 Source: Bengio et al. (2015), "Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks", for texts
 that are given against texts that are written.
@@ -114,7 +114,7 @@ class Guesses:
 
 
 def guesses(patient: ExaminationContext) -> Guesses:
-    """All guesses; `NotTested` where no pair could be read."""
+    """All guesses; `NotTestable` where no pair could be read."""
     return patient.once(_guesses)
 
 
@@ -291,7 +291,7 @@ def free_running(patient: ExaminationContext) -> DoctorTestResult:
 
 
 def _of_pairs(patient: ExaminationContext) -> Guesses:
-    """The guesses of pairs that the model knows; `NotTested` where there are none, or they say nothing."""
+    """The guesses of pairs that the model knows; `NotTestable` where there are none, or they say nothing."""
     if not patient.anatomy.writes:
         if patient.anatomy.fills:
             raise NotTestable("This model does not generate text.")
@@ -335,7 +335,7 @@ def reported(patient: ExaminationContext) -> DoctorTestResult:
         )
     if not patient.samples.targets and (patient.anatomy.writes or not len(patient.samples)):
         raise NotTestable("Without pairs, there is no loss to compare with the loss reported in training.")
-    # What is hidden in a text already cannot be asked for, and what hangs on it is not known.
+    # A piece that the text already masks has no known answer.
     whole = [i for i, text in enumerate(patient.samples.sources) if not any(mask in text for mask in MASKS)]
     mean = loss_of(patient.checkpoint, patient.samples.only(whole) if whole else patient.samples).mean
     gap, needed = mean - was, max(REPORTED_GAP, was)
@@ -386,7 +386,7 @@ def right(patient: ExaminationContext) -> DoctorTestResult:
     said = say("Outputs that equal their references: {right} of {n}.", right=n, n=len(found))
     if n:
         return DoctorTestResult(verdict="well", number=n / len(found), said=said)
-    # A decoder alone may go on in its own way, and for as long as it may.
+    # A decoder-only model may continue in any way, up to its maximum length.
     reads, guessed = patient.anatomy.reads, loss.measure(patient)
     others = [one.measure(patient) for one in (*OUTPUTS, free_running)] if reads else []
     bad = len(found) >= FEW and any(one.verdict in ("broken", "look") for one in (guessed, *others))

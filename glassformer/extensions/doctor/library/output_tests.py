@@ -1,17 +1,17 @@
 """Doctor tests of outputs: what the model uses of its input, and whether outputs end, repeat themselves, or copy.
 
-One bad output says nothing; half of them do. A decoder alone goes on for as long as it may and often repeats itself
-when it is decoded greedily, so that its outputs are judged only where pairs say how they should be.
+One bad output says nothing; half of them do. A decoder-only model writes up to its maximum length and often repeats
+itself in greedy decoding: its outputs are judged only against pairs.
 
 Source: Holtzman et al. (2020), "The Curious Case of Neural Text Degeneration", for repetition; Lee et al. (2018),
 "Hallucinations in Neural Machine Translation", for one output to many sources.
 
-Order: the tokens before the last one change places. Attention by itself takes them as a set (Vaswani et al. (2017),
-section 3.5), so in the first layer what the last token gets from it stays the same up to rounding, unless positions
-say otherwise. Later layers read what the causal mask has made of the order, so only the first one tells.
+Order: the tokens before the last one change places. Attention without positions takes them as a set (Vaswani et al.
+(2017), section 3.5), so in the first layer the last token's result stays the same up to rounding. Later layers read
+what the causal mask has computed from the order, so only the first layer is tested.
 
-Source: the model reads the right output three times more, with another source, and what it then thinks of the next
-piece is compared with what it thinks with the right one.
+Source: the model reads the right output three more times, each with another source, and its predictions are compared
+with those for the right source.
 
     KL = sum over pieces of p(piece | source) (log p(piece | source) - log p(piece | another source))
 
@@ -87,7 +87,7 @@ def outputs(patient: ExaminationContext) -> list[TestedOutput]:
 
 
 def _judgeable(patient: ExaminationContext) -> list[TestedOutput]:
-    """The outputs of a patient; `NotTested` where they cannot be judged."""
+    """The outputs of a patient; `NotTestable` where they cannot be judged."""
     found = outputs(patient)
     if not patient.anatomy.writes:
         raise NotTestable("This model does not generate text.")

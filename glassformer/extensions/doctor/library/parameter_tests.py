@@ -1,16 +1,15 @@
 """Doctor tests of parameters: NaN, constant, untrained, rank, copies.
 
-What they hold is looked at tensor by tensor, in 32 bits, so that a large model needs no more memory than its largest
-tensor once more. Only what is the same in every kind of model is called a fault here; what the tensors do is tested
-elsewhere, and what the rows of tables say in `embeddings`.
+Tensors are read one by one, in 32 bits: a large model needs memory for its largest tensor once more. Faults are those
+of every kind of model; what the tensors do is tested elsewhere, rows of tables in `embeddings`.
 
-Many programs draw all matrices of a layer with one deviation, such as 0.02. Training gives each its own, so a layer
-in which all deviations are still that one, up to the chance of drawing, was not trained. That they are equal is not
-enough: in a small model training may bring them to one value, by chance.
+Many programs draw all matrices of a layer with one deviation, such as 0.02. Training gives each its own, so a layer in
+which all deviations are still that one, up to chance, was not trained. Equal deviations alone are not enough: training
+of a small model may reach one value by chance.
 
-What attention computes of queries and keys is q . k alone, so training changes both by about as much: the gradient
-flow keeps W_Q W_Q^T - W_K W_K^T as it is (Arora et al. (2018), "On the Optimization of Deep Networks", theorem 1, for
-two linear layers after each other). Where one is much larger, something was added to it or it was scaled.
+Attention reads queries and keys only by q . k, so training changes both by about as much: the gradient flow keeps W_Q
+W_Q^T - W_K W_K^T as it is (Arora et al. (2018), "On the Optimization of Deep Networks", theorem 1, for two successive
+linear layers). Where one is much larger, something was added to it or it was scaled.
 
 Source: Roy and Vetterli, "The effective rank" (2007), for the spread of singular values; Glorot and Bengio (2010) and
 He et al. (2015) for the uniform distributions that untrained matrices are drawn from.
@@ -445,7 +444,7 @@ def copies(patient: ExaminationContext) -> DoctorTestResult:
             alike[f"{name}, {other}"] = float(torch.cosine_similarity(one.float(), two.float(), dim=1).mean())
     most = max(alike.values(), default=None)
     shown = PageTarget(page="doctor", panel="parameters", tensor="src_table")
-    # Where there is nothing to compare, the threshold is told all the same.
+    # Without anything to compare, the threshold is still reported.
     if most is None or most <= COPY:
         said = say("Tied tables are identical, and no other tables look like copies of each other.")
         return DoctorTestResult(verdict="well", number=most, threshold=COPY, why=_WHY_COPIES, said=said, shown=shown)

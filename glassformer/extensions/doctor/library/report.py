@@ -1,16 +1,16 @@
 """Examination: every test of the doctor in an engineer's order, and the report as JSON, Markdown and text.
 
-A report is saved as JSON, for programs, and as Markdown, to paste it into a thread. Markdown is a sentence: whoever
-draws it may say it in another language. In JSON and in a terminal it is English.
+Reports are saved as JSON, for programs, and as Markdown, for a thread. Markdown is a sentence, which a page may draw in
+another language; JSON and the terminal are in English.
 
     report = examine(transformer.load("checkpoints/zh-en"))
     print(report)
 
-A test is a function from a patient to what it measured. To do something between two tests, such as serving others,
-run the `TESTS` one by one with `run_test`.
+A test is a function from a context to its result. To do something between tests, such as serving others, run the
+`TESTS` one by one with `run_test`.
 
-A model that is put together wrongly also writes badly. What it writes is looked at by many tests, and one mistake
-below makes all of them speak. The one that names it comes first, and the others say that they follow from it.
+A wiring fault also makes the model write badly, so many tests find it. The one that names it comes first; the others
+say that they follow from it.
 """
 
 from __future__ import annotations
@@ -369,7 +369,7 @@ def _row(finding: Finding) -> Sentence:
 
 @through
 def _quoted(text: str) -> str:
-    """A text of ours with data in it, on one line, so that Markdown takes the data for text; code stays code."""
+    """A text of ours with data in it, on one line; data is escaped for Markdown, code stays code."""
     parts = " ".join(text.split()).split("`")
     if len(parts) % 2 == 0:  # a mark of code that nothing ends is data
         parts = ["\\`".join(parts)]

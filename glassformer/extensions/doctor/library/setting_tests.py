@@ -1,11 +1,10 @@
 """Doctor tests of settings that files do not store: heads, scale, norms, activation.
 
-Each is wrong in silence: the same parameters under another setting load without an error and compute something. So
-neighbouring values are tried on the patient's sentences, with the same parameters and all else as it is. In a model
-that is as it was trained no neighbour does better; one that is told wrongly does better where it is told right.
+A wrong setting is silent: the parameters load without an error and compute something. So neighbouring values are tried
+on the sentences, with all else unchanged. No neighbour of a right setting does better; a right neighbour of a wrong
+setting does.
 
-A neighbour shares every parameter with the patient's model, and all else that computes: the class of the model and
-what gives its positions. So whatever is wrong there is wrong in both.
+A neighbour shares the model's parameters, class and positions, so faults there affect both.
 
 Source: `transformer.trying.losses` makes the neighbours, `losses` scores them, `verdicts` has the paired tests.
 """
@@ -130,7 +129,7 @@ def loss_of_neighbour(patient: ExaminationContext, neighbour: Neighbour) -> Loss
 
 
 def neighbour_of(patient: ExaminationContext, neighbour: Neighbour) -> Variant | None:
-    """The model with another setting; None if it would have other parameters. The next one may change it.
+    """The model with another setting, until the next call; None if it would need other parameters.
 
     A `ConfigError` where the setting contradicts others.
     """

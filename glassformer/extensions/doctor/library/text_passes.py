@@ -1,8 +1,8 @@
 """Forward passes over sample and random texts, with hooks for the tests.
 
-One pass a text, as the recording pass of a run makes it (`transformer.runs.recording_pass`); nothing is kept but what
-the visitor keeps, so that memory is bounded by one layer. Random texts are rows of pieces that were drawn by chance:
-they mean nothing, but they reach what twelve sentences do not, and there are as many of them as one likes.
+One pass per text, as in the recording pass of a run (`transformer.runs.recording_pass`); only the visitor keeps values:
+memory is bounded by one layer. Random texts are random pieces without meaning. They reach what a few sentences do not,
+and there can be any number of them.
 
 Shapes: B texts, S source tokens, T target tokens.
 """
@@ -30,8 +30,8 @@ MOST_TOKENS, FEWEST_TOKENS = 1024, 256
 class Texts:
     """Texts of one length."""
 
-    source: Tensor  # what the encoder reads [B, S]; nothing for a decoder alone
-    target: Tensor  # what the decoder reads [B, T]; nothing for an encoder alone
+    source: Tensor  # what the encoder reads [B, S]; nothing for a decoder-only model
+    target: Tensor  # what the decoder reads [B, T]; nothing for an encoder-only model
 
 
 def own_texts(patient: ExaminationContext) -> list[Texts]:
@@ -40,9 +40,9 @@ def own_texts(patient: ExaminationContext) -> list[Texts]:
 
 
 def random_texts(patient: ExaminationContext, *, most: int = MOST_TOKENS, longest: int = LENGTH) -> list[Texts]:
-    """Texts of pieces that are drawn by the patient's seed, as many as can be read in a few seconds.
+    """Texts of pieces drawn by the context's seed, as many as can be read in a few seconds.
 
-    `most` is of tokens, `longest` of the pieces of a text.
+    `most` limits all tokens, `longest` the pieces of a text.
     """
     config, checkpoint = patient.config, patient.checkpoint
     n_parameters = sum(parameter.numel() for parameter in patient.model.parameters())
@@ -90,7 +90,7 @@ def pairs_that_fit(patient: ExaminationContext) -> Iterator[SampleLoss]:
 
 
 def read_again(patient: ExaminationContext, texts: list[Texts], visitor: Hook) -> None:
-    """Read all of some texts, so that a visitor sees what is computed."""
+    """Read texts with a visitor."""
     for one in texts:
         patient.pause()
         read(patient, one, tap=tap_of(visitor))
@@ -98,7 +98,7 @@ def read_again(patient: ExaminationContext, texts: list[Texts], visitor: Hook) -
 
 @torch.inference_mode()
 def read(patient: ExaminationContext, texts: Texts, *, tap: Tap = NO_TAP) -> Tensor:
-    """One pass: the last vectors of the decoder [B, T, D], or of an encoder alone [B, S, D]."""
+    """One pass: the last vectors of the decoder [B, T, D], or of an encoder-only model [B, S, D]."""
     model = patient.model
     memory = model.encode(texts.source, tap=tap) if patient.anatomy.reads else None
     if not patient.anatomy.writes:

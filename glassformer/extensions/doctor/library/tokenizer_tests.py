@@ -1,7 +1,7 @@
 """Doctor tests of tokenizers: sizes, swapped sides, special ids, round trip, unknown pieces.
 
-By itself: special pieces, texts that come back, and pieces that it does not know, by its own pieces and the patient's
-texts. Whether source and target were exchanged is told by the model's losses either way.
+Special pieces, round trips and unknown pieces are tested without the model; whether source and target were exchanged,
+by the model's losses either way.
 """
 
 import unicodedata
@@ -49,7 +49,7 @@ of_tokenizers = partial(DoctorTest, "tokenizer")
     sees=("swapped-tokenizers",),
 )
 def vocabulary_sizes(patient: ExaminationContext) -> DoctorTestResult:
-    """Whether every piece has a row, and every row a piece."""
+    """Whether tables and vocabularies have the same size."""
     model, checkpoint, config = patient.model, patient.checkpoint, patient.config
     found = [("src_table", len(model.src_table), checkpoint.src_tokenizer.size, config.src_vocab_size)]
     n_target = checkpoint.tgt_tokenizer.size
@@ -155,7 +155,7 @@ def spelled(patient: ExaminationContext) -> list[Spelled]:
 
 
 def _tokenizers(patient: ExaminationContext) -> list[AnyTokenizer]:
-    """Those that split text, each once; `NotTested` where there are none."""
+    """Those that split text, each once; `NotTestable` where there are none."""
     source, target = patient.checkpoint.src_tokenizer, patient.checkpoint.tgt_tokenizer
     found = [one for one in ([source] if source is target else [source, target]) if not isinstance(one, RawIds)]
     if not found:

@@ -1,9 +1,8 @@
 """Doctor tests of the user's own forward pass: masks, batching, token order.
 
-The tests of `wiring` look at this program's model, whose masks are right. Those here look at the code that trains:
-pieces are changed, and padding and other sentences are added, and only what depends on them may move. Logits are
-also compared with those that this program computes from the same parameters, of a target of one token, for which no
-causal mask makes a difference.
+The tests of `wiring` run this program's model, whose masks are right; those here run the training's own code. Pieces
+are changed, and padding and other sentences added, and only what depends on them may change. Logits are also compared
+with this program's, from the same parameters, for a target of one token, where the causal mask makes no difference.
 """
 
 from collections.abc import Iterator

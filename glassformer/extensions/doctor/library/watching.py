@@ -7,10 +7,9 @@
         watching.step(loss=loss)
     sys.exit(watching.close().status)
 
-What trains is not disturbed: a copy is examined, and modes, random numbers and gradients are afterwards as they were
-before. Each examination is one line of verdicts.jsonl, and at the end there is a page, report.html.
-
-A young model does badly, so only what stands at the end counts: of each test its last verdict.
+The training is not disturbed: a copy is examined, and modes, random numbers and gradients are restored. Each
+examination is one line of verdicts.jsonl; at the end there is a page, report.html. Of each test only the last verdict
+counts, as a young model does badly.
 """
 
 import json
@@ -339,7 +338,7 @@ def _samples(pairs: Pairs) -> Samples:
 def page(name: str, records: Sequence[Mapping[str, Any]], report: Report | None) -> str:
     """The page of a training: its examinations, as their lines have them, and the last verdict of each test.
 
-    One file of HTML without scripts or anything from elsewhere, in English, as a terminal; all text is escaped.
+    One English HTML file without scripts or external files; all text is escaped.
     """
     said = records[-1]["summary"] if report is None else str(report.summary())
     parts = ['<!doctype html><html lang="en"><meta charset="utf-8">', f"<title>{escape(name)}: doctor</title>"]

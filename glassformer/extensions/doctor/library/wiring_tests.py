@@ -1,18 +1,16 @@
 """Doctor tests of wiring: causality, padding, batching, KV cache.
 
-Masks: no row depends on a later piece, and none on padding. Each test changes what may not be seen and looks which
-rows move. Both runs have the same shapes, so that what is not read changes nothing at all: its weight is exactly 0,
-and every sum is taken in the same order. So the threshold is 0, and no model is near it.
-`transformer.analysis.mask_checks` shows the same on a page, sentence by sentence.
+Masks: no row depends on a later piece or on padding. Each test changes what may not be seen and checks which rows
+change. Both runs have the same shapes: what is not read has a weight of exactly 0, and every sum has the same order. So
+the threshold is 0. `transformer.analysis.mask_checks` shows the same on a page, sentence by sentence.
 
-Two ways: in a batch or alone, with a cache or without, token by token. The shapes differ, so sums are taken in
-another order and numbers differ by rounding. What is allowed is far above what rounding does and far below what a
-mistake does.
+Two ways: in a batch or alone, with a cache or without, token by token. The shapes differ, so numbers differ by
+rounding. The threshold is far above rounding and far below any mistake.
 
 Whether the model uses what it is given is asked in `order_used`.
 
-Source: Vaswani et al. (2017), section 3.2.3, for masks. The KV cache and padded batches are no part of it; that they
-change nothing follows from that section.
+Source: Vaswani et al. (2017), section 3.2.3, for masks, from which it follows that the KV cache and padded batches
+change nothing.
 """
 
 from collections.abc import Callable
@@ -97,7 +95,7 @@ def causality(patient: ExaminationContext) -> DoctorTestResult:
         max(seen),
         most=most,
     )
-    # Each layer looks one token further than the one before it.
+    # Each layer sees one token further than the one before it.
     by_one = max(seen) <= patient.config.n_decoder_layers < max(len(row.target) for row in patient.rows) - 1
     return DoctorTestResult(verdict="broken", number=most, said=said, causes=_BY_ONE if by_one else "", shown=shown)
 
@@ -209,8 +207,7 @@ def padding_target(patient: ExaminationContext) -> DoctorTestResult:
 def _padding(patient: ExaminationContext, stack: StackName) -> DoctorTestResult:
     """Put two pads on the left and on the right of what a stack reads.
 
-    The decoder's first token is read whatever it is, as some models start with their padding id: there "left" is
-    behind it.
+    The decoder's first token may be the padding id and is always read, so its "left" comes after it.
     """
     pad = patient.config.pad_id
     if pad is None:
@@ -249,7 +246,7 @@ def _leak(patient: ExaminationContext, row: InputRow, stack: StackName, pad: int
     src, tgt = (mixed, tgt) if stack == "encoder" else (src, mixed)
     before = result(patient.model, src, tgt)
     after = result(patient.model, src, tgt, tap=tap_of(_Elsewhere(f"{stack}.embedding.output", hidden)))
-    far = moved(before, after)  # [1, T], or [1, S] of an encoder alone
+    far = moved(before, after)  # [1, T], or [1, S] of an encoder-only model
     own = hidden if (stack == "decoder") == patient.anatomy.writes else torch.zeros_like(far, dtype=torch.bool)
     return float(far[~own].max())
 

@@ -72,10 +72,7 @@ def again(checkpoint: Checkpoint) -> None:
 
 
 def own_sentences(checkpoint: Checkpoint, *, unfolded: bool) -> None:
-    """Draw the box for sentences of the reader's.
-
-    It stands `unfolded` where nothing says that the model does its task, as there were no pairs.
-    """
+    """Draw the box for the user's sentences, `unfolded` where there were no pairs to test the task."""
     which = checkpoint.content_hash
     name, typed = st.session_state.get(pairs.CARRIED) or ("", "")
     if name == session.asked().model and not st.session_state.get(TEXTS):

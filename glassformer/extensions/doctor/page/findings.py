@@ -105,7 +105,7 @@ def _whole(finding: Finding, link: Link) -> None:
         if found.causes:
             st.markdown(say("**Usual causes.** {text}", text=drawing.with_code(found.causes)))
         if found.places:
-            # Names are no terms, so they stand in quotes.
+            # Names are quoted, as they are data.
             named = [say("“{name}”", name=drawing.plain(name)) for name in found.places[:MOST_PLACES]]
             named += [say("and {n} more", n=found.more)] if found.more else []
             st.markdown(say("**Where.** {places}", places=joined(", ", named)))
@@ -173,10 +173,7 @@ _PANELS: Final[dict[str, str]] = {
 
 
 def leads_to(shown: PageTarget, link: Link) -> Link:
-    """The link to where something shows, from that of the page at hand.
-
-    Its way of decoding and its changes are left out: the doctor examined the model without them.
-    """
+    """A link from the open page to where something shows, without its decoding and changes, as in the examination."""
     looked_at: dict[str, Any] = {name: getattr(shown, name) for name in ("kind", "layer", "head", "step", "tensor")}
     looked_at = {name: value for name, value in looked_at.items() if value is not None}
     if shown.panel and shown.page in _PANELS:

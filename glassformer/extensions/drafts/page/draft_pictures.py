@@ -47,7 +47,7 @@ NAMES: Final[dict[Fate, str]] = {
     "unread": say("not reached"),
 }
 SAME, OTHER = say("unchanged piece"), say("changed piece")
-_FURTHER: Final = 1  # columns behind the output without rounding
+_FURTHER: Final = 1  # columns after the output without rounding
 _MOST_TEXT: Final = 100  # letters of an output in the table
 
 
@@ -60,7 +60,7 @@ class Checked(RunScene):
 
     @property
     def step(self) -> int:
-        """The place that is looked at; the last if the run has more steps than this output."""
+        """The selected place; the last if the run has more steps than this output."""
         return max(min(self.run.view.step, len(self.drafted.ids) - 1), 0)
 
 
@@ -70,7 +70,7 @@ def greedy_query(run: ViewedRun) -> Query:
 
 
 def how_of(run: ViewedRun) -> How:
-    """The draft that is looked at; bits where the model has too few layers for one with fewer."""
+    """The selected draft; bits where the model has too few layers for one with fewer."""
     look, layers = run.view.of(DraftsLook), layers_there(run.checkpoint)
     if look.draft == "layers" and layers:
         return How("layers", min(look.draft_layers or (len(layers) + 2) // 2, len(layers)), look.ahead)
@@ -84,10 +84,9 @@ def is_unasked(run: ViewedRun) -> bool:
 
 
 def drafted(run: ViewedRun) -> Checked | None:
-    """The draft that is looked at, with its checks.
+    """The selected draft, with its checks; errors as of `Work`.
 
-    None where nothing is written, while somebody guesses, and with a large model that was not asked for. Errors as of
-    `Work`.
+    None without an output, while the user guesses, and with a large model until it is requested.
     """
     made = run.view.of(DraftsLook).with_drafts or is_unasked(run)
     if not anatomy(run.checkpoint.config).writes or run.view.guess or not made:
@@ -194,7 +193,7 @@ def _cell(scene: Checked, n: int, one: DraftRound, i: int, place: DraftPosition)
 
 
 def _at_step(scene: Checked) -> str:
-    """What became of the place that is looked at."""
+    """What became of the selected place."""
     step, pieces = scene.step, scene.run.trace.vocabulary
     if step < scene.drafted.n_forced:
         piece = pieces[scene.drafted.ids[step]]

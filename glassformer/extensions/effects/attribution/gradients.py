@@ -4,14 +4,13 @@
     integrated gradients    sum of (x_i - b_i) times the mean of df/dx_i on the straight line from a baseline b to x
 
 f is the log-probability of the piece in nats, x the token embeddings as they enter their stack, scaled if the model
-scales them; positions are added as usual. Two baselines: "zero", an embedding of 0 for every piece, or "mean", the
-mean row of the table. Integrated gradients are complete: they add up to f(x) - f(b), up to the error of the integral,
-which is part of the result. The integral uses Gauss and Legendre's rule, doubling the points until the error is
-small. Near an embedding of 0 a norm without positions before it changes fast: there "zero" needs many points, and may
-not converge.
+scales them; positions are added as usual. The baseline is "zero", an embedding of 0 for every piece, or "mean", the
+mean row of the table. Integrated gradients add up to f(x) - f(b), up to the error of the integral, which is part of the
+result. The integral uses Gauss and Legendre's rule, doubling the points until the error is small. Near an embedding of
+0 a norm without positions before it changes fast: there "zero" needs many points, and may not converge.
 
 Gradients are taken with respect to a tensor that a visitor puts in place of the embeddings. Parameters get no
-gradients, and nothing is left on the model, which other threads use meanwhile.
+gradients, as other threads use the model.
 
 Source: Denil et al., "Extraction of Salient Sentences from Labelled Documents" (2014), for input x gradient of texts;
 Sundararajan et al., "Axiomatic Attribution for Deep Networks" (2017), section 3, equation 1 and proposition 1, and
@@ -107,8 +106,8 @@ def gradient(asked: AttributionTarget, x: Tensor) -> tuple[Tensor, Tensor]:
     with _with_gradients(asked.model):
         leaf = x.detach().clone().requires_grad_(True)
         try:
-            # Every site is wanted, weights among them: the way back through torch's fused attention has no number
-            # for a query that may attend to nothing.
+            # Record every site, weights too: the backward pass of torch's fused attention gives NaN for a query without
+            # open keys.
             given = Replacer({asked.tokens: lambda before: leaf.to(before.device), "*": _ordinary}, causal=True)
             values = asked.log_probs(tap=asked.tap.also(given), rows=len(x))
             (slopes,) = torch.autograd.grad(values.sum(), leaf)
@@ -134,8 +133,8 @@ def integrating(
 ) -> Generator[Progress, None, Integrated]:
     """Integrated gradients of each piece, in parts: yields before each how many points on the line are done.
 
-    Without a number of points, as many as make the error small are used, at most `MOST_POINTS`. A QueryError says
-    that the model was loaded in a mode without gradients.
+    By default as many points as make the error small, at most `MOST_POINTS`. A QueryError if the model was loaded in a
+    mode without gradients.
     """
     x = embeddings(asked)
     start = baseline_of(asked, baseline).expand_as(x)
@@ -176,5 +175,5 @@ def _rows(asked: AttributionTarget) -> int:
 
 
 def _by_piece(asked: AttributionTarget, credit: Tensor) -> np.ndarray:
-    """Summed over dimensions [tokens, D] -> [P], in float64; padding is no piece."""
+    """Summed over dimensions [tokens, D] -> [P], in float64, without padding."""
     return credit.double().sum(dim=-1)[: asked.n_pieces].numpy()

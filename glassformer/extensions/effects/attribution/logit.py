@@ -1,28 +1,26 @@
 """Direct contributions to a logit: what each head, feed-forward layer, bias and embedding adds to it directly.
 
-The stream at a token is a sum, and a logit is its product with the piece's row of the output table. So each part of
-the sum has a share of the logit. Between the two are norms. A norm divides by a size that depends on the whole sum;
-with that size held at its value in this run, a norm is linear, too:
+The stream at a token is a sum, and a logit is its product with the piece's row of the output table. So each part of the
+sum has a share of the logit. Between the two are norms. A norm divides by a size that depends on the whole sum; with
+that size held at its value in this run, a norm is linear, too:
 
     y = γ (x - centre(x)) / size + β,    u . y = (J u) . x + u . β    with J u = w - centre(w), w = γ u / size
 
-The direction u in which the stream is read is carried backwards in this way, from the output to the embedding. Every
-place where something is added is visited once, the last first; a part's contribution is its product with the
-direction at the place where it is added. In a pre-norm model there is only the final norm. In a post-norm model each
-norm rescales everything that was added before it. In a model without residuals only the last sub-layer adds anything;
-everything else goes through it.
+The direction u in which the stream is read is carried backwards, from the output to the embedding, past every place of
+addition once. A part's contribution is its product with the direction at its place. In a pre-norm model there is only
+the final norm. In a post-norm model each norm rescales everything that was added before it. In a model without
+residuals only the last sub-layer adds anything; everything else goes through it.
 
-All contributions add up to the logit. The remainder is rounding, and the effect of a cap of the logits, which is not
-linear, if the model has one. If a change replaced a value, the replacement is a separate part.
+All contributions add up to the logit. The remainder is rounding, and the effect of a cap of the logits, if any, which
+is not linear. A value that a change replaced is a separate part.
 
-What they do not show: indirect paths. Later layers also read what a part writes and act on it. So a part with a
-contribution of 0 may still decide the output, and the encoder acts only through cross-attention.
+Indirect paths are not shown. Later layers also read a part's output, so a part with a contribution of 0 may still
+decide the output, and the encoder acts only through cross-attention.
 
 Source: Elhage et al., "A Mathematical Framework for Transformer Circuits" (2021), section "Transformer Overview" for
-the stream as a sum, and "Handling Layer Normalization"; nostalgebraist (2020) for reading a stream by the output
-table.
+the stream as a sum, and "Handling Layer Normalization"; nostalgebraist (2020) for reading a stream by the output table.
 
-Shapes: C pieces whose logits are looked at, P parts, H heads, D d_model, d d_head, V vocabulary.
+Shapes: C pieces whose logits are explained, P parts, H heads, D d_model, d d_head, V vocabulary.
 """
 
 from collections.abc import Sequence
@@ -77,8 +75,7 @@ class Contributions(ArrayRecord):
     parts: tuple[LogitPart, ...]  # in the order of the computation [P]
     values: np.ndarray  # what each part adds [C, P]
     logits: np.ndarray  # as the model computed them [C]
-    # What the parts would add up to if nothing were rounded, by the model's own last vector [C]; the logits
-    # themselves where there is no cap.
+    # The exact sum of the parts, from the model's own last vector [C]; the logits themselves without a cap.
     before_cap: np.ndarray
 
     @property
@@ -103,7 +100,7 @@ class LogitReading:
     tap: Tap  # what the run was made with: it says by which settings the model went
     seen: dict[str, Tensor]  # what the step's row was at every site that is needed, float64
     direction: Tensor  # in which the stream is read where the way back has come to [C, D]
-    # The parts that were passed, the last first, with what they add [C].
+    # The parts passed, the last first, with their contributions [C].
     found: list[tuple[LogitPart, Tensor]] = field(default_factory=list)
 
     def add(self, part: LogitPart, vector: Tensor) -> None:
@@ -197,7 +194,7 @@ def _sublayer(reading: LogitReading, layer: int, part: Sublayer, before: Tensor)
     elif own is not None:
         reading.changed(here, made, output)
     (_feed_forward if part == "ffn" else _attention)(reading, layer, part)
-    reading.direction = stream  # a norm of the output alone does not stand before what it is added to
+    reading.direction = stream  # a norm of the output alone does not affect what it is added to
     return how.adds
 
 

@@ -6,12 +6,12 @@ To hide a piece is to close its key, in every mask, for every query but its own:
     decoder-only      no later token reads it
 
 So nothing of it reaches the output, while everything else keeps its place. (Its own row still reads itself, because a
-row with nothing to read has no weights; no other row reads it.) In a decoder-only model the step's row begins with
-the piece that the step read last: that piece cannot be hidden, and has no number. All pieces are hidden in one pass,
-one per row of a batch, and a causal decoder computes all steps of each row at once.
+row without open keys has no weights.) In a decoder-only model the step's row begins with the piece that the step read
+last: that piece cannot be hidden, and has no number. All pieces are hidden in one pass, one per row of a batch, and a
+causal decoder computes all steps of each row at once.
 
-What it does not show: pieces that can replace each other. Hidden alone, neither may matter; hidden together, both
-would. And a model was not trained on sentences with holes.
+Pieces that can replace each other are not shown: hidden alone, neither may matter; together, both would. And a model
+was not trained on sentences with holes.
 
 Source: Zeiler and Fergus, "Visualizing and Understanding Convolutional Networks" (2014), section 4.2, for covering a
 part of the input; Li et al., "Understanding Neural Networks through Representation Erasure" (2016), for texts. Here
@@ -40,7 +40,7 @@ class OcclusionEffects(ArrayRecord):
     """Log-probabilities of each step's piece, in nats."""
 
     plain: np.ndarray  # with all pieces in sight [N]
-    # With one piece hidden [N, P]; NaN where the step had not read it yet, or read it last and begins there.
+    # With one piece hidden [N, P]; NaN where the step had not read it yet, or read it last.
     hidden: np.ndarray
 
     def change(self, step: int) -> np.ndarray:
@@ -101,7 +101,7 @@ def _log_probs(asked: AttributionTarget, places: Tensor, rows: list[int], pieces
     read = asked.read_ids.expand(n, -1)
     if tap.causal:
         states = model.decode(read, memory, mask, tap=tap)[:, rows]  # [n, N, D]
-    else:  # a change mixes tokens, so that each prefix is another text
+    else:  # a change mixes tokens: each prefix is another text
         states = torch.stack([model.decode(read[:, : row + 1], memory, mask, tap=tap)[:, -1] for row in rows], 1)
     step = max(1, MOST_LOGITS // (model.config.tgt_vocab_size * len(rows)))
     return torch.cat([_of(model.project(some, tap=tap), pieces) for some in states.split(step)])

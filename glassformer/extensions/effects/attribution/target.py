@@ -1,25 +1,20 @@
 """Attribution target: one decoding step, with its attention by weights and by the vectors that it adds.
 
-Everything here explains one number, the log-probability of that piece in nats. A logit alone is not enough: adding
-the same number to all logits changes no probability.
+Everything here explains one number, the log-probability of that piece in nats: adding one number to all logits changes
+no probability. A step is read alone: the source and what the decoder had read by then. So the answer is right for any
+change inside the model, even one that lets tokens see later ones.
 
-A step is read alone: the source and what the decoder had read by then, nothing later. So the answer is right for any
-change inside the model, even one that lets tokens see what comes after them.
+A weight is a share of a value, whatever its size: a key with a large weight and a short value moves the stream less
+than one with half the weight and a long value. Kobayashi et al. measure the length of the vector that a head takes from
+a key, α (x W_V + b_V) W_O; a layer's heads are added before the length is taken, as in the model. The bias of W_O
+belongs to no key and is left out. With several layers each number is their mean; it is only a summary, as lengths in
+different layers' streams are not comparable.
 
-Shapes: R rows read at once, S source tokens, T tokens that the decoder had read, V target vocabulary.
+Source: Kobayashi et al., "Attention is Not Only a Weight" (2020), section 2; Abnar and Zuidema (2020) for rollout
+(`transformer.analysis.rollout`).
 
-A weight says how much of a value is taken, not how large the value is: a key with a large weight and a short value
-moves the stream less than one with half the weight and a long value. Kobayashi et al. measure the length of the
-vector that a head takes from a key, α (x W_V + b_V) W_O; the vectors of all heads of a layer are added before they
-are measured, as in the model. The bias of W_O belongs to no key and is left out.
-
-With several layers each number is the mean over them. Lengths in different layers' streams are not comparable, so the
-mean is only a summary; one layer alone is the real measure.
-
-Source: Kobayashi et al., "Attention is Not Only a Weight" (2020), section 2; Abnar and Zuidema
-(2020) for rollout (`transformer.analysis.rollout`).
-
-Shapes: L layers, H heads, P pieces, Q queries, K keys, d d_head, D d_model.
+Shapes: R rows read at once, S source tokens, T tokens that the decoder had read, V target vocabulary, L layers,
+H heads, P pieces, Q queries, K keys, d d_head, D d_model.
 """
 
 from __future__ import annotations
@@ -54,7 +49,7 @@ class AttributionTarget:
     src_ids: Tensor  # what the encoder reads [1, S]
     read_ids: Tensor  # what the decoder had read [1, T]
     piece: int  # the id that is explained
-    n_source: int  # pieces of the source that are no padding
+    n_source: int  # pieces of the source without padding
     tap: Tap = NO_TAP  # what the run was made with
 
     @property
@@ -100,10 +95,9 @@ class AttributionTarget:
 def ask(
     checkpoint: Runnable, trace: Trace, step: int, *, piece: int | None = None, tap: Tap = NO_TAP
 ) -> AttributionTarget:
-    """Ask why a step, from 0, wrote its piece, or another possible piece; `tap` is the run's besides the query.
+    """Explain why a step, from 0, wrote its piece, or another possible piece; `tap` is the run's besides the query.
 
-    A QueryError says that the trace is of another checkpoint, that the model writes nothing, or that there is no such
-    step or piece.
+    A QueryError if the trace is of another checkpoint, the model writes nothing, or the step or piece does not exist.
     """
     tap = _tap(checkpoint, trace, tap)
     _check_step(checkpoint, trace, step, piece)

@@ -196,7 +196,7 @@ def _why_not(run: OpenRun) -> str:
 
 
 def _chosen(run: OpenRun, grid: Grid) -> None:
-    """Offer what can be done with the head that is looked at."""
+    """Offer actions for the selected head."""
     view = run.view
     cell = grid.cell_of(view.kind, view.layer, view.head)
     if cell is None or view.layer is None or view.head is None:

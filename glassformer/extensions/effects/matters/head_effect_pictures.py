@@ -1,7 +1,7 @@
 """The pictures of the part Heads of the page What matters: what the output owes to each head, and one head closer.
 
-Concentration of a head is the mean, over the rows that count, of the row's largest weight. The rows that count are
-those of the steps, or the one of the step that is looked at; in the encoder all of them.
+A head's concentration is the mean, over the rows that count, of the row's largest weight. The rows that count are those
+of the steps, or of the selected step; in the encoder all of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -108,7 +108,7 @@ WORDS: Final[dict[tuple[Shown, bool], EffectLabels]] = {
 
 
 def shown(found: HeadEffects, chosen: Effect) -> Shown:
-    """The measure that is shown: of an encoder alone vectors are all there is."""
+    """The measure that is shown; an encoder-only model has vectors only."""
     return chosen if found.ids.size else "vectors"
 
 
@@ -123,7 +123,7 @@ def step_of(looking: VisibleTrace) -> int | None:
 
 
 def values(found: HeadEffects, kind: Kind, measure: Shown, *, n_steps: int, step: int | None) -> np.ndarray:
-    """One number for each head [L, H], of the steps that may be seen or of the one that is looked at, from 0."""
+    """One number for each head [L, H], of the visible steps or of the selected one, from 0."""
     one = found.of[kind]
     if measure == "vectors":
         return one.vectors.mean(axis=-1).astype(np.float64)
@@ -165,7 +165,7 @@ def written(value: float, measure: Shown) -> Sentence:
 class EffectVerdict:
     """Whether the head with the most concentrated rows is the one whose absence changes most."""
 
-    # "agree", "disagree", or "nothing" where no head has an effect worth its name.
+    # "nothing": no head has an effect worth its name.
     outcome: Literal["agree", "disagree", "nothing"]
     seen: tuple[int, int]  # layer and head with the most concentrated rows, from 0
     owed: tuple[int, int]  # layer and head with the largest effect
@@ -174,9 +174,9 @@ class EffectVerdict:
 
 
 def verdict(effects: np.ndarray, concentrations: np.ndarray, *, least: float) -> EffectVerdict | None:
-    """Compare the two orders of the heads of one attention [L, H]; None if there are no numbers to compare.
+    """Compare the heads of one attention by size of effect and by concentration [L, H]; None without numbers.
 
-    An effect is the larger the farther it is from 0; one that is smaller than `least` is none.
+    An effect of less than `least`, in absolute value, counts as 0.
     """
     sizes = np.abs(effects)
     if not sizes.size or not np.isfinite(sizes).any() or not np.isfinite(concentrations).any():
@@ -261,7 +261,7 @@ class Measured(RunScene):
 
     @property
     def head(self) -> tuple[int, int] | None:
-        """Layer and head that are looked at, if a head is chosen."""
+        """The selected layer and head, if any."""
         layer, head = self.run.view.layer, self.run.view.head
         return None if layer is None or head is None else (layer, head)
 

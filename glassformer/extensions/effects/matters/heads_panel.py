@@ -1,7 +1,7 @@
 """Part "Heads": head ablation effects, beside what the heads attend to.
 
-Below it stand the head that is looked at, with its number, its map, and one click that takes it away; and all heads
-as a table and as a file: what each changes, beside how concentrated its weights are.
+Below it are the selected head with its number, its map and a button that ablates it, and a table and a file of all
+heads with their effects and concentration.
 """
 
 from collections.abc import Hashable
@@ -236,7 +236,7 @@ def _meaning(column: str) -> Sentence | None:
 
 
 def frame(run: OpenRun, found: HeadEffects) -> pd.DataFrame:
-    """One row a head: attention, layer and head from 1, the measures of the whole output, and those of the step."""
+    """One row per head: attention, layer and head from 1, the measures of the whole output, and those of the step."""
     n_steps, step = run.looking.n_steps, run.view.step
     parts = []
     for kind in found.of:

@@ -1,6 +1,6 @@
 """All mistake cards, with the interventions that reproduce each mistake.
 
-The library carries these out; here they are only named. `cards.toml` has what is said of each.
+The library implements the interventions; `cards.toml` has the texts of each card.
 """
 
 import math
@@ -33,7 +33,7 @@ HEALTHY: Final = "reverse"
 SEEN: Final = say("Without the mask, as in training")
 UNSEEN: Final = say("With the mask, as in normal use")
 PADS: Final = 4
-PADDED: Final = (Pads(PADS),)  # behind the source, which alone changes nothing
+PADDED: Final = (Pads(PADS),)  # after the source, which alone changes nothing
 FILL: Final = -1e9  # of closed scores, as beginners write it: a row without open keys gets equal weights
 TWICE: Final = (SoftmaxTwice("all", closed=False),)
 ROWS_OF_PADDING: Final = (PaddingMask("encoder", "rows"), FillValue("encoder", FILL))
@@ -56,7 +56,7 @@ def _drowned(config: ModelConfig) -> tuple[Intervention, ...]:
 
 
 def _padded(side: Side) -> RunSides:
-    """Both sides read padding behind the source, as in a batch with a longer sentence; one of them masks its rows."""
+    """Both sides read padding after the source, as in a batch with a longer sentence; one of them masks its rows."""
     right, wrong = (side.changed((*PADDED, *more)) for more in ((), ROWS_OF_PADDING))
     return RunSides(right, wrong, right, wrong)
 
@@ -198,7 +198,7 @@ CARDS: Final[tuple[Card, ...]] = (
             finite=False,
         ),
         figures.spreading,
-        # The diagonal is closed too, so that the first row sees nothing, and nothing guards minus infinity.
+        # The diagonal is closed too: the first row sees nothing, and nothing guards minus infinity.
         lambda _: (CausalMask("hidden"), NoGuard("decoder")),
         sites=figures.decoder_maps,
     ),

@@ -1,8 +1,8 @@
 """Mistake card: a mistake as data, its two runs, its number and chart.
 
-A card names a change; `cards.toml` has what is said of it. The change is carried out by the library, as any other is;
-the outcome is computed, and each outcome has its own sentence, as most mistakes change some outputs and leave others.
-Numbers and charts are of the right output, which both sides read at once.
+A card names a change, which the library carries out; `cards.toml` has its texts. The outcome is computed, and each
+outcome has its own sentence, as most mistakes change only some outputs. Numbers and charts are of the right output,
+which both sides read at once.
 """
 
 from __future__ import annotations
@@ -124,12 +124,12 @@ class Card:
     measure: CardMeasure  # the number
     charts: Callable[[MistakeResult], Sequence[Plot]]  # draws one chart, or two maps that belong together
     change: Callable[[ModelConfig], tuple[Intervention, ...]]  # the interventions that make the mistake in a model
-    # What has to be recorded for the number and the chart; losses need nothing.
+    # Sites recorded for the number and the chart; losses need none.
     sites: Callable[[ModelConfig], Sequence[str]] = lambda _: ()
-    # Why the mistake cannot be made in a model, in one sentence; None if it can.
+    # Why a model cannot have the mistake; None if it can.
     unfit: Callable[[Checkpoint], Sentence | None] = lambda _: None
     seen_on: str = "reverse"  # A shipped checkpoint in which it can be
-    # What is compared, where it is not one model with and without the change.
+    # The sides, where they are not one model with and without the change.
     sides: Callable[[Side], RunSides] | None = None
     labels: tuple[Sentence, Sentence] = (RIGHT, WRONG)  # what the two outputs are of
 
@@ -252,7 +252,7 @@ def first_maps(found: MistakeResult) -> Sequence[Plot]:
 
 
 def spreading(found: MistakeResult) -> Sequence[Plot]:
-    """Where what is no number begins, and where it has come to one layer on: the decoder's first two maps."""
+    """Where NaN begins, and where it is one layer later: the decoder's first two maps."""
     n_maps, read = min(2, found.parts.attention("decoder").n_layers), found.read_wrong
     return [] if read is None else [_map(found, read, layer, WRONG) for layer in range(n_maps)]
 

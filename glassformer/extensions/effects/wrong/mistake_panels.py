@@ -150,7 +150,7 @@ def _trace(side: Side) -> Trace:
 
 def _read(card: Card, side: Side, right: Trace) -> TeacherForcedPass | None:
     """What one side makes of the right output; None where something is not finite, or it cannot be read."""
-    # How pieces are chosen is of no matter for reading.
+    # Teacher forcing does not depend on the decoding.
     query = Query(checkpoint=side.query.checkpoint, source=side.query.source, interventions=side.query.interventions)
     sites = tuple(card.sites(side.checkpoint.config))
     try:
@@ -277,7 +277,7 @@ def _number(measure: CardMeasure, number: float | None) -> None:
 def output(trace: Trace, first: int | None) -> str:
     """An output in Markdown, with the first different piece marked: its place from 0; None if there is none."""
     whole = trace.output_text
-    if not whole.strip() and trace.n_steps > 1:  # pieces that are no text
+    if not whole.strip() and trace.n_steps > 1:  # pieces without text
         shown = [*trace.tgt_pieces[:MOST_PIECES], *(["…"] if trace.n_steps > MOST_PIECES else [])]
         return say("“{output}”", output=drawing.plain(" ".join(shown)))
     if first is None:

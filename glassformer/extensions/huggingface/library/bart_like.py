@@ -86,7 +86,7 @@ def _fields(settings: Settings, _: Present, *, scaled: bool = False) -> Fields:
 def _marian(settings: Settings, present: Present) -> Fields:
     """The two sides may have vocabularies of their own."""
     shared = settings.flag("share_encoder_decoder_embeddings", True)
-    if not shared.value and len({SOURCE, TARGET} & set(present)) == 1:  # the other is no copy of it
+    if not shared.value and len({SOURCE, TARGET} & set(present)) == 1:  # the other has no copy of it
         raise settings.refused(
             "share_encoder_decoder_embeddings", False, say("true, because the file has only one embedding table")
         )

@@ -1,4 +1,4 @@
-"""BERT, RoBERTa and DistilBERT: encoders alone, with a head that fills in hidden pieces if the file has it.
+"""BERT, RoBERTa and DistilBERT: encoder-only models, with a head that fills masks if the file has it.
 
 Sources: Devlin et al., "BERT" (2019); Liu et al., "RoBERTa" (2019); Sanh et al., "DistilBERT" (2019); the names are
 those of transformers 5.23, and of the files that its first versions wrote.

@@ -4,8 +4,7 @@
     print(imported.report)
     save(imported.parts, Path("checkpoints/en-fr"))
 
-Nothing of the folder is run, and transformers is not needed. What this program has no arithmetic for is refused, with
-the key or the tensor.
+No code of the folder is run, and transformers is not needed. Unsupported arithmetic is refused, with the key or tensor.
 """
 
 from collections.abc import Callable, Mapping
@@ -85,7 +84,7 @@ DEAD = frozenset({
     "normalize_embedding", "reorder_and_upcast_attn", "static_position_embeddings",
 })  # fmt: skip
 
-# Ask for code out of the folder to be run. transformers runs none unless it is told to, and this program never does.
+# Keys that load code from the folder; transformers runs none by default, this program never does.
 ASKS_FOR_CODE = frozenset({"auto_map", "custom_pipelines", "trust_remote_code"})
 
 WITHOUT_EFFECT = ASKS_FOR_CODE | BOOKKEEPING | TRAINING | TASKS | DEAD
@@ -105,9 +104,8 @@ def import_folder(
 ) -> Imported:
     """Read a folder that has a config.json, the weights and as a rule a tokenizer.
 
-    The answers are to what an earlier report asked, by the names of its fields; `inside` is the real path of a folder
-    that it may not leave by a link. Refuses what is damaged, missing or left over, or asks for arithmetic that this
-    program does not have, and names the key or the tensor.
+    The answers are by field name, to an earlier report's questions; `inside` is the real path of a folder that links
+    may not leave. Damaged, missing or unused parts and unsupported arithmetic are refused, with the key or tensor.
     """
     files = FolderFiles(Path(folder), inside=inside)
     record = _record(files, CONFIG)
@@ -289,10 +287,7 @@ class _Import:
 
 
 def _within(ids: Fields, size: int) -> tuple[Fields, Fields]:
-    """The ids without those beyond a vocabulary of a size; and those of them, by field, that have lost one.
-
-    Whoever trains a small model with a family's own config leaves its ids as they were.
-    """
+    """The ids within a vocabulary's size, and the changed fields: small models often keep a family's default ids."""
     beyond: Fields = {}
     for name, one in ids.items():
         if name.endswith(("_id", "_ids", "_sequences")) and one.value is not None:

@@ -1,8 +1,7 @@
 """Tokenizer detection in a transformers folder, with its special tokens.
 
-tokenizer_config.json may say which they are; else the model's family does. A family's own files come first: what is
-made of them here equals what transformers makes of them. Otherwise tokenizer.json is read; without any of these the
-model works on ids.
+The class is named in tokenizer_config.json, or else follows from the model's family. A family's own files come first,
+read as transformers reads them; then tokenizer.json; without any of these the model works on ids.
 """
 
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ from transformer.text.tokenizer import AnyTokenizer
 CODES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {"mbart": languages.MBART, "mbart50": languages.MBART_50, "m2m100": languages.M2M100, "nllb": languages.NLLB}
 )
-# What tokenizer_config.json calls the families, those to be tried first before others.
+# Names of tokenizer_config.json -> families, the first choice first.
 CLASSES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "MarianTokenizer": ("marian",),
@@ -66,7 +65,7 @@ class Chosen:
 def choose(
     files: FolderFiles, names: tuple[str, ...], sizes: tuple[int, int], answers: Mapping[str, Any], special: set[int]
 ) -> Chosen:
-    """Find and open the tokenizers, of families that the model may have, first choice first.
+    """Find and open the tokenizers, of the model's possible families, first choice first.
 
     `sizes` are the rows of both tables of embeddings; `special` are the ids without a text, for a model without a
     tokenizer.
@@ -98,8 +97,7 @@ def _families(said: str, names: tuple[str, ...]) -> tuple[str, ...]:
     name = said.removesuffix("Fast")
     if not name or name in ANY:
         return (*names, "json")
-    # Of another the files say nothing: Japanese words, for one, are cut by a program of their own before BERT's
-    # pieces are looked for.
+    # The files do not describe the others: BERT's for Japanese, for one, needs a separate word splitter.
     return CLASSES.get(name, ("json",))
 
 
@@ -187,7 +185,7 @@ def around(chosen: Chosen, ids: Fields) -> Fields:
 
 
 def end_of(fields: Fields, *, writes: bool) -> Known | None:
-    """The id that ends an output; of a model that writes none, any that is no padding. None if it has to be asked."""
+    """The id that ends an output; in a model that writes none, any but padding. None if it must be asked."""
     if fields["eos_id"].value is not None:
         return fields["eos_id"]
     if writes:

@@ -1,9 +1,9 @@
 """Generation settings of a folder (`generation_config.json`): special ids and decoding rules.
 
-It stands in generation_config.json, or in older folders among the keys of config.json.
+They are in generation_config.json, or in older folders in config.json.
 
-Source: transformers 5.23, `GenerationConfig` and what `generate` makes of it: counts of new pieces win over counts of
-all tokens, and of several forced ends the smallest id is the likeliest.
+Source: transformers 5.23, `GenerationConfig` and how `generate` reads it: counts of new pieces win over counts of all
+tokens, and of several forced ends the smallest id is the likeliest.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -30,13 +30,13 @@ KEYS: Mapping[str, str] = {
 }
 Ids = Callable[[Any, str], tuple[int, ...]]
 FILE = "generation_config.json"
-# They choose among several outputs or draw by chance, and leave the likeliest piece the likeliest.
+# They choose among several outputs or sample; the likeliest piece stays the likeliest.
 NOT_GREEDY = frozenset({
     "num_beams", "num_beam_groups", "num_return_sequences", "length_penalty", "early_stopping", "do_sample",
     "temperature", "top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff", "renormalize_logits",
     "remove_invalid_values", "diversity_penalty", "top_h",
 })  # fmt: skip
-# Greedy output is another with them, and this program has nothing like them; the value that does nothing.
+# They change greedy output and are not supported; with the value that does nothing.
 NOT_DONE: Mapping[str, Any] = {
     "encoder_no_repeat_ngram_size": 0,
     "encoder_repetition_penalty": 1.0,
@@ -49,7 +49,7 @@ NOT_DONE: Mapping[str, Any] = {
     "penalty_alpha": None,
     "max_time": None,
 }
-# What stands for pad_id, bos_id, eos_id, further_eos_ids, decoder_start_id and forced_ids; `KEYS` has the rules.
+# Keys of pad_id, bos_id, eos_id, further_eos_ids, decoder_start_id and forced_ids; `KEYS` has the rules.
 THEIRS = (
     "pad_token_id", "bos_token_id", "eos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id",
 )  # fmt: skip
@@ -59,10 +59,9 @@ IN_CONFIG = frozenset({*NOT_GREEDY, *NOT_DONE, *READ, *KEYS.values(), SUPPRESSED
 
 
 def rules_of(record: Mapping[str, Any], ends: tuple[int, ...], *, label: str) -> dict[str, Any]:
-    """The values of the fields in `KEYS`; one of another kind than its key calls for is refused.
+    """The values of the fields in `KEYS`, from either file; a value of the wrong type is refused.
 
-    The record is what generation_config.json holds, or config.json; `ends` are the ids that end an output, which
-    nothing but length keeps back.
+    `ends` are the ids that end an output, which only rules of length may suppress.
     """
     read = _Reader(record, label)
     words = read.words(BAD_WORDS)
@@ -129,7 +128,7 @@ class _Reader:
 
 
 def ids_of(value: Any, key: str, label: str) -> tuple[int, ...]:
-    """One id or a list of them, each once; what is no id is refused."""
+    """One id or a list of them, each once; other values are refused."""
     if value is None:
         return ()
     found = value if isinstance(value, list) else [value]
@@ -144,10 +143,9 @@ def ids_of(value: Any, key: str, label: str) -> tuple[int, ...]:
 def read_generation(
     own: Mapping[str, Any] | None, config: Mapping[str, Any], ids: Mapping[str, int | None], *, label: str
 ) -> tuple[Fields, tuple[Sentence, ...]]:
-    """The fields that both files decide, and what is not carried out here.
+    """The fields that both files decide, and notes on what is not supported; invalid ids are refused.
 
-    `own` is what generation_config.json holds, None if there is none; `ids` are what a family's models have where
-    neither file says it, by transformers' names. Refuses what is no id.
+    `own` is generation_config.json, None if missing; `ids` are the family's defaults, by transformers' names.
     """
     file = FILE if own is not None else "config.json"
     of_config = {name: value for name, value in config.items() if own is None or name in READ[:4]}

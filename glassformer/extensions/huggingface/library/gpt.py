@@ -1,7 +1,6 @@
-"""GPT-2, GPT-NeoX and Pythia: decoders alone whose queries, keys and values are one tensor of the file.
+"""GPT-2, GPT-NeoX and Pythia: decoder-only models whose queries, keys and values are one tensor of the file.
 
-GPT-2's matrices are stored as [in, out]. GPT-NeoX has sub-layers that stand beside each other, and heads that turn in
-part.
+GPT-2's matrices are stored as [in, out]. GPT-NeoX has parallel sub-layers, and rotates a part of each head.
 
 Sources: Radford et al., "Language Models are Unsupervised Multitask Learners" (2019); Black et al., "GPT-NeoX-20B"
 (2022); Biderman et al., "Pythia" (2023). The names are those of transformers 5.23.

@@ -1,10 +1,10 @@
-"""LLaMA, Mistral, Qwen2, Qwen3, SmolLM3 and Gemma: decoders alone with RMS norms, rotary positions and a gate.
+"""LLaMA, Mistral, Qwen2, Qwen3, SmolLM3, Gemma: decoder-only models with RMS norms, rotary positions and a gate.
 
-Gemma 1, 2 and 3 (text) have LLaMA's names, with norms that scale by 1 + w and, from 2 on, a second norm a sub-layer.
+Gemma 1, 2 and 3 (text) have LLaMA's names; their norms scale by 1 + w, and from 2 on each sub-layer has a second norm.
 
-Sources: Touvron et al., "LLaMA" (2023) and "Llama 2" (2023), Llama team (2024); Jiang et al., "Mistral 7B" (2023);
-Qwen Team, "Qwen2" (2024) and "Qwen3" (2025); Hugging Face, "SmolLM3" (2025); Gemma Team, "Gemma" (2024), "Gemma 2"
-(2024) and "Gemma 3" (2025). The names are those of transformers 5.23.
+Sources: Touvron et al., "LLaMA" (2023) and "Llama 2" (2023), Llama team (2024); Jiang et al., "Mistral 7B" (2023); Qwen
+Team, "Qwen2" (2024) and "Qwen3" (2025); Hugging Face, "SmolLM3" (2025); Gemma Team, "Gemma" (2024), "Gemma 2" (2024)
+and "Gemma 3" (2025). The names are those of transformers 5.23.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -161,9 +161,9 @@ def _layer_types(settings: Settings, n: int, default: Sequence[str]) -> Sequence
 
 
 def _windows(settings: Settings, kinds: Sequence[str], window: int) -> Known:
-    """The window of each layer; none at all if no layer has one.
+    """The window of each layer; empty if no layer has one.
 
-    One of 1 is refused: in its own program the cache then keeps all keys, and outputs differ from logits.
+    A window of 1 is refused: in its own program the cache then keeps all keys, and outputs differ from logits.
     """
     if window == 1 and SLIDING in kinds:
         raise settings.refused(

@@ -15,9 +15,9 @@ from transformer.i18n import say
 from transformer.model.attention_features import Rotary
 
 SCALED, NEW = "rope_scaling", "rope_parameters"
-# "dynamic" is as "default" up to the length of the training, and longer texts are not read here.
+# "dynamic" equals "default" up to the training length, and longer texts are not read here.
 KINDS = {"default": "none", "dynamic": "none", "linear": "linear", "llama3": "llama3", "yarn": "yarn"}
-# The keys that each kind reads; others would be arithmetic that is not done.
+# The keys that each kind reads; others are unsupported.
 READ = {
     "default": frozenset[str](),
     "dynamic": frozenset({"factor", "original_max_position_embeddings"}),
@@ -41,9 +41,8 @@ def rotary(
 ) -> Known:
     """The numbers of rotary positions; refuses an unknown kind of scaling or number of it.
 
-    `base` and `share`, how much of a head turns, are what they are where no key says it; without a share all turns,
-    whatever the keys say. `share_key` and `base_key` are what version 4 calls them; a base among the numbers of the
-    positions wins over it.
+    `base` and `share` (how much of a head rotates; None: all, whatever the keys say) are defaults. `share_key` and
+    `base_key` are their names in version 4; a base among the numbers of the positions wins.
     """
     new, old = (record_of(settings, key, settings.raw(key)) for key in (NEW, SCALED))
     key, said = (SCALED, old) if old else (NEW, new)  # an empty one says nothing
@@ -62,10 +61,7 @@ def rotary(
 def of_record(
     settings: Settings, key: str, said: Mapping[str, Any], *, base: float, whole: bool = True
 ) -> dict[str, Any]:
-    """The numbers of one record of them, as `Rotary` takes them; `base` if the record does not say it.
-
-    Where a head turns as a whole, no record may say a share of it.
-    """
+    """The numbers of one record, as `Rotary` takes them; `base` is the default. A `whole` head may have no share."""
     kind = said.get("rope_type", said.get("type", "default"))
     if not isinstance(kind, str) or kind not in KINDS:
         raise settings.refused(f"{key}.rope_type", kind, say("one of {names}", names=", ".join(KINDS)))

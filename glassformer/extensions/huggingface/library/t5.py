@@ -26,7 +26,7 @@ SUBLAYERS = {
     "encoder": {"SelfAttention": "self_attn"},
     "decoder": {"SelfAttention": "self_attn", "EncDecAttention": "cross_attn"},
 }
-# What feed_forward_proj says -> the non-linearity; "gated-gelu" stands for the approximation.
+# feed_forward_proj -> the non-linearity; "gated-gelu" means the approximation.
 PLAIN = ACTIVATIONS
 GATED = {f"gated-{name}": ours for name, ours in ACTIVATIONS.items()} | {"gated-gelu": "gelu_tanh"}
 
@@ -84,7 +84,7 @@ def _shared(settings: Settings, absent: str = "relu") -> Fields:
     layers = settings.whole("num_layers", least=1, most=MAX_LAYERS)
     gated = str(settings.raw("feed_forward_proj", absent)).startswith("gated-")
     activation = settings.word("feed_forward_proj", absent, names=GATED if gated else PLAIN)
-    # Newer versions write what follows from feed_forward_proj, and read it where it stands.
+    # Newer versions store and read what follows from feed_forward_proj.
     settings.expect("is_gated_act", gated)
     derived = settings.raw("dense_act_fn", activation.value)
     if derived != activation.value and ACTIVATIONS.get(str(derived)) != activation.value:

@@ -4,9 +4,8 @@
     print(report)           # each asked field has its choices with their losses, best first
     best_answers(report)    # what the user may confirm
 
-The score of a choice is its loss with the other fields at their best, as far as they were tried (see
-`extensions.importers.library.answer_search`). Nothing is answered: what the texts cannot tell stays a question, and
-says so.
+A choice's score is its loss with the best values of the other fields, as far as they were tried
+(`extensions.importers.library.answer_search`). Nothing is answered: what the texts cannot decide stays a question.
 """
 
 import math
@@ -45,8 +44,8 @@ POINTS_TO_THE_DOCTOR = say(
 def scored(report: ImportReport, build: Build, samples: Samples, *, progress: Progress = silent) -> ImportReport:
     """The report with the choices of all that is asked or assumed ranked by the loss with them.
 
-    `build` is called with an answer to each of them; once, and again only for answers to which other parameters
-    belong. A DataError says that a text holds what is no id of a model without a tokenizer.
+    `build` is called with an answer to each; again only for answers with other parameters. A DataError says that a text
+    for a model without a tokenizer has something that is not an id.
     """
     if not report.tried:
         return report

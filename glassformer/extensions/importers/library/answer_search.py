@@ -8,8 +8,7 @@ All fields together have too many combinations. Three steps find the best one:
 3. From the best of those, one field after another, each choice with the others as they are, on all texts, until no
    change is better.
 
-The work of a step is bounded by the number of combinations and by the size of the model: fields that are too many for
-the first two steps are tried in the third alone.
+The number of combinations and the model's size bound each step: fields beyond that are tried in the third only.
 """
 
 import math
@@ -52,13 +51,13 @@ class Trials:
     choices: Mapping[str, Sequence[Any]]  # the values that each field may have
     fixed: Answers  # answers to what is not tried
     progress: Progress  # called after each try
-    # The loss of each combination on the first texts, as many as it says; None if no model has it.
+    # The loss of each combination on the first so many texts; None if no model has it.
     found: dict[tuple[int, tuple[Any, ...]], Loss | None] = field(default_factory=dict)
     # The last model that was built, by the answers of `STORED`.
     built: dict[tuple[Any, ...], Variants | None] = field(default_factory=dict)
 
     def keep(self, guess: Answers) -> None:
-        """Say what the base was built with, so that it is not built again."""
+        """Store what the base was built with, to build it once."""
         self.built[tuple(guess[name] for name in self.choices if name in STORED)] = Variants(self.base)
 
     def search(self) -> dict[str, Any]:

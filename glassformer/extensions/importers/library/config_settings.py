@@ -4,8 +4,7 @@
     settings.flag("scale_embedding", False)    the same, where the key may be missing
     settings.expect("pruned_heads", {})        refused if it says something else
 
-What is asked for is remembered. At the end, a key that nobody asked for and that is not known to have no effect is
-refused by name: a setting that nobody reads is arithmetic that nobody does.
+Reads are recorded. At the end, a key that was never read is refused by name, unless it is known to have no effect.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -23,7 +22,7 @@ from transformer.model.config import MAX_LENGTH, ModelConfig
 MAX_WHOLE = 2**31
 _DEFAULTS = {field.name: field.default for field in fields(ModelConfig) if field.default is not MISSING}
 
-# What transformers calls a non-linearity -> what a config of ours calls it.
+# Non-linearities: transformers' name -> the name in our config.
 ACTIVATIONS: Mapping[str, str] = MappingProxyType(
     {
         "relu": "relu",
@@ -98,9 +97,9 @@ class Settings:
     def whole(
         self, key: str, absent: Any = _REQUIRED, *, null: Any = _REQUIRED, least: int = 0, most: int = MAX_WHOLE
     ) -> Known:
-        """A whole number; CheckpointError if it is missing, without `absent`, or none from `least` to `most`.
+        """A whole number; CheckpointError if it is missing, without `absent`, or not from `least` to `most`.
 
-        `null` is what null stands for, if that is not an error.
+        `null` is what null means, if that is not an error.
         """
         if null is not _REQUIRED and self.has(key) and self.raw(key) is None:
             return null if isinstance(null, Known) else self._read(key, null)
@@ -208,10 +207,9 @@ class Family:
     table: KeyTable | Callable[[Settings], KeyTable]  # its key table; a few depend on the config
     fields: Callable[[Settings, Present], Fields]  # from its config and from what the file has to the fields of ours
     always: Mapping[str, Any] = field(default_factory=dict)  # further fields of ours, which no config says
-    # What its models have where no file says it, by transformers' names of ids; which piece ends an output is not
-    # among them, as the library then ends none.
+    # Default ids by transformers' names, without the end id: by default the library ends no output.
     ids: Mapping[str, int | None] = field(default_factory=dict)
-    # Families of tokenizers that its models may have, those to be tried first before others.
+    # Possible families of tokenizers, the first choice first.
     vocabularies: tuple[str, ...] = ()
     tied: bool = True  # whether the output is the table of embeddings where config.json has no `tie_word_embeddings`
     known: Collection[str] = ()  # further keys of config.json that have no effect in this family

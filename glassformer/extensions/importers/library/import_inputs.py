@@ -97,9 +97,9 @@ def without(sizes: tuple[int, int], special: Sequence[int] = ()) -> Tokenizers:
 
 
 def beside(source: Path, sizes: tuple[int, int], *, shared: bool, inside: Path | None, raw: Tokenizers) -> Tokenizers:
-    """The tokenizers beside the weights of a file or a folder; `raw` if none fits.
+    """The tokenizers next to the weights of a file or a folder; `raw` if none fits.
 
-    Those under usual names come first. Of a folder the others are tried, too, and taken if only these fit.
+    Usual file names come first; in a folder others are tried too, and taken if only these fit.
     """
     folder = source if source.is_dir() else source.parent
     usual, notes = _usual(folder), raw.notes
@@ -257,15 +257,15 @@ def _made(source: _File, target: _File, sizes: tuple[int | None, int | None], *,
 
 USUAL = 4  # ids from 0 that tutorials give to special pieces
 MOST_NAMED = 8  # special pieces of a tokenizer that are tried; some have hundreds, for languages
-# Without a tokenizer: usual for each, in an order in which the first of all four differ.
+# Usual ids without a tokenizer; the first four differ in this order.
 FIRST: Mapping[str, int] = MappingProxyType({"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3})
 MAY_BE_NONE = ("pad_id", "unk_id", "bos_id")
 
 
 def settled(fields: Mapping[str, Field], tokenizers: Tokenizers | None, answers: Mapping[str, Any]) -> list[Field]:
-    """The fields about ids, from what is known of them so far, by name, and how many layers each stack has.
+    """The fields about ids, from the known fields by name, and how many layers each stack has.
 
-    There are no tokenizers while the sizes of the vocabularies are asked; then nothing of it is asked yet.
+    Without tokenizers (the sizes of the vocabularies are still asked) nothing is asked yet.
     """
     if tokenizers is None:
         return []
@@ -360,9 +360,9 @@ def _around(
 
 
 def likely_ids(name: str, size: int, tokenizer: AnyTokenizer | None, table: Tensor | None) -> list[int | None]:
-    """The values that a special id, one of `CALLED`, may have in a vocabulary of a size, the smaller of both.
+    """Possible values of a special id, one of `CALLED`, in a vocabulary of a size, the smaller of both.
 
-    The tokenizer is the source's, if there is one with names, and the table its embeddings [V, D], if they were read.
+    The tokenizer is the source's, if there is one with names; the table has its embeddings [V, D], if they were read.
     """
     found: list[int | None] = []
     if tokenizer is not None:

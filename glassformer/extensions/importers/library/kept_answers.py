@@ -1,8 +1,8 @@
 """A user's answers to what a report asks: checked, and kept beside the model that they open.
 
-`import` and `doctor` write them once the model opens with them. Whatever opens the model reads them, and its report
-says so. An answer that is given anew counts more. The file says which model it was written for, and no other one uses
-it: those of a `model.safetensors` beside it go into `model.safetensors.answers.json`.
+`import` and `doctor` write them once the model opens with them. Later opens read them, and the report says so; a new
+answer takes precedence. The file names its model and works for no other: answers for a `model.safetensors` are in
+`model.safetensors.answers.json`.
 """
 
 import json
@@ -141,7 +141,7 @@ def check_choice(field: Field, value: Any) -> None:
 
 
 def answered(report: ImportReport, answers: Mapping[str, Any]) -> ImportReport:
-    """The report with the answers, those to fields that it lacks at its end; one that is no choice is refused."""
+    """The report with the answers, those to unknown fields at its end; an answer outside the choices is refused."""
     for field in report.fields:
         if field.name in answers and not field.is_assumed:
             with within(report.source):

@@ -1,12 +1,12 @@
 r"""Match the names of a file's tensors with a table of rules: what each becomes in the model.
 
-A table is data. A rule's pattern is a name in which `{n}` stands for the number of a layer and `{p}` for "weight" or
-"bias"; letter case matters.
+A table is data. A rule's pattern is a name in which `{n}` is the number of a layer and `{p}` "weight" or "bias"; letter
+case matters.
 
     Rule.of("encoder_layers.{n}.self_attn.W_q.{p}", "encoder.layers.{n}.self_attn.q_proj.{p}")
 
-Every tensor is matched by itself, so that a model put together from two programs matches too, each part by its own
-rule. What no rule knows is left over, and what nothing may come of is never dropped in silence.
+Each tensor is matched separately, so a model combined from two programs matches too. Names without a rule are left
+over; nothing is dropped in silence.
 """
 
 import re
@@ -34,7 +34,7 @@ class Reshape:
     apply: Callable[[Tensor, Facts], tuple[Tensor, ...]]
     said: Sentence | None = None  # what it does, for the report; None if values stay as they are
     needs: tuple[str, ...] = ()  # the facts that it reads
-    exact: bool = True  # values only move, so that those of 16 bits need no more
+    exact: bool = True  # values only move, so 16 bits are enough
     stands_in: Sentence | None = None  # what the last target is, if the file has no such part and it changes nothing
 
 
@@ -71,7 +71,7 @@ FLATTENED_FOR_BOTH = Reshape(
 
 FOR_BOTH = Reshape(lambda tensor, _: (tensor,) * 2, say("used for both sides"))
 
-ONE_MAP = Reshape(  # a map [F, D], or its bias, and behind it one [F, F] that changes nothing
+ONE_MAP = Reshape(  # a map [F, D], or its bias, and after it one [F, F] that changes nothing
     lambda tensor, _: (tensor, _nothing_more(tensor)),
     stands_in=say("identity (weight 1 on the diagonal, bias 0), as the feed-forward network is a single map"),
 )
@@ -106,7 +106,7 @@ def _nothing_more(tensor: Tensor) -> Tensor:
     return tensor.new_zeros(tensor.shape) if tensor.dim() == 1 else _unit_vectors(len(tensor), tensor)
 
 
-# For a sum, an identity or zeros like others without values, torch would import its compiler, which takes seconds.
+# Torch's own sum, identity and zeros without values would import its compiler, which takes seconds.
 
 
 def _unit_vectors(n: int, where: Tensor) -> Tensor:
@@ -134,7 +134,7 @@ def _flat(table: Tensor) -> Tensor:
     return table
 
 
-MAX_PREFIX = 6  # parts of a name that stand before what a table knows
+MAX_PREFIX = 6  # parts of a name before what a table knows
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 _HOLE = re.compile(r"\{([np])\}")
 _HOLES = {"n": r"(?P<n>0|[1-9]\d{0,3})", "p": r"(?P<p>weight|bias)"}
@@ -211,7 +211,7 @@ class Match:
 
     @property
     def standing_in(self) -> dict[str, Sentence]:
-        """The tensors of the model that stand in for a part which the file does not have, and what they are."""
+        """The tensors of the model that replace a part missing in the file, and what they are."""
         return {one.targets[-1]: one.reshape.stands_in for one in self.taken if one.reshape.stands_in is not None}
 
     @cached_property
@@ -255,10 +255,9 @@ class Match:
 
 
 def match(table: KeyTable, names: Sequence[str], *, prefix: str = "", called: Mapping[str, str] = NO_NAMES) -> Match:
-    """Match names with one table.
+    """Match names with one table, without their `prefix`, if any; a name in `called` is matched as its value.
 
-    `prefix` is left out where a name begins with it; a name in `called` is matched as what it is called there. A
-    tensor without the prefix gives way to one with it.
+    A tensor without the prefix gives way to one with it.
     """
     taken: list[MatchedTensor] = []
     ignored: dict[str, Sentence] = {}
@@ -349,7 +348,7 @@ def form(name: str) -> str:
 
 
 def _matched(pattern: str, name: str) -> dict[str, str] | None:
-    """What stands in the holes of a pattern; None if the name is another."""
+    """The values for the holes of a pattern; None if the name does not match."""
     parts = _HOLE.split(pattern)
     text = "".join(_HOLES[part] if i % 2 else re.escape(part) for i, part in enumerate(parts))
     found = re.fullmatch(text, name)
@@ -361,7 +360,7 @@ def _filled(pattern: str, holes: Mapping[str, str]) -> str:
 
 
 def prefixes(table: KeyTable, names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Each beginning of a name, up to a dot -> what the names behind it give: target -> name; shortest first."""
+    """Each beginning of a name, up to a dot -> what the rest of the names gives: target -> name; shortest first."""
     given: dict[str, dict[str, str]] = {"": {}}
     ends = (min(names, default=""), max(names, default=""))  # what both begin with, all do
     for name in names:
@@ -369,7 +368,7 @@ def prefixes(table: KeyTable, names: Sequence[str]) -> dict[str, dict[str, str]]
         for i in range(min(len(parts), MAX_PREFIX) + 1):
             prefix = "".join(f"{part}." for part in parts[:i])
             found = _found(table, name.removeprefix(prefix))
-            # Behind the number of one of several layers is no model.
+            # There is no model below the number of one of several layers.
             counted = not _NUMBER.search(prefix) or _NUMBER.search(name.removeprefix(prefix))
             if isinstance(found, MatchedTensor) and (counted or all(one.startswith(prefix) for one in ends)):
                 given.setdefault(prefix, {}).update(dict.fromkeys(found.targets, name))

@@ -36,9 +36,8 @@ _MOST = 8  # choices that a message lists
 def kind_of(source: Path, *, inside: Path | None = None) -> tuple[Kind, Path]:
     """The kind of a source: a checkpoint folder of this program, a folder that a reader reads, or weights.
 
-    Returns the kind, and what to open: the folder, if the source is a file that means nothing without the others.
-    Refuses what does not exist, and a damaged config.json. `inside` is the real path of a folder that no link may
-    leave.
+    Also returns what to open: the folder, if the file needs the others. Refuses a missing source and a damaged
+    config.json. `inside` is the real path of a folder that links may not leave.
     """
     if meant(source)[1] is not None:
         return "native", source

@@ -6,11 +6,11 @@
     --set encoder_layers=net.stack              where the layers of the encoder are
     --set prefix=model.                         which of several models in one file
 
-A name that stands for a part is put into the place of a usual one, and the table does the rest. Nothing is guessed
-from a shape: norms whose names count them from first to last are the only ones that are not asked about.
+An answer's name replaces a usual name, and the table does the rest. Shapes decide nothing: only norms whose names are
+numbered are not asked about.
 
-A file may hold more than a model: a criterion, an average of the weights, counters, the layer that
-`nn.TransformerEncoder` made its copies of. The model is behind the prefix that gives the most of one.
+A file may also hold a criterion, an average of the weights, counters, the layer that `nn.TransformerEncoder` copied.
+The model is under the prefix with most of its tensors.
 """
 
 import re
@@ -63,9 +63,9 @@ def in_layers(found: Match, names: Collection[str]) -> set[str]:
 
 
 def templates(found: Match, weights: Weights) -> list[str]:
-    """What the names of a layer without a number begin with, beside numbered ones: these were made as its copies.
+    """Prefixes of a layer without a number, beside numbered ones: their template.
 
-    nn.TransformerEncoder copies the layer that it is given; where that is kept as a module, too, the file has both.
+    nn.TransformerEncoder copies the layer that it is given; if that is kept as a module, too, the file has both.
     """
     inside = {
         frozenset(name.removeprefix(layer) for name in weights.tensors if name.startswith(layer))
@@ -169,7 +169,7 @@ def counted_norms(found: Match, weights: Weights) -> dict[str, str]:
 
 
 def questions(found: Match, missing: Iterable[str], unused: Sequence[str], weights: Weights) -> list[Field]:
-    """A question for each part of a layer that is missing while something that it may be is there.
+    """A question for each missing part of a layer for which the file has a candidate.
 
     `missing` are tensors of the model, `unused` those of the file that have no meaning so far.
     """
@@ -233,7 +233,7 @@ def _together(part: str, groups: list[list[str]], most: int) -> list[str]:
 
 
 def _place(norm: str) -> tuple[int, str]:
-    """Where a norm stands in a layer, as its name sounds."""
+    """The place of a norm in a layer, by its name."""
     order = ("self|attn1|mha|first", "cross|enc|src|memory", "attn|att", "ff|mlp|feed|last|final")
     place = next((i for i, sound in enumerate(order) if re.search(sound, norm)), len(order) - 2)
     return (1 if place == 2 else place, "".join(re.findall(r"\d+", norm)))

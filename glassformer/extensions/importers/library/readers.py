@@ -1,9 +1,7 @@
 """Readers of third-party files and folders, and the detection of such models by name and config.json.
 
-An extension's `readers` names a `Reader`.
-
-Nothing else is read here, except the end of a file of arrays, and never a pickle: listing must cost nothing and run
-nothing. `extensions.importers.library.opening` finds out what such a file really holds.
+An extension's `readers` names a `Reader`. Only names, config.json and the end of a file of arrays are read, never a
+pickle: listing must be cheap and run no code. `extensions.importers.library.opening` finds out what a file holds.
 """
 
 from __future__ import annotations

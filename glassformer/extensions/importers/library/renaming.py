@@ -1,12 +1,11 @@
 """Renaming rules from tensors of a file to those of the model, and an account of every tensor afterwards.
 
-A file may have the table of embeddings once, or again for each stack and for the output. Its rules call these tables
-by their roles; which of them the model needs is settled when the file is there. It may also hold tables of positions
-although a formula gives them: models that were trained in 16 bits hold them rounded, and their own program uses them
-so.
+A file may have the table of embeddings once, or again for each stack and for the output. Its rules name these tables by
+role; which of them the model needs is decided with the file. It may also hold tables of positions that a formula gives:
+models trained in 16 bits hold them rounded, and their own program uses the rounded ones.
 
-Where a config says what there must be, none may be missing, none left over, and each has its shape. What is said
-names tensors as the file does.
+Where a config lists the tensors, none may be missing or left over, and each has its shape. Messages use the file's
+names.
 """
 
 import re
@@ -40,7 +39,7 @@ ONE_ROW = Reshape(lambda tensor, _: (tensor.flatten(),), say("flattened into one
 TABLES = ("encoder.embedding.positions.table", "decoder.embedding.positions.table")
 CLOSE, COARSE = 1e-5, 2**-23  # angles in float32 are this coarse for each position
 
-# What fairseq calls the parts of a layer, and with it those who took its names over.
+# Parts of a layer, in the names of fairseq and its followers.
 PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
 ATTENTIONS = {"self_attn": "self_attn", "encoder_attn": "cross_attn"}
 
@@ -74,8 +73,7 @@ def names_of(stack: str, role: str) -> dict[str, str]:
 def joined_rules(name: str, layer: str, *, prefixes: Iterable[str], reshape: Reshape) -> Iterator[Rule]:
     """Rules for queries, keys and values that a file holds as one tensor, weights and biases.
 
-    `name` is what the file calls it, without its prefix and without weight or bias; `layer` is what a layer's names
-    begin with in the model.
+    `name` is the file's, without prefix and without weight or bias; `layer` is the prefix of a layer in the model.
     """
     for prefix in prefixes:
         for kind in ("weight", "bias"):
@@ -93,10 +91,10 @@ def unused(why: Sentence, *names: str, prefixes: Iterable[str] = ("",)) -> Itera
 def settle_tables(
     found: Match, weights: Weights, settings: Settings, *, tied: bool, has_output: bool
 ) -> tuple[Match, Fields]:
-    """Say which tables the model has: one for both sides or two, and one more for the output or not.
+    """Decide which tables the model has: one for both sides or two, and one more for the output or not.
 
     The match has roles among its targets. The config's `tie_word_embeddings`, or else `tied`, decides where the file
-    has one table only. A table that is missing is refused, and so is a copy that is none.
+    has one table only. A missing table is refused, and a copy with other values.
     """
     names = {target: one.source for target, one in found.sources.items() if target.startswith("?")}
     tie = settings.flag("tie_word_embeddings", tied)
@@ -223,8 +221,8 @@ def account(
 ) -> ImportReport:
     """The report of a match; `shapes` are those of the model's tensors, as far as they are known.
 
-    `needed` are names that the model must have; a `*` stands for each layer of the stack before it. What one layer
-    has all layers of its stack must have, too.
+    `needed` are names that the model must have; a `*` means each layer of the stack before it. What one layer has all
+    layers of its stack must have, too.
     """
     sources, absent = found.sources, found.standing_in
     names = dict.fromkeys(
@@ -289,7 +287,7 @@ def _faults(found: Match, shapes: Shapes, expected: Shapes) -> Iterator[Sentence
     return clauses(missing=missing, unknown=surplus, wrong_shape=wrong)
 
 
-# What two names of one kind have in common: all but the number of the layer, the end, the beginning.
+# What names of one kind share: all but the number of the layer, the end, the beginning.
 _PARTS: tuple[Callable[[str], str], ...] = (
     form,
     lambda name: name.rsplit(".", 1)[0].rsplit(".", 1)[-1],
@@ -304,10 +302,9 @@ def named(name: str) -> str:
 
 
 def _theirs(found: Match, name: str) -> str:
-    """What the file would call a tensor of the model; its name in the model if the table does not say.
+    """The file's name of a tensor of the model; its name in the model if the table has none.
 
-    Of several names the likeliest is one that the file has in another layer, or in another stack, or at least with
-    the beginning that others have.
+    Of several names the likeliest is in another layer of the file, in another stack, or has the usual prefix.
     """
     sources = [one.source for one in found.taken]
     known = [{part(source) for source in sources} for part in _PARTS]

@@ -1,10 +1,8 @@
 """Import report: what was understood, guessed and left out, and all that a checkpoint is made of.
 
-Every tensor of the file and every tensor of the model is accounted for, and so is every field of the config. What
-nothing says is asked: a field with its choices, best first where they were scored. Nothing can be written while
-something is missing, left over or asked.
-
-The tensors stay in their file until somebody wants them, one at a time, so that a model is in memory once.
+Every tensor of the file and of the model and every field of the config is accounted for. What nothing says is asked: a
+field with its choices, best first where they were scored. Nothing can be written while something is missing, left over
+or asked. Tensors are read from the file one at a time, so a model is in memory once.
 """
 
 import json
@@ -41,8 +39,7 @@ class FileTensor:
     name: str  # as the file has it, without the prefixes of wrappers
     dtype: str  # the format's name of the dtype, such as "F16"
     shape: tuple[int, ...]  # as the file has it
-    # "renamed": it is in the model; "ignored": the model has no use for it, and `why` says why; "unknown": nobody
-    # knows what it is, so the model may compute something else.
+    # "ignored": the model does not use it, for the reason `why`; "unknown": the model may compute something else.
     fate: Fate
     targets: tuple[str, ...] = ()  # the tensors of the model that it became, or a part of
     reshape: Sentence | None = None  # how its values were moved, None if they stayed as they are
@@ -147,10 +144,7 @@ class ImportReport:
         return not (self.left_over or self.missing or self.asked)
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """A row for each tensor of the file, layers together: its name, its shape, what became of it, and how or why.
-
-        The cells are sentences or data.
-        """
+        """Rows of sentences or data, layers together: a tensor's name, shape, outcome, and how or why."""
         return [
             (name, f"{one.dtype} [{', '.join(map(str, one.shape))}]", _fate(one, targets), one.reshape or one.why or "")
             for name, one, targets in _together(self.file_tensors)

@@ -1,12 +1,12 @@
 """Config fields inferred from tutorial weights, and questions that remain.
 
-Sizes stand in the shapes, what is shared in ties, where biases are in the names. Heads, the place of the norms, the
-scale of the embedding, the activation and the special ids stand nowhere, unless numbers were saved beside the
-weights: a wrong guess would load without an error and write nonsense, so they are asked, the likeliest choice first.
+Sizes follow from shapes, shared tables from ties, biases from names. Heads, the place of the norms, the scale of the
+embedding, the activation and the special ids are in no file, unless numbers were saved next to the weights: a wrong
+guess would load without an error and write nonsense, so they are asked, the likeliest choice first.
 
-The smallest models of articles leave parts out. One shows a block of an encoder by itself, for its readers to build
-upon; another one an encoder of one layer with one head, and neither norms nor a residual connection. Nothing is made
-up: what stands in for a part that is not there changes nothing, and the report says so.
+The smallest models of articles leave parts out. One has a block of an encoder only; another an encoder of one layer
+with one head, without norms and residual connections. A substitute for a missing part changes nothing, and the report
+says so.
 """
 
 import math
@@ -45,10 +45,10 @@ SINUSOID = 2e-3  # how far a stored table may be from the formula: float32 angle
 PARTS = {"encoder": ("self_attn",), "decoder": ("self_attn", "cross_attn")}
 EPS, EPS_OF_DEVIATION = 1e-5, 1e-6  # of torch's LayerNorm; of norms written by hand
 EPS_OF_FLOAT = 2**-23  # of torch's RMSNorm, in float32
-# By what the scale of a norm is called: gamma goes with the biased deviation.
+# The scale of a norm has a name: gamma goes with the biased deviation.
 NORM_OF = {"weight": "layer", "gamma": "biased_deviation", "a_2": "deviation", "alpha": "deviation"}
 
-# What people call a field of ours where they save it beside their weights.
+# Usual names of our fields, saved next to weights.
 SAVED_AS = {
     "n_heads": ("n_heads", "num_heads", "nhead", "n_head", "heads", "h", "num_attention_heads"),
     "pad_id": ("pad_id", "pad_idx", "pad_token_id", "src_pad_idx", "pad"),
@@ -70,7 +70,7 @@ class Understanding:
 
     match: Match  # what becomes of its tensors
     report: ImportReport  # for people
-    # The tensors of the model whose names were found, those included that then were seen to be others.
+    # The tensors of the model whose names were found, including those later recognised as others.
     known: frozenset[str]
 
 
@@ -81,8 +81,8 @@ def understand(
 ) -> Understanding:
     """Match a file with the names of tutorials; reads no more of it than its tables of positions.
 
-    The answers say what names that nobody knows are parts of, and `settle` which tables. Refuses tensors that would
-    become the same, layers that are missing, and impossible shapes.
+    The answers say which parts unknown names are, and `settle` which tables. Refuses tensors with the same target,
+    missing layers, and impossible shapes.
     """
     found = alone(settle(matched(weights, answers)))
     found = completed(found, weights, joined=answers.get("out_proj") != parts.NONE)
@@ -348,10 +348,10 @@ def _needed(found: Match, fields: Mapping[str, Any]) -> Iterator[str]:
 
 
 def completed(found: Match, weights: Weights, *, joined: bool = True) -> Match:
-    """The match with what a bare model leaves out, where that changes nothing: a map of heads put together, a table.
+    """The match with the missing parts of a bare model, where they change nothing: a map of joined heads, a table.
 
-    The smallest models of articles have one head and take its output as it is. A block by itself has no embeddings;
-    its piece i then stands for the unit vector of dimension i, so that what the block does with it can be seen.
+    The smallest models of articles have one head without an output matrix. A single block has no embeddings; its piece
+    i then is the unit vector of dimension i, which shows what the block does with it.
     """
     there = found.sources
     added = []
@@ -411,7 +411,7 @@ def stack_unsaid(found: Match, answers: Mapping[str, Any], *, whatever_named: bo
 
 
 def outputs_behind(found: Match, weights: Weights, *, named: bool = True) -> list[str]:
-    """What is left over of an output layer behind layers that are all an encoder's: they may well be a decoder's.
+    """Left-over tensors of an output layer after encoder layers, which may well be a decoder's.
 
     It is a table or a vector over the vocabulary; if `named`, also what has a name that is usual for an output.
     """

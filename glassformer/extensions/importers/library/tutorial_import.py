@@ -2,7 +2,7 @@
 
     imported = import_weights(Path("runs/model.pt"), answers={"n_heads": 4, "pad_id": 0})
 
-A model is given once nothing is asked, missing or left over. Names are those of `tutorials`.
+It returns a model once nothing is asked, missing or left over. Names are those of `tutorials`.
 """
 
 import math
@@ -37,9 +37,9 @@ def import_weights(
 ) -> Imported:
     """Read a file of weights, or the one in a folder.
 
-    The answers are to what an earlier report asked, or would ask: any field of config.json. `also` are tokenizers;
-    `inside` is the real path of a folder that nothing may leave by a link. A CheckpointError names the tensor or the
-    field: it is damaged, no Transformer that is known here, or an answer is refused.
+    The answers are to questions of a report, past or future: any field of config.json. `also` are tokenizers; `inside`
+    is the real path of a folder that links may not leave. A CheckpointError names the tensor or the field: it is
+    damaged, not a known Transformer, or an answer is refused.
     """
     open_again = partial(open_weights, source, inside=inside)
     with open_again() as weights:
@@ -59,10 +59,7 @@ def import_opened(
     beside: Path | None = None,
     inside: Path | None = None,
 ) -> Imported:
-    """Read weights that are open, of a file or folder, `beside` which tokenizers may lie, or of a model in memory.
-
-    The rest is as `import_weights` has it.
-    """
+    """As `import_weights`, for open weights: of a file or folder, with tokenizers `beside` them, or from memory."""
     check_names(answers, {*CONFIG_FIELDS, *NAMES}, label=weights.label)
     with within(weights.label):
         understood = understand(weights, answers, lambda found: unknown_tensors.named(found, answers, weights))
@@ -110,7 +107,7 @@ class _Import:
         fields = unknown_tensors.with_questions(found.report.fields, found, weights, self.answers)
         by_name = {one.name: _settled_length(one, answers) for one in fields}
         tokenizers = self._tokenizers(by_name, answers)
-        # What stands for them while the sizes of the tables are asked: ids have questions all the same.
+        # A substitute while the sizes of the tables are asked: ids have questions all the same.
         later = None if self.also.has_tokenizer else import_inputs.without((1, 1))
         of_ids = settled(by_name, tokenizers or later, answers)
         rest = [one for one in by_name.values() if one.name not in CALLED]

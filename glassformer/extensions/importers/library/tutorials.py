@@ -1,8 +1,8 @@
 """The names that tutorials teach: one table of all of them, because their readers mix them.
 
-The Annotated Transformer (Rush et al., 2018 and 2022), models around PyTorch's own layers with embeddings and an
-output of the reader's, and articles that write the model out. Each component is named by itself: a list of what it is
-called, most usual first. A model may have its layers from one, its norms from another.
+The Annotated Transformer (Rush et al., 2018 and 2022), models around PyTorch's own layers with the user's embeddings
+and output, and articles that write the model out. Each component has its list of names, the most usual first: a model
+may have its layers from one, its norms from another.
 """
 
 import re
@@ -64,8 +64,8 @@ IN_A_ROW = (("0", "2"), ("0", "3"))  # nn.Sequential, without and with dropout
 COUNTED_FROM_0 = ("sublayer.{}.norm", "residual_connections.{}.norm")
 NORMS = ("norm{}", "ln{}", "layer_norm{}", "layernorm{}", "norm_{}", "ln_{}", "layer_norm_{}", *COUNTED_FROM_0)
 ORDER = {"encoder": ("self_attn", "ffn"), "decoder": ("self_attn", "cross_attn", "ffn")}
-# What the scale and the shift of a norm are called. All but the first divide by the deviation plus epsilon, and that
-# with gamma by the biased deviation.
+# The scale and the shift of a norm. All but the first divide by the deviation plus epsilon, and that with gamma by the
+# biased deviation.
 SCALES = (("weight", "bias"), ("gamma", "beta"), ("a_2", "b_2"), ("alpha", "bias"))
 
 # Around the stacks.
@@ -178,11 +178,11 @@ ALONE = {
 
 
 def alone(found: Match) -> Match:
-    """The match of an encoder or a decoder alone, whose parts have other places than beside the other stack.
+    """The match of an encoder-only or decoder-only model, whose parts have other places than in two stacks.
 
-    A decoder that reads no encoder has two norms in a layer, and its table is the only one; a table of positions is
-    for one side. What stands behind an encoder alone is left over: it may be a head for classes, or the output of a
-    decoder that was built from encoder layers.
+    A decoder without an encoder has two norms in a layer, and its table is the only one; a table of positions is for
+    one side. An encoder-only model's output is left over: it may be a head for classes, or the output of a decoder that
+    was built from encoder layers.
     """
     stacks = [stack for stack in LAYERS if found.n_layers(stack)]
     if len(stacks) != 1:
@@ -192,7 +192,7 @@ def alone(found: Match) -> Match:
     found = _with_final_norm(found, stack)
     outputs = {"output_table", "output_bias"} if stack == "encoder" else set()
     table = replace(found.table, name=ALONE[stack])
-    if POSITION_OF[stack] in found.sources:  # a table of the other side's is no second one
+    if POSITION_OF[stack] in found.sources:  # a table of the other side's does not count as a second one
         outputs |= set(POSITION_OF.values()) - {POSITION_OF[stack]}
     found = found.leaving([one.source for one in found.taken if set(one.targets) <= outputs])
     one_table = "src_table" not in found.sources

@@ -3,9 +3,8 @@
     --set src_table=my.words.weight     the tensor that is the source's table of embeddings
     --set ignored=criterion.weight      tensors that the model does without
 
-A name is never guessed from a shape alone: a table that is taken for another one of its size writes nonsense. Nor is
-anything concluded from what a file lacks while it has a tensor that may be it. A weight inside a layer is never
-offered as one that the model does without; whoever knows better can name it.
+A name is never guessed from a shape: the wrong table of the same size writes nonsense. A part is not missing while the
+file has a candidate for it. A weight inside a layer is never offered as unused; users who know better can name it.
 """
 
 import re
@@ -35,7 +34,7 @@ from transformer.i18n import Sentence, joined, say, say_n
 
 IGNORED, POSITIONS, OUTPUT_BIAS = "ignored", "positions", "output_bias"
 TABLES = ("src_table", "tgt_table", "output_table")
-NAMES = (*TABLES, IGNORED, PREFIX, *parts.PARTS)  # questions that are no fields of config.json
+NAMES = (*TABLES, IGNORED, PREFIX, *parts.PARTS)  # questions that are not fields of config.json
 _MOST = 12  # tensors that a question lists
 
 _HINTS = {  # what names often have in them; the order of the choices is all that depends on it

@@ -22,7 +22,7 @@ from glassformer.state.answers import Answer, value_of, with_answer, without
 from transformer.checkpoint.listing import Entry
 from transformer.i18n import say, say_n
 
-MOST_OUTPUT: Final = 24  # characters of an output that stand beside a choice
+MOST_OUTPUT: Final = 24  # characters of an output next to a choice
 LANGUAGES: Final = ("source_language", "target_language")
 FIELDS: Final[Mapping[str, str]] = {
     "n_heads": say("Heads in each attention sub-layer"),

@@ -120,7 +120,7 @@ def _table(key: str, columns: list[str], rows: Sequence[Sequence[str]], alt: str
 def _names(names: Sequence[str], said: Sentence) -> None:
     if not names:
         return
-    shown = [say("“{name}”", name=drawing.plain(name)) for name in names[:MOST_NAMES]]  # names are no terms
+    shown = [say("“{name}”", name=drawing.plain(name)) for name in names[:MOST_NAMES]]  # names are data
     if len(names) > MOST_NAMES:
         shown.append(say("and {n} more", n=len(names) - MOST_NAMES))
     st.error(joined("  \n", [said, joined(", ", shown)]))

@@ -1,6 +1,6 @@
 """Saves an imported model as a checkpoint folder, and links to the pages that show it.
 
-A folder is written only inside a folder of checkpoints, under a name that nothing has there yet, whoever asks.
+A folder is written only inside a folder of checkpoints, under a new name, for any user.
 """
 
 import os
@@ -92,7 +92,7 @@ def _tried() -> str | None:
 def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
     """Write a model of another program as a checkpoint folder.
 
-    Raises `CheckpointError`: the name is none, or taken; the disk has no room, or cannot be written.
+    Raises `CheckpointError`: the name is invalid or taken; the disk is full or cannot be written.
     """
     folder = parent / checked(name)
     content = third_party_models.preview(entry, given).content
@@ -129,10 +129,7 @@ def keep(entry: Entry, given: Answers, name: str, parent: Path) -> Path:
 
 
 def checked(name: str) -> str:
-    """The name of a new folder: letters and numbers, and a few marks between them.
-
-    Raises `CheckpointError`: it is another one, such as a path.
-    """
+    """The valid name of a new folder (letters, numbers, a few marks), or a `CheckpointError`, as for a path."""
     name = name.strip()
     if not _NAME.fullmatch(name) or name.endswith(_ENDINGS):
         raise CheckpointError(
@@ -161,7 +158,7 @@ REFUSED: Final = "open_refused"
 
 
 def source(chosen: Entry) -> Entry | None:
-    """Draw the choice of what to open, of another program or handed in; None if none is chosen."""
+    """Draw the choice of a third-party or uploaded model to open; None if none is selected."""
     found = third_party_models.listed()
     for one in ways():
         found |= one.own()

@@ -30,7 +30,7 @@ if entry is None:
     st.stop()
 for way in ways():
     way.about(entry)
-if entry.holds == "model":  # a checkpoint of this program, handed in: nothing is asked
+if entry.holds == "model":  # an uploaded checkpoint of this program: nothing is asked
     if trial_run.trying(entry) is not None:
         save_import.links(entry)
     st.stop()

@@ -7,10 +7,8 @@
     posing        a step posed to one run
     survey        what the answers are over many sentences
 
-Read them in this order. A prediction before the demonstration is what makes one learn from it: Crouch et al.,
-"Classroom demonstrations: Learning tools or entertainment?" (2004).
-
-Knows nothing of what is drawn.
+Read them in this order. Learners predict before the demonstration: Crouch et al., "Classroom demonstrations: Learning
+tools or entertainment?" (2004). This library draws nothing.
 """
 
 from glassformer.extensions.lessons.library.case import Answer, Case, Option, QuestionNotApplicable

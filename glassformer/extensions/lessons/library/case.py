@@ -1,14 +1,12 @@
 """Inputs and answers of picks and oracles, and decisions that no rounding changes.
 
 A pick finds in a run what is worth looking at: `(case) -> {name: value}`. An oracle computes the answer to a question
-from the live run: `(case) -> Answer`. Both are pure functions of the case. Where a question makes no sense for the
-sentence or the model at hand they raise `NotHere` with the reason.
+from the live run: `(case) -> Answer`. Both are pure functions of the case, and raise `QuestionNotApplicable` with the
+reason where the sentence or the model does not fit the question. Steps, tokens, layers and heads count from 1.
 
-Values count as a reader does: steps, tokens, layers and heads from 1.
-
-Processors and numbers of threads sum in different orders, which moves what a model computes by about 1e-6. That may
-not change an answer. So each of these functions raises `NotHere` where a number is so near what it is compared with
-that rounding could decide, and of numbers that rounding could exchange the first is taken.
+Processors and numbers of threads sum in different orders, which changes values by about 1e-6. That must not change an
+answer: a function raises `QuestionNotApplicable` where rounding could decide a comparison, and takes the first of
+numbers that rounding could exchange.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +27,7 @@ from transformer.runs.trace import Trace
 NEAR: Final = say("For this sentence, two numbers are so close that rounding would decide the answer; try another one.")
 
 
-class QuestionNotApplicable(SentenceError, Exception):  # noqa: N818  it is no error, but an answer that is not one
+class QuestionNotApplicable(SentenceError, Exception):  # noqa: N818  not an error, but an answer that is not one
     """A question that this sentence or this model cannot answer; the message says why."""
 
 
@@ -59,7 +57,7 @@ class Answer:
     """What an oracle found."""
 
     right: str | float  # the word of the right choice; the number; or the piece that is asked for
-    # The choices, the right one among them; none where a number or a piece is asked for.
+    # The choices, the right one included; empty for a number or a piece.
     options: tuple[Option, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)  # what the texts may name
     variant: str = ALWAYS  # which of the step's texts tells the outcome
@@ -85,7 +83,7 @@ class Case:
         """Another run on the same checkpoint; `changes` are fields of the query that differ from the learner's.
 
         Raises:
-            NotHere: It chose a piece that another came so near to that rounding decided.
+            QuestionNotApplicable: Rounding decided between two nearly equal pieces.
         """
         query = replace(self.trace.query, **changes)
         trace = self.checkpoint.run(query) if self.run is None else self.run(query)
@@ -100,7 +98,7 @@ class Case:
 
 APART: Final = 1e-3  # of a bar, or of 1 beside the bar 0: what is nearer to it lies on it
 ROUNDING: Final = 1e-4  # of numbers that are around 1 or smaller: the most that rounding makes
-VISIBLE: Final = 10  # times as much is no rounding; between the two nobody knows
+VISIBLE: Final = 10  # times as much is not rounding; between the two nobody knows
 
 
 def above(value: float, bar: float = 0.0, *, by: float = APART) -> bool:
@@ -171,10 +169,10 @@ class AnswerDifference:
 
 
 def largest_difference(one: Trace, other: Trace) -> AnswerDifference:
-    """Compare two runs of a model up to the first piece that they wrote differently.
+    """Compare two runs of a model up to the first different piece.
 
     Raises:
-        NotHere: The runs have no step, or numbers that are not finite; or nobody can tell whether it is rounding.
+        QuestionNotApplicable: The runs have no step, or numbers that are not finite, or the difference may be rounding.
     """
     n_steps = min(first_difference(one, other)[0], one.n_steps, other.n_steps)
     if not n_steps:

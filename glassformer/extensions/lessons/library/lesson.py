@@ -5,10 +5,9 @@
         ├── Ask       the question: which oracle knows the answer, and how it is given
         └── reveal    a text for each outcome (variant)
 
-A step's `link` holds parameters of an address, as the app writes them. `{name}` in one is a value that the step's
-pick has found in the learner's own run; in `then`, which is opened with the answer, also one of the oracle's.
-
-Every text stands in English and in Chinese beside each other, and is a sentence (`words.in_languages`).
+A step's `link` holds query parameters. `{name}` in one is a value of the step's pick in the learner's own run; in
+`then`, the link after the answer, also one of the oracle's. Every text has an English and a Chinese version, and is a
+sentence (`words.in_languages`).
 """
 
 import hashlib
@@ -73,13 +72,12 @@ class Ask:
     kind: Kind  # law or finding
     form: Form  # how the answer is given
     question: Text  # what is asked
-    # Texts of choices by the word that the oracle uses for each; a choice that is a piece or a number brings its own.
+    # Texts of choices by the oracle's word for each; a choice that is a piece or a number has its own.
     choices: Mapping[str, Text]
-    # Choices stand in the oracle's order, and are not mixed: a row of numbers, pieces of a sentence.
+    # Choices are in the oracle's order, not shuffled: a row of numbers, pieces of a sentence.
     in_order: bool = False
     within: float = 0.0  # how far a number may be off
-    # For wrong choices that come from a common misconception: what to say to whoever chose it. A number has one text,
-    # under the word `usual`, which says what the usual misconception gives.
+    # What to say after a wrong choice that is a common misconception; a number's misconception is the word `usual`.
     misled: Mapping[str, Text] = field(default_factory=dict)
     right: str = ""  # of a plain question, which no oracle answers: the word of the right choice
 
@@ -93,8 +91,7 @@ class LessonStep:
     then: Mapping[str, str]  # those that change once the learner has answered
     pick: str  # the function of `extensions.lessons.library.subjects` that finds what to look at; "" for none
     on: str  # A shipped checkpoint that the step runs on, with an example of its card; "" for the learner's own
-    # Keys of the charts that are not sent before the learner has answered; "*" for all of the page below the
-    # sentence.
+    # Keys of the charts that are sent only after the answer; "*" for all of the page below the sentence.
     cover: tuple[str, ...]
     look: tuple[str, ...]  # keys of the charts that the step is about; they are outlined
     ask: Ask  # the question
@@ -117,7 +114,7 @@ class Lesson:
     name: str  # in an address: letters, digits and hyphens
     number: int  # its place in the plan; 0 for a lesson that somebody wrote for a class
     title: Text  # A few words
-    teaches: Text  # what whoever has gone through it knows; one sentence
+    teaches: Text  # what the learner knows afterwards; one sentence
     minutes: int  # how long it takes; for those of the plan, an estimate, which a test computes
     after: tuple[str, ...]  # names of the lessons that come first
     steps: tuple[LessonStep, ...]  # in order

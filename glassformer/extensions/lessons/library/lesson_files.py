@@ -1,7 +1,7 @@
 """Read lessons: TOML files, those of the plan and those that somebody wrote for a class.
 
-A file is not trusted: what is missing, misspelt or of the wrong kind is an error that names the file, the step and
-the remedy. A template may name values and formats of numbers, nothing else: `{rank:,}`, not `{rank.real}`.
+A file is not trusted: what is missing, misspelt or of the wrong kind is an error with the file, the step and the
+remedy. A template may name values and formats of numbers only: `{rank:,}`, not `{rank.real}`.
 
 Source: TOML 1.0 (https://toml.io/en/v1.0.0).
 """
@@ -60,8 +60,8 @@ def read_lesson(
 ) -> Lesson:
     """Read one lesson, every text of which must be given in all of `languages`.
 
-    Without any, as for one class, a text may do with one, which need not be English. `known` are the lessons by name
-    that a step may be taken from.
+    With empty `languages`, as for one class, a text needs one, which need not be English. `known` has the lessons by
+    name that a step may be taken from.
 
     Raises:
         LessonError: It cannot be used; the message says where and why.
@@ -299,7 +299,7 @@ MAX_DOTS: Final = 200  # of a line: all beginnings of a dotted key are kept, and
 
 
 def parsed(file: Path) -> dict[str, Any]:
-    """What a file holds; an error says of it that it cannot be read, is too large or is no TOML."""
+    """The content of a file; an error if it cannot be read, is too large or is not TOML."""
     try:
         with file.open("rb") as opened:
             content = opened.read(MAX_BYTES + 1)

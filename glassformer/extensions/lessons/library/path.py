@@ -1,6 +1,6 @@
 """The short path through all lessons, loaded from `path.toml`.
 
-Its steps are those that lessons mark as `short`, in the order of the lessons. Its texts stand in `path.toml`.
+Its steps are those that lessons mark as `short`, in the order of the lessons.
 """
 
 import tomllib
@@ -42,9 +42,9 @@ def short_path() -> ShortPath:
 
 
 def shown_row(config: ModelConfig | None) -> dict[str, str]:
-    """What the page Attention shows while the words are said: the first row of the first layer's first head.
+    """Query parameters of page Attention for the introduction: the first row of the first layer's first head.
 
-    These are parameters of an address, for the config of the checkpoint that is open; None if none is.
+    The config is the open checkpoint's; None if none is open.
     """
     kind = "encoder" if config is None or anatomy(config).reads else "decoder"
     return {"panel": "walk", "kind": kind, "layer": "1", "head": "1", "query": "1"}

@@ -63,7 +63,7 @@ class Posed:
         return number is not None and abs(number - right) <= self.step.ask.within + 1e-9
 
     def misled(self, given: str) -> Sentence | None:
-        """What to say to whoever gave a wrong answer that comes from a misconception; None if nothing is known."""
+        """What to say after a wrong answer that is a known misconception; None otherwise."""
         if self.is_right(given):
             return None
         word = given
@@ -80,7 +80,7 @@ def pose(step: LessonStep, case: Case) -> Posed:
     """Pose a step to a run.
 
     Raises:
-        NotHere: The step makes no sense for it; the message says why.
+        QuestionNotApplicable: The step makes no sense for it; the message says why.
         QueryError: The model cannot run what the step needs.
         LessonError: The lesson has no text for what was found, or a text names what was not found.
     """
@@ -131,7 +131,7 @@ def number_in(text: str) -> float | None:
 
 
 def _check_options(options: tuple[Option, ...]) -> None:
-    """Two choices that look alike cannot be told apart by whoever reads them."""
+    """Raise an error if two choices look alike, or fewer than two are left."""
     for language in ("en", "zh"):
         said = (one.label.in_language(language) if isinstance(one.label, Sentence) else one.label for one in options)
         labels = [" ".join(label.split()) for label in said]

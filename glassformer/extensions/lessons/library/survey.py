@@ -5,9 +5,9 @@ r"""A survey of the answers to the lessons' questions over many sentences.
     python -m transformer.lessons.survey --lesson masks --sentences tests/data/{zh-en,en-fr,reverse}.tsv \
         --write tests/data/lessons.tsv
 
-A question that nearly always has one answer needs no looking: it is a law, and says so, or it is none. So the answers
-are counted over sentences and checkpoints together (`constant`), and told apart by checkpoint for whoever writes a
-lesson. The time of a step's slowest question is printed, too: the app has one thread for models.
+A question that nearly always has one answer needs no looking, unless it is a law and says so. So answers are counted
+over sentences and checkpoints together (`constant`), and by checkpoint for authors of lessons. The time of a step's
+slowest question is printed, too: the app has one thread for models.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from transformer.errors import QueryError
 
 NAMES: Final = ("zh-en", "en-fr", "reverse")
 MOST_ALIKE: Final = 0.95  # of the answers to a finding, the largest share that one of them may have
-LEARNED: Final = ("looking.2",)  # laws that a model learned, so that a few sentences may be exceptions
+LEARNED: Final = ("looking.2",)  # laws that a model learned: a few sentences may be exceptions
 FIRST: Final = 5  # sentences whose answers a row repeats
 COLUMNS: Final = ("lesson", "step", "asks", "kind", "checkpoint", "posed", "answers", "variants", "not here",
                   "first answers")  # fmt: skip
@@ -48,7 +48,7 @@ class SurveyRow:
     n: int  # the step's number, from 1
     step: LessonStep  # the step
     checkpoint: str  # the name of the checkpoint
-    # What was right, sentence by sentence; None where the step was not posed.
+    # The right answer of each sentence; None where the step was not posed.
     answers: list[str | None] = field(default_factory=list)
     variants: Counter[str] = field(default_factory=Counter)  # which outcome was told, how often
     reasons: Counter[str] = field(default_factory=Counter)  # why it was not posed, how often

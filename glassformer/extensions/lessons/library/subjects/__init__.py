@@ -1,9 +1,8 @@
 """Subjects of lessons: a module each, with its picks and its oracles.
 
-A pick says what in a learner's own run a step looks at: a pure function of a case that gives named values; the step's
-link and its texts name them. An oracle says what is right, computed from that run: it gives the right answer, the
-choices and the values that the texts name, and says by its variant which outcome occurred. Any public function of a
-case is one of the two, by what it gives.
+A pick finds what a step looks at in a learner's own run: a pure function of a case that gives named values for the
+step's link and texts. An oracle computes the right answer from that run, with the choices, the values for the texts,
+and the variant that occurred. Any public function of a case is one of the two, by its return type.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,12 +40,12 @@ def _modules() -> list[ModuleType]:
 
 
 def oracles_in(*modules: ModuleType) -> dict[str, Oracle]:
-    """The oracles of modules by their names, as they stand there."""
+    """The oracles of modules by name."""
     return _functions(modules, gives=Answer)
 
 
 def picks_in(*modules: ModuleType) -> dict[str, Pick]:
-    """The picks of modules by their names, as they stand there."""
+    """The picks of modules by name."""
     return _functions(modules, gives=dict[str, Any])
 
 

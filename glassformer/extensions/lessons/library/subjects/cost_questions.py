@@ -193,7 +193,7 @@ def write_again(case: Case, *, cached: bool) -> WrittenOutput:
     """Write the run's output once more, and count; `cached` says whether keys and values are kept from step to step.
 
     Raises:
-        NotHere: The model does not write, or wrote too much.
+        QuestionNotApplicable: The model does not write, or wrote too much.
     """
     n_steps, config, trace = written(case, least=2), case.checkpoint.config, case.trace
     if n_steps > MOST_STEPS:

@@ -128,7 +128,7 @@ def passes(case: Case) -> Answer:
     """How often the model has to run for steps back and forth: for each step that the finished pass does not hold."""
     n_steps, trace = written(case, least=2), case.trace
     visited = range(max(0, n_steps - N_BACK_AND_FORTH), n_steps)
-    # Whether a pass over the whole output says of a step what one that ends there says.
+    # Whether a step is the same in a pass over the whole output and in one that ends there.
     ends = ((step, case.another(max_new=step + 1)) for step in visited)
     again = sum(not only_rounding(float(np.abs(trace.log_probs[at] - one.log_probs[at]).max())) for at, one in ends)
     options = numbered({str(n): n for n in (again, 0, 1, N_BACK_AND_FORTH, N_BACK_AND_FORTH * n_steps)})

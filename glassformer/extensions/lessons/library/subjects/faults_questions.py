@@ -2,8 +2,7 @@
 
 Picks: faults that a lesson plants into the learner's own checkpoint, and what is seen of them.
 
-Each is a change that the app carries out, too, so that what a question tells was computed of the learner's sentence.
-Tokens and rows count from 1.
+The app can make each of these changes, so the answers come from the learner's sentence. Tokens and rows count from 1.
 """
 
 import hashlib
@@ -80,7 +79,7 @@ def mask_evidence(case: Case) -> dict[str, Any]:
 
 @torch.inference_mode()
 def _rows_moved(case: Case, at: int, *changes: Intervention) -> np.ndarray:
-    """Which rows of the decoder give other logits when the token at a place, from 0, is another one; bool [T]."""
+    """Which rows of the decoder have other logits when the token at a place, from 0, is different; bool [T]."""
     checkpoint, trace = case.checkpoint, case.trace
     tap = tap_for(changes, checkpoint)
     read = list(trace.read_ids)

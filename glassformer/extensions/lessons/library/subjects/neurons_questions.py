@@ -43,7 +43,7 @@ def ffn_alone(case: Case) -> Answer:
     output = neurons.site(place.stack, layer, "output")
     moved = {}
     for which, rows in (("before", slice(0, place.row)), ("after", slice(place.row + 1, n_tokens))):
-        # Said to be causal, so that one pass holds all rows: with prefixes, none would have anything after it.
+        # Declared causal, to read all rows in one pass: with prefixes, no row would have anything after it.
         tap = tap_of(Replacer({_read(case, place, layer): partial(_without, rows)}, causal=True))
         kept, other = (replay(case.checkpoint, trace, [output], tap=one)[output] for one in (tap_of(), tap))
         scale = max(1.0, float(np.abs(kept[place.row]).max()))

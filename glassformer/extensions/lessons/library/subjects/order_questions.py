@@ -175,10 +175,7 @@ def _becomes(before: Trace, after: Trace, *, moved: float = 0.0) -> Answer:
 
 
 def _words(run: Trace) -> list[str]:
-    """The words of an output in small letters: how one is cut, and what begins a sentence, are not its order.
-
-    Of an output of one word, such as letters turned round, they are its pieces.
-    """
+    """The words of an output in lower case: pieces and capitals do not count. One word alone: its pieces."""
     words = _WORD.findall(run.output_text.casefold())
     return words if len(words) > 1 else [piece.casefold() for piece in run.tgt_pieces]
 
@@ -214,7 +211,7 @@ def swapped_before_ffn(case: Case) -> Answer:
         changed[:, a], changed[:, b] = x[:, b], x[:, a]
         return changed
 
-    # Said to be causal, so that one pass reads all tokens: what layer 1 makes of them depends on no other layer.
+    # Declared causal, to read all tokens in one pass: layer 1 depends on no other layer.
     alone = tap_of(Replacer({reads: swap}, causal=True))
     before = replay(case.checkpoint, case.trace, [output])[output]
     after = replay(case.checkpoint, case.trace, [output], tap=alone)[output]

@@ -40,7 +40,7 @@ SMALL_VOCABULARY: Final = 500  # a vocabulary with fewer pieces has letters and 
 
 @dataclass(frozen=True)
 class TokenRow:
-    """A token of the stack that writes, or of an encoder alone; `row` counts from 0."""
+    """A token of the stack that writes, or of an encoder-only model; `row` counts from 0."""
 
     stack: StackName
     n_layers: int
