@@ -2,8 +2,8 @@
 
     GLASSFORMER_METRICS=on      and      pip install "glassformer[hosting]"
 
-Off unless it is said, as whoever reaches the server could read it. Labels have few values, none of them a visitor's:
-a route is one of eight, a page one of the menu's.
+Off by default, because anyone who reaches the server could read them. Labels have few values and no user data: a route
+is one of eight, a page one of the menu's.
 
 Source: prometheus.io/docs/practices/naming. Knows nothing of Streamlit.
 """
@@ -83,7 +83,7 @@ class Meter:
 
 
 def is_on() -> bool:
-    """Whether whoever runs the server wants it."""
+    """Whether the operator enabled metrics."""
     return os.environ.get(ENVIRONMENT) == "on"
 
 

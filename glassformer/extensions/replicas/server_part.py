@@ -1,12 +1,11 @@
 """Server part of replicas: health checks, metrics, the log, and an end that waits for the proxy.
 
-A replica that is told to end (SIGTERM) first says that it is not ready, and serves on for some seconds, in which the
-proxy sends visitors to another; only then does it end. SIGINT, and a second SIGTERM, end it at once.
+After SIGTERM a replica first reports that it is not ready and keeps serving for some seconds, while the proxy sends
+users to another replica; then it ends. SIGINT, or a second SIGTERM, ends it at once.
 
-The log is lines to read, or a JSON object a line with `GLASSFORMER_LOG=json`. An object says when, how grave, which
-part, and what; of an error also its type and where it was raised, but not what it says: that may quote what a visitor
-typed. Of a longer message only the first line, and no requests, whose lines hold addresses of machines, tokens and
-sentences.
+The log is plain lines, or one JSON object per line with `GLASSFORMER_LOG=json`: time, level, module, message. An error
+adds its type and where it was raised, but not its message, which may quote user input. Of a longer message only the
+first line is kept. Requests are not logged: their lines hold IP addresses, tokens and sentences.
 """
 
 import contextlib
@@ -96,7 +95,7 @@ class Health:
 
 
 def drain_seconds() -> float:
-    """For how long SIGTERM waits, as whoever runs the server said. Raises `DataError`: that is no such time."""
+    """How long SIGTERM waits, as the operator configured. Raises `DataError`: the value is not a valid time."""
     said = os.environ.get(DRAIN, "").strip()
     if not said:
         return REPLICAS_DRAIN_SECONDS if os.environ.get(STORE) else 0.0
@@ -115,7 +114,7 @@ def drain_seconds() -> float:
 
 
 ENVIRONMENT: Final = "GLASSFORMER_LOG"
-REQUESTS: Final = ("uvicorn.error", "uvicorn.access")  # what is no warning there is a request, or that it starts
+REQUESTS: Final = ("uvicorn.error", "uvicorn.access")  # below warnings: a request, or the startup
 _LINES: Final = "%(asctime)s %(name)s: %(message)s"
 
 
@@ -182,7 +181,7 @@ class _ReplicasServer(ServerPart):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Have SIGTERM wait until the proxy has heard of it."""
+        """Delay SIGTERM until the proxy has noticed."""
         with self._health.drained(self._drain):
             yield
 

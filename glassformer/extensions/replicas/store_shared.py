@@ -1,13 +1,12 @@
 """Room store shared by replicas: a local copy of every room, synchronised through Redis.
 
-A change is tried on a copy and made if nobody was first; otherwise the copy is read anew and it is tried again. It is
-told to all with what has changed; who missed something reads the room anew. Every `BEAT_SECONDS` a replica compares
-its copies with the server, and tells which students listen to it. A server that has lost its rooms, or the latest of
-them, as it was started anew, gets them back from the copies. A replica that is silent for `SILENT_SECONDS` has no
-students any more.
+A change is tried on a copy and written if no other replica was first; otherwise the copy is read again and the change
+retried. Replicas are notified of what changed; one that missed something reads the room again. Every `BEAT_SECONDS` a
+replica compares its copies with the server, and reports which students listen to it. A restarted server that has lost
+rooms or recent changes gets them back from the copies. A replica that is silent for `SILENT_SECONDS` has no students.
 
-Per replica, not in all, are: how many streams a room has (`MOST_STREAMS`), how fast rooms are opened, how often codes
-may be guessed, and how often one client may ask.
+Limited per replica, not globally: streams of a room (`MOST_STREAMS`), opening of rooms, guesses of codes, and requests
+of a client.
 """
 
 import json
@@ -58,7 +57,7 @@ class Shared(RoomStore):
         self._threads = [threading.Thread(target=one, daemon=True) for one in (self._hear_all, self._keep)]
 
     def _time(self) -> float:
-        """The clock of the server, as far as it is known."""
+        """The server's clock, estimated."""
         return time.monotonic() + self._offset
 
     def begin(self) -> None:
@@ -111,7 +110,7 @@ class Shared(RoomStore):
         raise RoomRefusedError("too-often")
 
     def _put(self, room: Room, before: State, after: State, *, was: int) -> bool:
-        """Make a change everywhere, if nobody was first; whether it is made."""
+        """Write a change to the server if no other replica was first; returns whether it was written."""
         said = {name: written(value) for name, value in after.items() if name not in before or before[name] != value}
         gone = [name for name in before if name not in after]
         if not said and not gone:
@@ -124,7 +123,7 @@ class Shared(RoomStore):
         return made
 
     def _put_back(self, room: Room) -> None:
-        """Give the server a room that it has lost, or its latest state."""
+        """Restore a room, or its latest state, that the server has lost."""
         with self.lock:
             rev, state = room.rev, room.state()
         said, news = {name: written(value) for name, value in state.items()}, self._news(code=room.code, rev=rev)
@@ -152,7 +151,7 @@ class Shared(RoomStore):
         self._work.set()
 
     def _called(self, call: Callable[..., _Result], *args: Any, **named: Any) -> _Result:
-        """What the server answers. Raises `RefusedError`: nothing, or it did not just now."""
+        """The server's answer. Raises `RefusedError`: it does not answer, or recently did not."""
         if self.away:
             raise RoomRefusedError("away")
         try:
@@ -168,7 +167,7 @@ class Shared(RoomStore):
             return list(self.rooms.values())
 
     def _read(self, code: str) -> bool:
-        """Read a room anew; whether the copy is now what is there."""
+        """Read a room again; returns whether the copy is now current."""
         texts = self._link.room(code)
         if not texts:
             return False
@@ -190,7 +189,7 @@ class Shared(RoomStore):
         return True
 
     def _catch_up(self) -> None:
-        """Compare all copies with the server, one thread at a time; only once all is done another start is known."""
+        """Compare all copies with the server, in one thread at a time; a restart is recorded only after success."""
         with self._comparing:
             revs, began = {room.code: room.rev for room in self._all()}, time.monotonic()
             boot, now, there = self._link.overview(self.clock())
@@ -212,7 +211,7 @@ class Shared(RoomStore):
         self.tell(room)
 
     def _lose(self, error: Exception) -> None:
-        """The server does not answer."""
+        """Mark the server as unreachable."""
         with self.lock:
             before, self.away = self.away, self._link.host
         if not before:
@@ -221,7 +220,7 @@ class Shared(RoomStore):
                 self.tell(room)
 
     def _find_again(self) -> None:
-        """The server answers; the other replicas have as long as ever to say that they are there, too."""
+        """Mark the server as reachable; the other replicas get the full time to report."""
         with self.lock:
             before, self.away = self.away, ""
             if before:
@@ -237,7 +236,7 @@ class Shared(RoomStore):
         return json.dumps({"from": self._me, **said}, separators=(",", ":"))
 
     def _hear_all(self) -> None:
-        """The thread that hears."""
+        """The listener thread."""
         while not self._stopped.is_set():
             try:
                 with self._link.hearing() as channel:
@@ -300,7 +299,7 @@ class Shared(RoomStore):
             self.tell(room, counts=True)
 
     def _keep(self) -> None:
-        """The thread that tells who is here, goes on where a time is up, and compares the copies."""
+        """The thread that reports presence, advances timers and compares the copies."""
         while not self._stopped.is_set():
             self._work.wait(self._pause())
             self._work.clear()
@@ -356,7 +355,7 @@ class Shared(RoomStore):
 
 
 def _outcome(act: Callable[[Room], _Result], room: Room) -> Callable[[], _Result]:
-    """What comes of something that a room is to do: its result, or that it is refused, once it is called."""
+    """Run an action; return a function that returns its result or raises its refusal."""
     try:
         result = act(room)
     except RoomRefusedError as error:

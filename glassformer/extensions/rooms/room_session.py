@@ -1,9 +1,9 @@
 """Room membership of the session: code, role, vote.
 
-The code stands in the address, beside what a link says, so that a reload and every link of the app keep it. What
-makes a session its room's teacher is the secret, which stands in no address that is written.
+The code is a query parameter, so a reload and every link of the app keep it. A session is the teacher's if it has the
+room's secret, which is never written into a URL.
 
-The teacher's moves need no request: what a teacher's session publishes is told to the room in this process.
+The teacher's moves need no request: the teacher's session publishes them to the room in this process.
 """
 
 import contextlib
@@ -32,9 +32,9 @@ TOO_MANY: Final = say("Too many wrong room codes were entered from your network.
 
 
 def begin() -> None:
-    """Take the room that the address names; call it when a run begins.
+    """Take the room from the URL, at the begin of a script run.
 
-    A browser that has not heard yet that its reader has left a room comes with the address of before.
+    A browser that does not know yet that its user has left a room still sends the old URL.
     """
     typed = st.query_params.get(PARAMETER)
     code = registry.read_code(typed) if typed else ""

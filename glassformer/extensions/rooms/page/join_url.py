@@ -1,7 +1,7 @@
 """Join URL of a room as the class can reach it, and its QR code.
 
-A QR code is black on white, with the quiet zone of four modules, in a dark theme too: readers take nothing else for
-granted. Source: ISO/IEC 18004:2015, section 6.3.8 (quiet zone).
+A QR code is black on white with a quiet zone of four modules, also in a dark theme, as scanners require.
+Source: ISO/IEC 18004:2015, section 6.3.8 (quiet zone).
 """
 
 import ipaddress
@@ -31,7 +31,7 @@ def class_base() -> str:
 
 
 def is_alone(host: str) -> bool:
-    """Whether a host names the computer that asks, so that a phone that asks finds itself."""
+    """Whether a host name means the client's own computer, so a phone would reach itself."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -68,10 +68,7 @@ def caution() -> None:
 
 
 def qr(text: str, *, where: str) -> str:
-    """A QR code as HTML: a picture inside the page, black on white in every theme.
-
-    Its class, `where`, says how large it is.
-    """
+    """A QR code as inline HTML, black on white in every theme; its class `where` sets the size."""
     made = segno.make_qr(text, error="m")
     uri = made.svg_data_uri(scale=8, border=_QUIET, dark="#000", light="#fff", xmldecl=False)
     said = escape(here(say("QR code of {address}", address=text)))

@@ -1,7 +1,4 @@
-"""The page about rooms: to open one, to join one, and what is known of the one that the session is in.
-
-That also stands at the foot of every page, as a line.
-"""
+"""The page about rooms: open one, join one, and the status of the session's room, also a line below every page."""
 
 import contextlib
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
 """A room: teacher, students, questions, votes, token-bucket rate limits.
 
-All that is true of a room everywhere is its state, values that never change; who listens is known of this process,
-and told to others by the store (`extensions/rooms/server/store.py`), which also holds a lock around every call.
+The state of a room is an immutable value, the same in all processes. Its listeners are known per process; the store
+(`extensions/rooms/server/store.py`) reports them to the others, and holds a lock around every call.
 
-Knows nothing of Streamlit, and nothing of threads.
+Knows nothing of Streamlit or threads.
 """
 
 import copy
@@ -27,7 +27,7 @@ from glassformer.extensions.rooms.server.room_state import (
 )
 
 MOST_TOKENS: Final = 200
-MOST_STREAMS: Final = 300  # open streams of events for teachers, projectors and whoever looks on
+MOST_STREAMS: Final = 300  # open event streams of teachers, projectors and spectators
 MOST_OF_TOKEN: Final = 3  # streams: a tab that comes again may be there twice for a while
 MOST_ADDRESS: Final = 8000  # characters of a teacher's address
 VOTES_AT_ONCE, VOTES_A_SECOND = 5, 0.5  # of one token
@@ -39,7 +39,7 @@ _OF_A_STUDENT: Final = "t."  # names of a state that begin so
 
 
 class TokenBucket:
-    """Tokens that refill, of which `most` may be taken at once; not locked, whoever holds it is."""
+    """Token bucket with a burst of `most`; not thread-safe, its owner locks."""
 
     def __init__(
         self, most: float, *, per_second: float, clock: Callable[[], float], held: tuple[float, float] | None = None
@@ -138,10 +138,7 @@ class Room:
         self._students[token] = Student(self.used, client=client)
 
     def _drop_one(self, client: str) -> None:
-        """Forget the token that was not seen for longest, of those that did not vote.
-
-        A client that has more tokens than the one that comes makes way at once.
-        """
+        """Remove the longest unseen token without a vote: one that expired, or one of a client with more tokens."""
         now, listening = self._clock(), self._listening()
         held = Counter(one.client for one in self._students.values() if one.client)
         gone = {
@@ -185,10 +182,7 @@ class Room:
     # ---------------------------------------------------------------- what its teacher does
 
     def move(self, page: str, parameters: Mapping[str, str]) -> bool:
-        """The teacher is somewhere; whether that is news.
-
-        Raises `RefusedError`: the address is too long to be sent.
-        """
+        """Set the teacher's page; returns whether it changed. Raises `RefusedError`: the URL is too long."""
         before = self.public
         self.used = self._clock()
         if (page, dict(parameters)) == (before.page, before.parameters):
@@ -199,9 +193,9 @@ class Room:
         return True
 
     def ask(self, question: Question | None) -> bool:
-        """Put a question, and take votes on it; None: no question any more. Whether that is news.
+        """Ask a question and take votes, or end it with None; returns whether anything changed.
 
-        Raises `RefusedError`: the question has too few choices, or too many.
+        Raises `RefusedError`: the question has too few or too many choices.
         """
         self.used = self._clock()
         if question == self.public.question:
@@ -212,7 +206,7 @@ class Room:
         return True
 
     def again(self) -> None:
-        """Take new votes on the same question; those before stay to be compared with.
+        """Take new votes on the same question; the first votes stay for comparison.
 
         Raises `RefusedError`: there is no question, its votes were not shown, or its answer was.
         """
@@ -264,9 +258,9 @@ class Room:
             self.record = (*self.record, Kept(question, self.public.round, latest))[-MOST_KEPT:]
 
     def answer(self, right: int | None = None, told: str = "") -> None:
-        """Let everybody see the answer; no votes are taken from then on.
+        """Show the answer and stop the votes.
 
-        No choice is right where choices are not compared; what is right is told where there are no choices. Raises
+        `right` is None where no choice is right; `told` is the answer where there are no choices. Raises
         `RefusedError`: there is no question.
         """
         here = self.public
@@ -290,10 +284,10 @@ class Room:
         self._change(few=few, **({"least": LEAST_OF_FEW if few else LEAST_VOTES} if between else {}))
 
     def start(self, vote: float, discuss: float) -> None:
-        """Take votes for so many seconds; then have the class discuss for others, and vote again for as long.
+        """Take votes for `vote` seconds, then discuss for `discuss` seconds, then vote again for as long as before.
 
-        With 0 seconds to discuss there is one vote alone, which is shown at its end. Raises `RefusedError`: there is
-        no question, or its answer was shown.
+        With 0 seconds to discuss there is one vote, shown at its end. Raises `RefusedError`: there is no question, or
+        its answer was shown.
         """
         if not self.public.taken:
             self.again()
@@ -317,7 +311,7 @@ class Room:
             self._go_on()
 
     def _go_on(self) -> None:
-        """From a vote to what follows, from discussing to the vote after it."""
+        """Go from a vote to the discussion or end, and from a discussion to the second vote."""
         here, (next_one, *rest) = self.public, self.ahead or (("", 0.0),)
         if here.phase == "vote":
             self._close()
@@ -327,9 +321,9 @@ class Room:
         self._change(phase=next_one[0], until=self._clock() + next_one[1])
 
     def let_own(self, own: bool) -> bool:
-        """Have students keep sentences of their own, or not; whether that is news.
+        """Set whether students keep their own sentences; returns whether it changed.
 
-        A lesson's question is taken back: what a vote on it says is another thing then.
+        A lesson's question is withdrawn, because its votes would then mean something else.
         """
         self.used = self._clock()
         if own == self.public.own:

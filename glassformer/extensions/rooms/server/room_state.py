@@ -1,7 +1,7 @@
 """Public state of a room: page, question, votes, timer; no personal data.
 
-Its record is a table of what was asked and how often each choice was chosen, of nobody in particular; rounds with too
-few votes to be counted by choice have only their number of votes there, too.
+Its record is a table of questions and of how often each choice was chosen, without names. A round with too few votes
+has only its total, in the record too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ Phase = Literal["", "vote", "discuss"]
 
 
 class RoomRefusedError(Exception):
-    """What was asked for is not done; `why` is a plain word for it."""
+    """An action is refused; `why` is a word for the reason."""
 
     def __init__(self, why: Why) -> None:
         super().__init__(why)
@@ -55,7 +55,7 @@ class Question:
     name: str  # changes exactly when the question does
     text: str  # what is asked, to be shown on the wall
     choices: tuple[str, ...]  # what can be chosen, in order
-    aloud: bool = False  # it stands in no lesson: the teacher asks it aloud, and its choices are letters
+    aloud: bool = False  # not from a lesson: the teacher asks it aloud, and its choices are letters
 
 
 @dataclass(frozen=True)

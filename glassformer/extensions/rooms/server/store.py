@@ -1,7 +1,7 @@
 """Room store: in memory, or shared through Redis.
 
-Every process reads its own copies of rooms, which never waits. A change is tried on a copy of the room's state and
-counts once it is made, so nothing is half done.
+Every process reads its own copies of rooms, without waiting. A change is tried on a copy of the room's state and counts
+once it is complete.
 """
 
 import secrets
@@ -46,9 +46,9 @@ class RoomStore:
         return True
 
     def change(self, room: Room, act: Callable[[Room], _Result]) -> _Result:
-        """Do something to a room, once the time of what is timed there is up.
+        """Call `act` on a room, after its timers are advanced.
 
-        Raises `RefusedError`: the room does not do it, is gone, or the store is away; then nothing was done.
+        Raises `RefusedError`: the room refuses or is gone, or the store is unreachable; then nothing was changed.
         """
         with self.lock:
             room.tick()
