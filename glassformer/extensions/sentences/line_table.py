@@ -1,6 +1,6 @@
 """Results of a file of sentences: numbers and charts of all lines, the table of those listed, one line.
 
-The line that is opened stands above it: all of its texts, and the ways to every page that shows its run.
+The selected line is above them: all of its texts, and links to every page that shows its run.
 """
 
 import math
@@ -38,7 +38,7 @@ LEAST_DRAWN = 3  # lines; fewer are read in the table
 
 @dataclass(frozen=True)
 class _Measure:
-    """A number of a line, and what it is called: on an axis, over the points, over the bars."""
+    """A number of a line, and its names: on an axis, over the points, over the bars."""
 
     name: Sentence
     against: Sentence
@@ -80,7 +80,6 @@ def overview(results: Sequence[LineResult]) -> None:
 
 
 def _summed(found: Summary) -> list[tuple[str, str, str | None]]:
-    """Label, value and explanation of each number that there is."""
     surer = say("Mean log-probability over all pieces, in nats. The closer to 0, the surer the model.")
     unknown = say(
         "Share of source pieces that are unknown. Lines with at least one unknown piece: {n:,}.",
@@ -263,7 +262,7 @@ def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> N
 
 
 def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]:
-    """Draw the choice of lines; those that are chosen, in order."""
+    """Draw the choice of lines; return the selected ones, in order."""
     with choices.bar(MAIN):
         kept = choices.field(MAIN, "listed", key=LISTED)
         shown = choices_of(results, counted=over)
@@ -295,7 +294,7 @@ def _rows(found: Sequence[LineResult]) -> None:
 
 
 def _columns(cells: Mapping[str, object]) -> dict[str, Any]:
-    """The columns that there are; numbers stand before the reference, as they are to be in sight."""
+    """The columns that exist; numbers come before the reference, to be in sight."""
     kinds = st.column_config
     found: dict[str, Any] = {name: kinds.TextColumn(here(said), width=_TEXT_WIDTH) for name, said in _READ.items()}
     found |= _numbers(_NUMBERS)

@@ -90,7 +90,7 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
 
 
 def _lines() -> tuple[SentenceLine, ...]:
-    """What shall be run. Raises `DataError`: it cannot be taken."""
+    """The lines to run. Raises `DataError`: they are invalid."""
     file = st.session_state.get(FILE)
     if file is not None:
         return read_bytes(file.getvalue(), LIMITS, label=say("The file {name}", name=file.name))
@@ -132,7 +132,7 @@ def draw(job: Job, checkpoint: Checkpoint) -> None:
 
 
 def _how_far(job_id: str) -> None:
-    """The first line; a session keeps what a fragment is given, which must not be the job itself."""
+    """The first line; takes an id, because a session keeps a fragment's arguments and must not hold the job."""
     job = jobs().find(job_id)
     if job is None:
         return
@@ -153,7 +153,6 @@ def _how_far(job_id: str) -> None:
 
 
 def _cancel(job_id: str) -> None:
-    """Callback; it must not hold the job, as a session keeps it."""
     jobs().withdraw(job_id)
 
 

@@ -62,7 +62,7 @@ def moments_view(
 
 
 def moved(key: str, *, of: str) -> Move | None:
-    """Where the reader of the slider of a key went; None if that is no stop of this checkpoint."""
+    """Where the user moved a key's slider; None if that is not a snapshot of this checkpoint."""
     said = told(key, "move")
     if not isinstance(said, dict) or said.get("of") != of:
         return None
@@ -80,12 +80,10 @@ _WISHED: Final = "wished_step"  # the step to look at, where a snapshot's output
 
 
 def slider(name: str, *, key: str, take: Callable[[str], None]) -> None:
-    """Draw it, if the checkpoint has snapshots.
+    """Draw the slider, if the checkpoint has snapshots.
 
-    Args:
-        name: The checkpoint's or the snapshot's name that is shown.
-        key: Names this place on the page.
-        take: Called with the name of what the reader chose, before the page runs again.
+    `name` is the shown checkpoint's or snapshot's, `key` identifies this place on the page, and `take` is called with
+    the chosen name before the page reruns.
     """
     whole = loading.whole(name)
     if whole is None:
@@ -112,7 +110,7 @@ def slider(name: str, *, key: str, take: Callable[[str], None]) -> None:
 
 
 def _move(key: str, whole: str, take: Callable[[str], None]) -> None:
-    """Callback: the reader has come to another stop."""
+    """Callback: the slider was moved."""
     move = moved(key, of=whole)
     if move is None:
         return
@@ -143,7 +141,7 @@ def move_to(step: int) -> None:
 
 
 def whole_page_if_moved() -> None:
-    """Draw the whole page once more after such a click; it runs the fragment alone that the picture stands in."""
+    """Rerun the whole page after such a click, which by default reruns only the picture's fragment."""
     if st.session_state.pop(MOVED, False):
         st.rerun()
 
@@ -166,7 +164,7 @@ def _called(moment: SnapshotInfo) -> Sentence:
 
 
 def _told(moment: SnapshotInfo, whole: Entry) -> Sentence:
-    """How good the model was: of a model of a language by BLEU, of others by outputs that are exactly right."""
+    """The model's quality: BLEU for a language, else the share of exactly right outputs."""
     parts: list[Sentence] = []
     if moment.loss is not None:
         parts.append(say("Loss {loss:.2f}", loss=moment.loss))
@@ -181,7 +179,7 @@ def _told(moment: SnapshotInfo, whole: Entry) -> Sentence:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _kept(folder: str, root: str, sign: Signature) -> SnapshotInfo:
-    """What the learning curve says of the epoch that the checkpoint is of: by its card, or else the best one."""
+    """The learning curve's row for the checkpoint's epoch: by its card, or else the best one."""
     try:
         curve = load_curve(Path(folder), inside=Path(root))
         said = card_of(FolderFiles(Path(folder), inside=Path(root))).training.get("epochs")

@@ -1,9 +1,9 @@
 """Readers for untrusted vocabulary files of other libraries: plain lists, vocab.json, merges.txt, vocab.txt.
 
-Source: Hugging Face's tokenizers, which writes them. What is wrong is said in one sentence that begins with the file.
+Source: Hugging Face's tokenizers, which writes them. An error is one sentence that begins with the file.
 
-The list is a vocab.txt, one piece a line, the first with id 0; or a vocab.json, {"piece": id}. If every piece but the
-special ones is a single character, a text is cut into its characters; otherwise at its spaces.
+A plain list is a vocab.txt, one piece per line, the first with id 0; or a vocab.json, {"piece": id}. If every piece but
+the special ones is a single character, a text is cut into characters; otherwise at spaces.
 
 Source: Karpathy, "char-rnn" (2015), and The Annotated Transformer (2018), for the two ways.
 """
@@ -181,9 +181,9 @@ SPECIAL = frozenset(name for names in CALLED.values() for name in names)
 
 
 class ListTokenizer(PieceRows):
-    """Pieces that are looked up as they are: characters of a text, or its words, between spaces.
+    """Pieces that are looked up directly: characters of a text, or its words, between spaces.
 
-    `unknown` is the row of what has no piece; None if such a thing is left unread.
+    `unknown` is the row of anything without a piece; None to skip it.
     """
 
     continuation = " "  # no piece begins with it, so each is a word

@@ -35,7 +35,6 @@ def draw(run: OpenRun, row: Any) -> None:
 
 
 def _strip(run: OpenRun, film: Film | None) -> None:
-    """The strip as far as it is."""
     if hides(run):
         st.info(HIDDEN, icon=":material/visibility_off:")
     elif film is None:
