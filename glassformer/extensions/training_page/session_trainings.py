@@ -1,7 +1,7 @@
 """Trainings of this session: names in URLs, lookup, expiry.
 
-A name is `training:` and the training's own name, which cannot be guessed. While a model is trained its checkpoint
-can be opened like any other, and is another one as soon as a better one is written.
+A name is `training:` and the training's unguessable token. During training its checkpoint can be opened like any other,
+and changes as soon as a better one is written.
 """
 
 import asyncio

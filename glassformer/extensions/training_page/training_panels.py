@@ -64,7 +64,6 @@ def _scene(checkpoint: Checkpoint) -> Curves | CheckpointError | None:
 
 
 def _axis(scene: Curves) -> None:
-    """Draw the choice of the axis."""
     kept = choices.field(MAIN, "by_step")
     named = {True: say("By step"), False: say("By epoch")}
     choices.choose(choices.ControlBinding(kept.key, scene.by_step, kept.take), say("Horizontal axis"), named, bare=True)
@@ -134,7 +133,7 @@ def _over_training(run: OpenRun) -> None:
 
 
 def _open_head(meant: Mapping[str, int]) -> None:
-    """Callback: look at a head of a snapshot."""
+    """Callback: select a head of a snapshot."""
     session.replace(MAIN, layer=meant["layer"], head=meant["head"])
     move_to(meant["step"])
 
@@ -224,7 +223,7 @@ def _link(checkpoint: Checkpoint, moment: SnapshotInfo) -> str:
 
 
 def _wide(place: int) -> str:
-    """A telephone has no room for the dev loss, which the curves have."""
+    """Hide the dev loss on a phone; the curves have it."""
     return ' class="gf-wide"' if place == 1 else ""
 
 
@@ -249,7 +248,7 @@ def _row(
 
 
 def _pieces(one: AtSnapshot, flags: Sequence[bool]) -> str:
-    """The pieces, of which many alike in a row stand as one, with their number."""
+    """The pieces; a run of equal ones is shown once, with its count."""
     shown = list[str]()
     for (piece, good), alike in groupby(zip(one.pieces[:MOST_PIECES], flags, strict=False)):
         mark, count = "b" if good else "i", len(list(alike))
@@ -317,12 +316,12 @@ def ask_the_doctor(checkpoint: Checkpoint, moments: Sequence[SnapshotInfo], *, n
 
 
 def _begin(key: Hashable, work: partial[Verdicts]) -> None:
-    """Callback: have all of them examined."""
+    """Callback: examine all of them."""
     attempt(lambda: studies().ask(key, work, visitor=loading.visitor()))
 
 
 def _follow_doctor(key: Hashable, n_drawn: int) -> None:
-    """Draw how far it is; runs again and again."""
+    """Draw the progress, in a fragment that reruns."""
     seen: JobStatus | None = studies().look(key, loading.visitor())
     found: Verdicts | None = None if seen is None else seen.so_far
     if seen is None or not seen.is_under_way or (found is not None and found.done > n_drawn):
@@ -341,7 +340,7 @@ def _key_of(checkpoint: Checkpoint, moments: Sequence[SnapshotInfo]) -> Hashable
 
 
 def _examine(by: Examiner, name: str, checkpoint: Checkpoint, moments: Sequence[SnapshotInfo], job: Job) -> Verdicts:
-    """The work of a job: one examination after the other, each in its turn among those of other visitors."""
+    """The work of a job: one examination after the other, interleaved with those of other users."""
     found: dict[int, tuple[int, int, int] | None] = {}
     for moment in moments:
         job.tell(Verdicts(len(moments), dict(found)))

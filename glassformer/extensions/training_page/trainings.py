@@ -1,12 +1,12 @@
 """Trainings started by users: a queue of one, each in a process of its own.
 
-The process runs `python -m transformer train ...` (`training_worker`), and what it writes is read from its folder: the
-checkpoint, its snapshots, `progress.json`. A training has a name that nobody can guess; who has it sees the training.
-One that was stopped, or failed, can go on from its last state. What nobody looks at for some hours is removed, and
-all of it when the server ends.
+The process runs `python -m transformer train ...` (`training_worker`). The server reads its folder: the checkpoint, its
+snapshots, `progress.json`. A training has an unguessable name; anyone with it sees the training. A stopped or failed
+one can resume from its last state. A training without views for some hours is removed, all of them when the server
+ends.
 
-In a folder that replicas share a training says what it is, in `ABOUT`. The replica that has it holds its lock; the
-others show what is in its folder and stop it by a file, and any of them goes on with one that is over.
+In a folder that replicas share `ABOUT` describes each training. The replica that runs it holds its lock; the others
+show its folder and stop it by a file, and any of them can resume one that has ended.
 """
 
 import json
@@ -145,8 +145,8 @@ class Training:
 class Trainings:
     """All trainings of a server.
 
-    Their folder is made in `place`, unless it is `shared`; each has so many bytes of `memory`, and is stopped where
-    it is `late` by so many seconds or has written `most_bytes`. Their process runs the module `child`.
+    Their folder is made in `place`, unless it is `shared`; each has so many bytes of `memory`, and is stopped if it is
+    `late` by so many seconds or has written `most_bytes`. Their process runs the module `child`.
     """
 
     def __init__(
@@ -172,9 +172,9 @@ class Trainings:
         self.root = self._own.root
 
     def begin(self, plan: Plan) -> Training:
-        """Train, or wait for those before; returns at once.
+        """Start or queue a training; returns at once.
 
-        Raises `BusyError`: too many wait, or are kept; `DataError`: the files cannot be written.
+        Raises `BusyError`: too many are queued or kept; `DataError`: the files cannot be written.
         """
         self.sweep()
         with self._lock:
@@ -207,7 +207,7 @@ class Trainings:
             return found
 
     def _adopt(self, token: str) -> None:
-        """Know what another replica trains, or trained; and no longer what one removed."""
+        """Load a training of another replica, or drop one that was removed."""
         if not self._own.is_shared:
             return
         folder = replicas.named(self.root, token)
@@ -232,7 +232,7 @@ class Trainings:
         return JobStatus("done") if 0 < now.steps <= now.step else seen
 
     def _is_others(self, training: Training) -> bool:
-        """Whether another replica trains it, or has it wait."""
+        """Whether another replica runs or queues it."""
         return self._own.is_shared and training.lock.is_others()
 
     def before(self, training: Training) -> int:
@@ -307,7 +307,7 @@ class Trainings:
             self.forget(one)
 
     def _unused(self, training: Training) -> float:
-        """For how many seconds nobody looked at it, here or at any replica."""
+        """Seconds since it was last viewed, on any replica."""
         return replicas.seconds_since(training.folder) if self._own.is_shared else self._clock() - training.used
 
     def close(self) -> None:
@@ -321,7 +321,7 @@ class Trainings:
         self._own.close()
 
     def _idle(self) -> list[Training]:
-        """Those that are over, the one looked at longest ago first."""
+        """Ended trainings, the least recently viewed first."""
         over = [one for one in self._found.values() if not self.look(one).is_under_way]
         return sorted(over, key=self._unused, reverse=True)
 
@@ -361,7 +361,7 @@ class Trainings:
                     shutil.rmtree(training.folder, ignore_errors=True)
 
     def _run(self, training: Training, command: tuple[str, ...], job: Job) -> None:
-        """Run a command to its end. Raises `StoppedError`; `DataError`: it failed, or took too much."""
+        """Run a command to its end. Raises `StoppedError`; `DataError`: it failed, or exceeded a limit."""
         _LOG.info("training %s: %s", training.plan.name, " ".join(command))
         process = self._process(training, command)
         end, looked = time.monotonic() + 60 * training.plan.minutes + self._late, time.monotonic()
@@ -415,7 +415,7 @@ class Trainings:
 
 
 def _to_run(training: Training) -> list[tuple[str, ...]]:
-    """The commands of the first time, or the one that goes on; without a state it begins once more."""
+    """The commands of the first run, or the one that resumes; without a state it starts again."""
     if training.times == 1:
         return list(training.plan.commands)
     if training.can_go_on:
@@ -424,7 +424,6 @@ def _to_run(training: Training) -> list[tuple[str, ...]]:
 
 
 def _with_minutes(plan: Plan, minutes: float) -> Plan:
-    """The same plan with another limit of time."""
     train = list(plan.train)
     if _MINUTES in train:
         train[train.index(_MINUTES) + 1] = f"{minutes:g}"
@@ -432,7 +431,7 @@ def _with_minutes(plan: Plan, minutes: float) -> Plan:
 
 
 def _stopped(process: subprocess.Popen[bytes]) -> int:
-    """Interrupt a process that still runs, so that it keeps its state; its exit status."""
+    """Interrupt a process that still runs, so it can save its state; returns its exit status."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
@@ -453,7 +452,7 @@ def _do_what_is_due(training: Training, *, everything: bool = False) -> None:
 
 
 def _why(training: Training, status: int, memory: int) -> Sentence:
-    """Why a process failed, in a sentence; what it wrote goes into the log."""
+    """The reason that a process failed; its output is logged."""
     with suppress(OSError):
         last = (training.folder / _WRITTEN).read_bytes()[-4000:].decode(errors="replace").splitlines()
         told = [line.removeprefix("error: ") for line in last if line.startswith("error: ")]

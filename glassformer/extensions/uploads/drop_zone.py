@@ -148,7 +148,7 @@ def _forget(name: str) -> None:
 
 
 def _read(waiting: Waiting) -> bool:
-    """Have the files read, and show how far that is; tells whether they were taken."""
+    """Have the files read, with a progress bar; returns whether they were accepted."""
     try:
         job = session_uploads.submit(waiting)
         _wait(job)

@@ -15,7 +15,7 @@ from glassformer.shared.i18n import st
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Kind, Trace
 
-WISH: Final = "matters_wish"  # in the session: the run whose measurement was asked for or stopped last, and which
+WISH: Final = "matters_wish"  # in the session: the run last requested (True) or cancelled (False)
 PATIENCE_SECONDS: Final = 0.35  # that a page waits before it shows how far it is
 
 
@@ -58,10 +58,7 @@ def found_now(checkpoint: Checkpoint, trace: Trace) -> HeadEffects | None:
 
 
 def matters_most(found: HeadEffects) -> tuple[Kind, int, int]:
-    """The head without which the output loses most: its attention, its layer and its place there.
-
-    Of an encoder alone it is the one without which the vectors move most.
-    """
+    """The head that matters most to the output (in an encoder-only model, to the vectors): attention, layer, head."""
 
     def loss(kind: Kind) -> np.ndarray:
         effect = found.of[kind]
@@ -85,6 +82,6 @@ def stop(key: Hashable) -> None:
 
 
 def _wish(key: Hashable) -> bool | None:
-    """Whether a measurement was asked for (True) or stopped (False); None: neither."""
+    """Whether a measurement was requested (True) or cancelled (False); None: neither."""
     kept: tuple[Hashable, bool] | None = st.session_state.get(WISH)
     return kept[1] if kept is not None and kept[0] == key else None

@@ -1,8 +1,7 @@
 """Part "Watch it learn": settings of a small training, and the commands they produce.
 
-A model is small enough that a few minutes of one processor suffice: two stacks of width 64. What is trained on is a
-made-up task, whose files a command of this program writes, or pairs of the visitor's own, of which some are kept to
-score on.
+The model has two stacks of width 64, which train in a few minutes on one CPU. Its data are a made-up task, written by a
+command of this program, or the user's own pairs, of which some are held out for scores.
 """
 
 import io
@@ -137,7 +136,7 @@ class Pairs:
         return _SPECIAL + len(set("".join(self.texts))) if self.in_characters else _PIECES
 
     def batch_tokens(self) -> int:
-        """Of a step, so that an epoch has some steps even where there are few pairs."""
+        """Of a step; small enough for several steps per epoch with few pairs."""
         return min(_BATCH, max(64, sum(len(target) + 1 for _, target in self.train) // _STEPS))
 
     def longest(self) -> int:
@@ -248,7 +247,6 @@ def shown(commands: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _card(chosen: Choices, pairs: Pairs | None) -> dict[str, object]:
-    """What the checkpoint says of itself."""
     title = say("My pairs") if pairs is not None else TASKS[chosen.task].title
     if not chosen.causal_mask:
         title = say("{task}, with a leak", task=title)
@@ -265,7 +263,7 @@ def _tsv(pairs: Sequence[tuple[str, str]]) -> bytes:
 
 
 def with_settings(chosen: Choices, values: Mapping[str, object]) -> Choices:
-    """Choices with other values, by the names of the fields; what is no field is passed over."""
+    """Choices with other values, by the names of the fields; unknown names are ignored."""
     return replace(chosen, **{name: value for name, value in values.items() if name in asdict(chosen)})  # type: ignore[arg-type]
 
 
@@ -282,9 +280,9 @@ def about(training: Training) -> Sentence:
 
 
 def packed(training: Training, told: str) -> bytes:
-    """The folders of the checkpoint and of its snapshots, what was trained on, and the commands, as a zip archive.
+    """A zip archive of the folders of the checkpoint and its snapshots, the data, and the commands.
 
-    `told` is what stands above the commands, in the reader's language.
+    `told` is the comment above the commands, in the user's language.
     """
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -299,6 +297,6 @@ def packed(training: Training, told: str) -> bytes:
 
 
 def _add(archive: zipfile.ZipFile, file: Path, name: str) -> None:
-    """A file as it is; what is compressed already is not compressed again."""
+    """Add a file; one that is already compressed is stored."""
     how = zipfile.ZIP_STORED if file.suffix == ".xz" else zipfile.ZIP_DEFLATED
     archive.write(file, name, compress_type=how)

@@ -1,12 +1,12 @@
 """Upload store and queue: a private temporary folder with expiry, one upload at a time to the sandboxed worker.
 
-Each upload has a name that nobody can guess. Who has it sees the upload, so a link shares it; lists never hold it but
-for the session that handed it in. What nobody uses for an hour is removed, and all of it when the server ends; what
-a killed server left is removed by the next one. In a folder that replicas share each upload says what it is, in
-`ABOUT`; any replica opens and removes it, and it outlives them.
+Each upload has an unguessable token. Anyone with the token can use the upload, so a link shares it; only the session
+that uploaded it lists it. An upload is removed after an hour without use, all of them when the server ends; the next
+server removes what a killed one left. In a folder that replicas share `ABOUT` describes each upload; any replica opens
+and removes it, and it outlives them.
 
-One at a time, as whoever decodes meanwhile shares the processor. The reading itself is done by another process, see
-`extensions.uploads.library`; here is a thread that waits for it.
+Only one is read at a time, because reading shares the CPU with decoding. Another process does it, see
+`extensions.uploads.library`; a thread waits for it.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ class Upload:
     n_bytes: int  # what is counted for it
     used: float  # when it was used last, in seconds of a clock of its own
     native: bool = False  # whether it is a checkpoint of this program
-    left_out: tuple[str, ...] = ()  # names of the files that are no part of it
+    left_out: tuple[str, ...] = ()  # names of files that were left out
 
     @property
     def made(self) -> Path:
@@ -58,10 +58,10 @@ class Upload:
 
 
 class UploadStore:
-    """All that was handed in to one server.
+    """All uploads of one server.
 
-    Its folder is made in `place`, or in the system's folder for temporary files, unless it is `shared`. Together it
-    has so many bytes at most. `forgotten` is told of each upload that is removed.
+    Their folder is made in `place`, or in the system's temporary folder, unless it is `shared`; its size is limited.
+    `forgotten` is called with each upload that is removed.
     """
 
     def __init__(
@@ -96,10 +96,7 @@ class UploadStore:
             return found
 
     def count(self, token: str, n_bytes: int) -> None:
-        """Count bytes that are about to be written for an upload.
-
-        Raises `CheckpointError`: there is no room for them, or the upload is gone.
-        """
+        """Reserve bytes for an upload. Raises `CheckpointError`: there is not enough space, or the upload is gone."""
         with self._lock:
             upload = self._found.get(token)
             if upload is None:
@@ -121,9 +118,9 @@ class UploadStore:
             return min(self._most - taken, int(SHARE_OF_DISK * free))
 
     def keep(self, token: str, made: Path, *, native: bool, left_out: tuple[str, ...]) -> Upload:
-        """Keep what was made of an upload, a folder in the upload's that can be opened, and nothing else of it.
+        """Keep the result of an upload, a folder inside the upload's that can be opened, and delete the rest.
 
-        `left_out` are the names of the files that are no part of it. Raises `CheckpointError`: the upload is gone.
+        `left_out` are the names of files that were left out. Raises `CheckpointError`: the upload is gone.
         """
         with self._lock:
             upload = self._found.get(token)
@@ -152,14 +149,14 @@ class UploadStore:
             return found
 
     def _use(self, upload: Upload) -> Upload:
-        """Keep what is known of an upload, which is used now."""
+        """Record that an upload was used."""
         found = self._found[upload.token] = replace(upload, used=self._clock())
         if self._own.is_shared:
             replicas.touch(upload.folder)
         return found
 
     def _adopt(self, token: str) -> None:
-        """Know what another replica keeps, or is about to; and no longer what one removed."""
+        """Load an upload of another replica, even unfinished, or drop one that was removed."""
         if not self._own.is_shared:
             return
         folder, known = replicas.named(self.root, token), self._found.get(token)
@@ -205,7 +202,7 @@ class UploadStore:
             self.forget(token)
 
     def _unused(self, upload: Upload) -> float:
-        """For how many seconds nobody used it, here or at any replica."""
+        """Seconds since it was last used, on any replica."""
         return replicas.seconds_since(upload.folder) if self._own.is_shared else self._clock() - upload.used
 
     def close(self) -> None:
@@ -274,7 +271,7 @@ class UploadQueue:
         return job
 
     def expect(self) -> None:
-        """Something will be handed in soon: start the process, which takes a few seconds."""
+        """Start the worker before an upload, because it takes a few seconds."""
         with self._changed:
             self._soon = True
             self._changed.notify()
@@ -333,7 +330,7 @@ class UploadQueue:
             )
         except GlassformerError as error:
             job.refused = error.sentence
-        except Exception:  # a full disk, a process that cannot be started: whoever waits is told
+        except Exception:  # a full disk, a process that cannot be started: the waiting session gets the error
             self._worker.end()
             job.refused = say("The files could not be read on this server; try again later.")
         finally:

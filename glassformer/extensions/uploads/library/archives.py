@@ -1,7 +1,7 @@
 """Safe unpacking of zip archives, and the upload limits: sizes, counts, time, file names.
 
-All of its list is checked before a byte is unpacked, and each file is held to its own claim while it is. Of folders
-only one is taken: that with the weights, as near to the top as there is one.
+The whole list of an archive is checked before a byte is unpacked, and each file must match its claimed size. Only one
+folder is taken: the highest one with weights.
 
 Source: APPNOTE.TXT of PKWARE, 4.3 to 4.5; David Fifield, "A better zip bomb" (WOOT 2019), for files that overlap.
 """
@@ -109,7 +109,7 @@ def unpack(file: BinaryIO, into: Path, *, label: str, limits: UploadLimits = OUR
 
 
 def _unpacked(file: BinaryIO, into: Path, limits: UploadLimits) -> Unpacked:
-    """The same; what is refused does not name the archive."""
+    """The same; errors do not name the archive."""
     _check_end(file, limits)
     with zipfile.ZipFile(file) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
@@ -124,7 +124,7 @@ def _unpacked(file: BinaryIO, into: Path, limits: UploadLimits) -> Unpacked:
 
 
 def _check_end(file: BinaryIO, limits: UploadLimits) -> None:
-    """Look at the end record alone: the list before it is only read when it is short."""
+    """Check the end record alone: the list before it is only read if it is short."""
     size = file.seek(0, 2)
     file.seek(max(size - _END_BYTES - _MOST_COMMENT, 0))
     tail = file.read()
@@ -217,7 +217,7 @@ def _refused_entry(name: str, why: str) -> CheckpointError:
 
 
 def _folder_of(names: Sequence[str]) -> str:
-    """The folder that is taken: the highest one with weights; of several side by side none can be chosen."""
+    """The highest folder with weights; several at the same level are refused."""
     endings = {name: PurePosixPath(name).suffix.lower() for name in names}
     holding = {_parent(name) for name in names if endings[name] in SUFFIXES}
     holding = holding or {_parent(name) for name in names if endings[name] not in BESIDE}  # weights of any name

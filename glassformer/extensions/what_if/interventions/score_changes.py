@@ -118,7 +118,6 @@ class _OfFill(ScoringChange):
 
     @property
     def target(self) -> tuple[object, ...]:
-        """The fill value of an attention."""
         return ("fill", self.where)
 
 
