@@ -32,7 +32,7 @@ SPEED: Final = 5e9  # multiplications a second, about
 ONE_AT_ONCE: Final = 5e9  # work for the singular values of the selected matrix, unrequested: 1 s
 ROWS_AT_ONCE: Final = 4096
 N_ROWS: Final = 10  # shortest, and longest
-_SMALL: Final = 1000  # bytes of what is kept of a parameter
+_SMALL: Final = 1000  # bytes of a cached result
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def spectrum_key(checkpoint: Checkpoint, parameter: Parameter) -> Hashable:
 
 @dataclass(frozen=True, eq=False)
 class OneParameter:
-    """A parameter, and what it is compared with."""
+    """A parameter, and its counterpart in the other checkpoint."""
 
     checkpoint: Checkpoint  # whose
     one: Known

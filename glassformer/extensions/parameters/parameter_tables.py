@@ -104,7 +104,7 @@ OPEN_WIDTH: Final = 300
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of the table: its heading, how a number is written, what it is, and its width in pixels."""
+    """A column of the table: heading, number format, explanation, and width in pixels."""
 
     heading: str
     form: str
@@ -215,7 +215,7 @@ def draw_all(found: Sequence[Known], chosen: str) -> None:
 
 
 def bar(name: str) -> Any:
-    """A row for controls, beside that of the page (`choices.bar`); `name` tells it from others."""
+    """A row for controls, separate from the page's (`choices.bar`); `name` identifies it."""
     return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{name}-{page_style.BAR}")
 
 

@@ -44,13 +44,13 @@ _NO_STORE: Final = say("The store of the rooms cannot be reached.")
 
 
 class Health:
-    """How this process is; `store` tells whether the rooms' store can be reached."""
+    """The status of this process; `store` says whether the room store is reachable."""
 
     def __init__(self, store: Callable[[], bool] = lambda: True) -> None:
         self.stopping, self._store = False, store
 
     def problem(self) -> Sentence | None:
-        """Why no visitors may be sent here; None if they may."""
+        """Why no users may be routed here; None if they may."""
         if self.stopping:
             return _STOPPING
         return descriptors.problem() if self._store() else _NO_STORE
@@ -71,7 +71,7 @@ class Health:
 
     @contextlib.contextmanager
     def drained(self, seconds: float) -> Iterator[None]:
-        """Have SIGTERM wait so long while this lasts; what is called then is what would have been called at once."""
+        """Delay the current SIGTERM handler by so many seconds, while the context lasts."""
         passed_on = signal.getsignal(signal.SIGTERM)
         may_listen = threading.current_thread() is threading.main_thread()
         if not (seconds and may_listen and callable(passed_on)):
@@ -122,7 +122,7 @@ class AsJson(logging.Formatter):
     """One event, one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The object as text, without a line break."""
+        """The object as one line."""
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         told: dict[str, Any] = {"time": when, "level": record.levelname.lower(), "logger": record.name}
         kind, _, where = record.exc_info or (None, None, None)

@@ -113,7 +113,7 @@ class RedisClient:
         self._end([f"{PREFIX}room:{code}", ROOMS], [code, self._news, news])
 
     def room(self, code: str) -> dict[str, str]:
-        """The state of a room, with its `rev`; nothing if there is none."""
+        """The state of a room, with its `rev`; empty if there is none."""
         found: dict[str, str] = self._client.hgetall(f"{PREFIX}room:{code}")
         return found
 

@@ -27,9 +27,9 @@ from glassformer.server.replicas import read, written
 
 BEAT_SECONDS, SILENT_SECONDS = 1.5, 5.0
 AGAIN_SECONDS = 0.3  # until a server that did not answer is asked again
-TOGETHER_SECONDS = 0.02  # students who come within so long are told at once
+TOGETHER_SECONDS = 0.02  # students who join within this time are reported together
 TRY_SECONDS = 3.0
-LOOKS_AT_ONCE, LOOKS_A_SECOND = 200, 20.0  # at what is not known here, which anybody may ask for
+LOOKS_AT_ONCE, LOOKS_A_SECOND = 200, 20.0  # of unknown rooms, which anyone may request
 HEAR_SECONDS = 0.5
 RECORDS = (Kept, Public, Question, Round, Student)  # of which a room's state is made
 _LOG = logging.getLogger("glassformer.rooms")
@@ -51,7 +51,7 @@ class Shared(RoomStore):
         self._work, self._stopped = threading.Event(), threading.Event()
         self._next_beat = 0.0
         self._looks = TokenBucket(LOOKS_AT_ONCE, per_second=LOOKS_A_SECOND, clock=time.monotonic)
-        self._dirty: set[str] = set()  # rooms whose listeners are to be told
+        self._dirty: set[str] = set()  # rooms whose listeners are to be reported
         self._seen: dict[str, set[str]] = {}  # students of each room who came or left
         self._silent: dict[str, float] = {}  # when each other replica is taken for gone
         self._threads = [threading.Thread(target=one, daemon=True) for one in (self._hear_all, self._keep)]
@@ -144,7 +144,7 @@ class Shared(RoomStore):
                 self._called(self._read, code)
 
     def came_or_left(self, room: Room, token: str) -> None:
-        """See `Store`; it is told soon."""
+        """See `Store`; it is reported soon."""
         with self.lock:
             self._dirty.add(room.code)
             self._seen.setdefault(room.code, set()).add(token)
@@ -175,7 +175,7 @@ class Shared(RoomStore):
         try:
             state = {name: read(text, RECORDS) for name, text in texts.items()}
             found = Room(code, state["secret"], self.clock).become(state)
-        except Exception:  # one room that nobody can read leaves the others as they are
+        except Exception:  # an unreadable room does not affect the others
             _LOG.exception("A room in the store was not written by this program")
             return False
         with self.lock:
@@ -252,7 +252,7 @@ class Shared(RoomStore):
             except ERRORS as error:
                 if not self._stopped.is_set():
                     self._lose(error)
-            except Exception:  # whatever it is, the thread goes on
+            except Exception:  # the thread must continue
                 _LOG.exception("What the store of the rooms says cannot be read")
             self._stopped.wait(AGAIN_SECONDS)
 
@@ -311,7 +311,7 @@ class Shared(RoomStore):
                     self._lose(error)
             except RoomRefusedError:
                 pass  # the store is away, or a room is gone
-            except Exception:  # whatever it is, the thread goes on
+            except Exception:  # the thread must continue
                 _LOG.exception("The rooms cannot be compared with their store")
 
     def _pause(self) -> float:

@@ -67,7 +67,7 @@ def pictures_named(name: str) -> list[Picture[Any]]:
 
 
 def looked_at(view: Mapping[str, object]) -> View:
-    """What is looked at, by the names of fields of the view. Raises QueryError for what is not."""
+    """The view, by names of its fields. Raises QueryError for an unknown one."""
     known = list(all_fields())
     for name, value in view.items():
         if name not in known:
@@ -84,7 +84,7 @@ def looked_at(view: Mapping[str, object]) -> View:
 
 
 def link_of(trace: Trace, view: View) -> Link:
-    """What the app's address would say of a run."""
+    """A run's query parameters in the app."""
     query = trace.query
     return Link(
         model=trace.checkpoint, source=query.source, max_new=query.max_new, decoding=query.decoding,

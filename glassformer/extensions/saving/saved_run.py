@@ -78,7 +78,7 @@ def _moves(part: Part[Any]) -> bool:
 
 
 def seen_on(page: Page, run: ViewedRun) -> ViewedRun:
-    """A run as another page looks at it."""
+    """A run with another page's view."""
     link = but(run.link, view=but(run.link.view, step=run.view.step))
     return seen(run.checkpoint, link, run.trace, kind=page.kind(link.view), slot=run.slot)[0]
 
@@ -129,7 +129,7 @@ def _picture(made: SavedPage, picture: Picture[Any], run: ViewedRun, *, works: b
 
 
 MOST_BYTES: Final = 20_000_000  # of pictures and frames before they are packed; what comes then is left out
-SLOTS: Final = ("saved-", "beside-")  # of their own, as that of a second run
+SLOTS: Final = ("saved-", "beside-")  # as for a second run
 
 
 @dataclass(frozen=True)
@@ -146,13 +146,13 @@ class SavedRunContent:
 
 @dataclass
 class SavedRunRequest:
-    """What a file is made of; a session keeps it, so it holds no run."""
+    """The contents of a file; without the run, because a session keeps it."""
 
     again: RunRef
     page: Page  # whose pictures it has
     stepper: StepperRun
     address: str  # opens the same live; "" for none
-    step: int | None = None  # where the reader has come to rest since the page was drawn
+    step: int | None = None  # the user's step since the page was drawn
 
 
 def saved_run(kept: SavedRunRequest, *, more: bool = False) -> bytes:

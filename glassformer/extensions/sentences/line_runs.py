@@ -58,8 +58,8 @@ class LineResult:
     n_unknown: int = 0  # how many of them the model has never seen
     n_output: int | None = None  # pieces of the output, without its end mark
     repeated: float | None = None  # share of the output's pairs of neighbouring pieces that were there before, 0 to 1
-    ended: bool | None = None  # whether the output ended by itself
-    counts: Counts | None = None  # what chrF is made of
+    ended: bool | None = None  # whether the output ended with the end piece
+    counts: Counts | None = None  # the counts behind chrF
     problem: Sentence | None = None  # why the line could not be run
 
     @property

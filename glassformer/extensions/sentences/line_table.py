@@ -156,14 +156,14 @@ def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
 
 Measure = Callable[[LineResult], float | None]
 
-# Which lines are listed: what is said of them, and whether a line is one.
+# Which lines are listed: a label, and a test of a line.
 KINDS: Final[Mapping[Listed, tuple[str, Callable[[LineResult], bool]]]] = {
     "all": (say("All lines"), lambda one: True),
     "unknown": (say("With unknown pieces"), lambda one: one.n_unknown > 0),
     "cut": (say("Cut off at the length limit"), lambda one: one.ended is False),
     "problem": (say("Not run"), lambda one: one.problem is not None),
 }
-# In which order: what is said of it, and a number of a line; what goes first has the smallest.
+# The orders: a label, and a sort key of a line.
 ORDERS: Final[Mapping[LineOrder, tuple[str, Measure]]] = {
     "file": (say("In file order"), lambda one: one.line.number),
     "chrf": (say("Lowest chrF first"), lambda one: one.chrf),
@@ -335,7 +335,7 @@ _WITH_REFERENCE: Final = "forcing"  # what there is to see needs one
 
 
 def opened(file: SentenceFile, results: Sequence[LineResult]) -> None:
-    """Draw the line that the view names, if it is there."""
+    """Draw the selected line, if it exists."""
     line = session.view().of(SentencesLook).line
     one = None if line is None else next((one for one in results if one.line.number == line + 1), None)
     if one is None:
@@ -353,7 +353,7 @@ def opened(file: SentenceFile, results: Sequence[LineResult]) -> None:
 
 
 def leads_to(file: SentenceFile, one: LineResult) -> Link:
-    """What other pages shall show: the run of this line."""
+    """The link to other pages: the run of this line."""
     view = replace(session.view(), step=0, query=None, key=None)
     line, revision = one.line, file.how.checkpoint[:REVISION_LENGTH]
     return replace(file.link, source=line.source, reference=line.reference or None, revision=revision, view=view)

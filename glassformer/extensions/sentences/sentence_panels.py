@@ -24,7 +24,7 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Greedy, Query
 
 TEXT, FILE, START = "sentences_text", "sentences_file", "sentences_start"
-ARROW: Final = "=>"  # nobody can type a tab into a box
+ARROW: Final = "=>"  # a tab cannot be typed into a text box
 _MEGABYTES: Final = 1
 CANCEL: Final = "sentences_cancel"
 _LOOK_SECONDS: Final = 1.0
@@ -43,7 +43,7 @@ def jobs() -> SentenceRuns:
 
 
 def current(checkpoint: Checkpoint) -> Job | None:
-    """The one that the session looks at; says so if it is gone."""
+    """The session's file; shows a message if it is gone."""
     asked = str(st.session_state.get(session.JOB) or "")
     found = jobs().find(asked) or attempt(lambda: jobs().again(asked, checkpoint)) if asked else None
     if asked and found is None:
@@ -118,7 +118,7 @@ def _what_is_given(checkpoint: Checkpoint) -> str:
 
 
 def draw(job: Job, checkpoint: Checkpoint) -> None:
-    """Draw how far a job is, and what is there; `checkpoint` is the one that is chosen, for the address."""
+    """Draw a job's progress and results; `checkpoint` is the selected one, for URLs."""
     file: SentenceFile = job.about
     if file.how.checkpoint != checkpoint.content_hash:
         said = say("These lines were run on {name}, not on the checkpoint now selected.", name=file.checkpoint_name)

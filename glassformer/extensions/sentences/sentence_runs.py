@@ -33,13 +33,13 @@ class SentenceFile:
     """A file of sentences on one model, which its job is about."""
 
     id: str  # anyone who knows it may see the results
-    link: Link  # what opens a line of it elsewhere, but for the line itself
+    link: Link  # opens a line on another page, once its source is set
     checkpoint_name: str
-    how: Query  # how each line is run; its source is none of them
+    how: Query  # options of every line; its source is unused
     lines: tuple[SentenceLine, ...]
 
     def results(self, job: Job) -> tuple[LineResult, ...]:
-        """What is there, in the order of the file."""
+        """The results so far, in the order of the file."""
         return tuple(sorted(job.seen.so_far or (), key=lambda one: one.line.number))
 
     def rest(self, job: Job) -> float | None:
@@ -51,7 +51,7 @@ class SentenceFile:
 
 
 class SentenceRuns(JobRegistry[str]):
-    """The files of a server; each job is about a `SentenceFile`, and tells the results that are there."""
+    """The files of a server; each job is about a `SentenceFile`, and reports its results so far."""
 
     def __init__(
         self, runner: ModelRunner, *, most: int = MOST_KEPT, at_once: int = AT_ONCE, shared: Path | None = None

@@ -29,7 +29,7 @@ _LOOK_SECONDS: Final = 0.02
 
 
 class Prefetcher:
-    """Does what visitors are likely to want next, in one thread; the oldest wish is dropped where there are many."""
+    """Prefetches what users are likely to open next, in one thread; drops the oldest requests if there are many."""
 
     def __init__(self, do: Callable[[Entry, Link], object]) -> None:
         """Begin with an empty queue; `do` is called with each snapshot."""
@@ -61,7 +61,7 @@ class Prefetcher:
             for entry in entries:
                 with suppress(GlassformerError, BusyError, OSError):  # shown when a user opens it
                     self._do(entry, link)
-                if visitor in self._wishes:  # the reader went on
+                if visitor in self._wishes:  # a newer request
                     break
 
 

@@ -57,7 +57,7 @@ class All:
 
 
 def growing(run: OpenRun) -> Growth | None:
-    """What is known by now, and begins to be made if it shall; None without snapshots, or if a sentence said why."""
+    """The results so far, after starting the job if wanted; None without snapshots, or after an error message."""
     moments = moments_of(run.checkpoint)
     looking = attempt(partial(finished, run, partial(_finished_one, run.checkpoint))) if moments else None
     if looking is None:

@@ -38,7 +38,7 @@ MOST_CELLS: Final = 48 * 48  # of a map: larger ones are kept as blocks
 class AtSnapshot:
     """A run at a snapshot."""
 
-    problem: Sentence | None = None  # why there is none; then all else is empty
+    problem: Sentence | None = None  # why it failed; then all else is empty
     pieces: tuple[str, ...] = ()  # what it writes itself
     ids: tuple[int, ...] = ()
     ended: bool = True  # whether it wrote the end piece
@@ -69,7 +69,7 @@ class Growth(RunScene):
         return step_of_name(self.run.checkpoint)
 
     def known(self) -> list[tuple[SnapshotInfo, AtSnapshot]]:
-        """Those that there are, without those that could not be run."""
+        """The results so far, without failed ones."""
         pairs = zip(self.moments, self.found, strict=True)
         return [(moment, one) for moment, one in pairs if one is not None and one.problem is None]
 
@@ -124,7 +124,7 @@ def finished(run: ViewedRun, open_one: Callable[[], Checkpoint] | None = None) -
     trace = run.trace
     if step_of_name(run.checkpoint) is not None:
         checkpoint = open_one() if open_one else opened(run.checkpoint, None)
-        link = replace(run.link, forced=(), hypothesis=0)  # pieces that a snapshot was made to go on from
+        link = replace(run.link, forced=(), hypothesis=0)  # no forced pieces of the snapshot's run
         trace = run.work.run(checkpoint, link.query(checkpoint.content_hash))
     return VisibleTrace(trace, replace(run.view, step=0), run.looking.revealed, run.slot)
 

@@ -57,7 +57,7 @@ def padded(pieces: Sequence[str], size: int | None) -> tuple[str, ...]:
 
 
 def unused(i: int) -> str:
-    """What a row is called that no piece has."""
+    """The name of a row without a piece."""
     return f"<unused {i}>"
 
 

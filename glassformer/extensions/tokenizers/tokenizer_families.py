@@ -87,7 +87,7 @@ def _of_vocabulary(
 
 
 def t5(files: Files, options: Options) -> Two:
-    """T5, mT5: the ids of spiece.model as they are, then `<extra_id_99>` to `<extra_id_0>`; ends with `</s>`."""
+    """T5, mT5: the ids of spiece.model unchanged, then `<extra_id_99>` to `<extra_id_0>`; ends with `</s>`."""
     model = sentencepiece(files, "spiece.model")
     extra = [f"<extra_id_{k}>" for k in reversed(range(options.extra_ids))]
     names = [*model.pieces, *(name for name in extra if model.id_of(name) is None)]
@@ -99,7 +99,7 @@ def t5(files: Files, options: Options) -> Two:
 
 
 def pegasus(files: Files, options: Options) -> Two:
-    """Pegasus: the first two ids of spiece.model as they are, then 103 rows for its training; ends with `</s>`."""
+    """Pegasus: the first two ids of spiece.model unchanged, then 103 rows for its training; ends with `</s>`."""
     model = sentencepiece(files, "spiece.model")
     names = [*model.pieces[:2], *PEGASUS, *model.pieces[2:]]
     offset = len(PEGASUS)
@@ -187,7 +187,7 @@ def _around_gpt2(ids: Mapping[str, int], options: Options) -> Wrapping:
 
 
 def llama(files: Files, options: Options) -> Two:
-    """LLaMA 2, Mistral, Gemma without a tokenizer.json: the ids of tokenizer.model as they are, after `<s>`."""
+    """LLaMA 2, Mistral, Gemma without a tokenizer.json: the ids of tokenizer.model unchanged, after `<s>`."""
     model = sentencepiece(files, "tokenizer.model")
     special = special_of(model)
     typed = {model.pieces[i]: i for i in special}

@@ -25,7 +25,7 @@ MAX_CHARACTERS = 512  # of a piece
 
 
 def within(name: str) -> AbstractContextManager[None]:
-    """Say of what is refused inside which file it is in."""
+    """Add the file's name to errors."""
     return errors.within(name, TokenizerError)
 
 
@@ -76,7 +76,7 @@ def id_table(files: Files, name: str, *, whole: bool = False) -> list[str]:
 
 
 def listed(files: Files, name: str) -> list[str]:
-    """The pieces of a vocab.txt: one a line, each once, the first has id 0."""
+    """The pieces of a vocab.txt: one per line, each once, the first has id 0."""
     pieces = _lines(files, name)
     with within(name):
         _check_count(len(pieces))
@@ -204,7 +204,7 @@ class ListTokenizer(PieceRows):
         for part in text.split() if self._by_words else text:
             if part in self._texts:
                 yield self._texts[part], part
-            elif not part.isspace():  # characters without a piece for spaces read none
+            elif not part.isspace():  # a vocabulary of characters may have no space
                 yield (-1 if self._unknown is None else self._unknown), part
 
     def _join(self, ids: Sequence[int]) -> str:

@@ -43,7 +43,7 @@ class Cleaning:
     chinese: bool = True  # A space around each Chinese character
 
     def clean(self, text: str) -> str:
-        """The text as it is cut into words."""
+        """The normalised text, before it is split into words."""
         text = "".join(" " if _is_space(c) else c for c in text if not _is_noise(c))
         if self.chinese:
             text = "".join(f" {c} " if _is_chinese(c) else c for c in text)
@@ -90,7 +90,7 @@ def cleaned_words(text: str) -> Iterator[str]:
 
 
 class WordPieceTokenizer(PieceRows):
-    """WordPiece: a text is cleaned, its words split into `names`; what was added later is found by itself only."""
+    """WordPiece: a text is cleaned, its words split into `names`; added pieces are found only in the typed text."""
 
     continuation = GOES_ON
 

@@ -89,7 +89,7 @@ def _curves(checkpoint: Checkpoint, scene: Curves | CheckpointError | None) -> N
 def in_lines(command: str) -> str:
     """A long command on several lines that a shell takes as one, each new one begun by an option."""
     if any(sign in command for sign in "'\"\\\n"):
-        return command  # what is quoted must stay as it is
+        return command  # quoted text must stay unchanged
     lines = [""]
     for option in re.split(r" (?=--)", command):
         fits = len(lines[-1]) + len(option) < _LINE
@@ -170,11 +170,11 @@ class Right:
     """The output that snapshots are measured by."""
 
     ids: tuple[int, ...]
-    by_reader: bool  # whether the reader gave it; else it is what the finished checkpoint writes
+    by_reader: bool  # whether the user gave it; else it is the finished checkpoint's output
 
 
 def right_of(found: Growth) -> Right:
-    """The right output that the reader gave, else what the finished checkpoint writes."""
+    """The right output: the user's, else the finished checkpoint's."""
     run, given = found.run, session.reference_of(found.run.link.source)
     read = attempt(lambda: read_given(run.checkpoint, run.trace.query, given)) if given else None
     return Right(found.finished.trace.tgt_ids if read is None else read.ids, by_reader=read is not None)
@@ -295,7 +295,7 @@ class Verdicts:
 
 
 def known_verdicts(checkpoint: Checkpoint, moments: Sequence[SnapshotInfo]) -> Verdicts | None:
-    """What the doctor has said so far; None if nobody has asked."""
+    """The doctor's results so far; None if not requested."""
     seen = studies().look(_key_of(checkpoint, moments), loading.visitor())
     found: Verdicts | None = None if seen is None else seen.result or seen.so_far
     return found

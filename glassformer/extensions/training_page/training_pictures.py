@@ -115,7 +115,7 @@ def epochs_of(curve: Curve, moments: Sequence[SnapshotInfo]) -> list[float]:
     return np.interp([one.step for one in moments], [0, *steps], [before, *curve.epochs], right=math.nan).tolist()
 
 
-ARRIVED = "watch_arrived"  # in the session: the training that a reader has just begun to watch
+ARRIVED = "watch_arrived"  # in the session: the training that the user has just opened
 TRAINING = Page(
     "training",
     say("Training"),
@@ -172,7 +172,7 @@ def rates(scene: Curves) -> Plot | None:
 
 
 def _plot(scene: Curves, spec: Spec, lines: _Columns, how_to_read: list[str]) -> Plot:
-    """A chart with its lines in words: the begin and end of each."""
+    """A chart with a description of its lines: the begin and end of each."""
     marks: list[int] = next((trace["customdata"] for trace in spec["data"] if "customdata" in trace), [])
     alt = joined(" ", [*_ends(scene, lines), *_snapshots_said(marks)])
     read = joined(" ", [*how_to_read, *[HOW_TO_READ_SNAPSHOTS] * bool(marks)])

@@ -42,10 +42,10 @@ MOST_KEPT: Final = 20
 MOST_BYTES: Final = 200 * 2**20  # of the folder of one training
 KEPT_SECONDS: Final = 3 * 3600.0  # without a look
 MEMORY: Final = 2 * 2**30  # bytes of address space; a tiny model takes about 1.5 GB, mostly torch itself
-LATE_SECONDS: Final = 180.0  # beyond the minutes: what is loaded before and scored after them
-STOP_SECONDS: Final = 20.0  # that an interrupted process has to write what it is writing
+LATE_SECONDS: Final = 180.0  # beyond the minutes: for loading before and scoring after them
+STOP_SECONDS: Final = 20.0  # for an interrupted process to finish writing
 LOOK_SECONDS: Final = 0.5
-FULL_SECONDS: Final = 5.0  # between two looks at how much was written
+FULL_SECONDS: Final = 5.0  # between checks of the written bytes
 MOST_POINTS: Final = 2_000  # of a curve
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")  # of the environment
@@ -56,10 +56,10 @@ _LOG = logging.getLogger("glassformer.trainings")
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What shall be trained."""
+    """A training to run."""
 
     name: str  # of the checkpoint folder
-    commands: tuple[tuple[str, ...], ...]  # the words of each behind `python -m transformer`; the last one trains
+    commands: tuple[tuple[str, ...], ...]  # arguments of `python -m transformer`; the last one trains
     files: Mapping[str, bytes] = field(default_factory=dict)  # that the commands read, by name
     minutes: float  # that the last command says, too
 
@@ -86,13 +86,13 @@ class TrainingProgress:
 class Training:
     """One training; the thread that runs it changes it."""
 
-    token: str  # its name, which nobody can guess
+    token: str  # its unguessable name
     plan: Plan
     folder: Path  # all that belongs to it
     used: float
     times: int = 1  # how often it was begun
     points: list[tuple[int, float]] = field(default_factory=list)  # step and loss
-    due: list[tuple[float, Callable[[], None]]] = field(default_factory=list)  # what is to be done when
+    due: list[tuple[float, Callable[[], None]]] = field(default_factory=list)  # scheduled calls
     is_gone: bool = False
 
     def __post_init__(self) -> None:
@@ -110,12 +110,12 @@ class Training:
 
     @property
     def beside(self) -> Path:
-        """The folder of what is for the trainer alone."""
+        """The folder of trainer-only files."""
         return self.out.with_name(self.plan.name + ".training")
 
     @property
     def can_go_on(self) -> bool:
-        """Whether there is a state to go on from."""
+        """Whether there is a state to resume from."""
         return any(self.beside.glob("state*.pt"))
 
     @property
@@ -295,7 +295,7 @@ class Trainings:
                 shutil.rmtree(training.folder, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Remove what nobody looked at for long."""
+        """Remove trainings without views for long."""
         with self._lock:
             for token in {*self._found, *replicas.names(self.root)} if self._own.is_shared else ():
                 self._adopt(token)
@@ -311,7 +311,7 @@ class Trainings:
         return replicas.seconds_since(training.folder) if self._own.is_shared else self._clock() - training.used
 
     def close(self) -> None:
-        """End all of them, and remove everything that is this server's alone; a second time nothing happens."""
+        """End all of them, and remove everything that belongs to this server only; idempotent."""
         self._is_closed = True
         self._jobs.end(STOP_SECONDS)
         with self._lock:
@@ -447,7 +447,7 @@ def _do_what_is_due(training: Training, *, everything: bool = False) -> None:
     for _, do in ready:
         try:
             do()
-        except Exception:  # whatever it is, the training goes on
+        except Exception:  # the training must continue
             _LOG.exception("what was due could not be done")
 
 

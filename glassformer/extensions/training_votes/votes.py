@@ -24,7 +24,7 @@ from transformer.i18n import joined, say
 
 AHEAD_SECONDS: Final = 60.0
 VOTE_SECONDS: Final = 30.0  # who votes later has seen half of it
-LOWER, HIGHER = 0.8, 1.05  # times what the loss is now: between them it stays about as it is
+LOWER, HIGHER = 0.8, 1.05  # times the current loss: between them it is about the same
 ASK: Final = "watch_ask"
 
 

@@ -81,7 +81,7 @@ def desk() -> UploadQueue:
 
 @asynccontextmanager
 async def kept() -> AsyncIterator[None]:
-    """While the server runs: remove what nobody uses any more, and all of it in the end."""
+    """While the server runs: remove unused uploads, and all of them at the end."""
     if server_options.mode() == "off":
         yield
         return
@@ -131,7 +131,7 @@ def _large_blocks_go_back() -> None:
 
 
 def is_name(name: str) -> bool:
-    """Whether a name in an address is that of an upload."""
+    """Whether a name in a URL is an upload's."""
     return name.startswith(NAME)
 
 
@@ -191,7 +191,7 @@ def without(waiting: Waiting, file: File) -> Waiting:
 
 
 def drop(waiting: Waiting) -> None:
-    """Remove files that nobody wants to have read."""
+    """Remove files that will not be read."""
     store().forget(waiting.token)
 
 

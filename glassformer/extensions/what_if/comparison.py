@@ -31,7 +31,7 @@ OF: Final[dict[Compared, tuple[str, ...]]] = {
 }
 """What the second run of each comparison differs in; where it differs in several, the first one here names it."""
 
-HEADS: Final = "attention"  # the page on which a head that was chosen is what is looked at
+HEADS: Final = "attention"  # the page on which a selected head is the subject
 _BELONGS: Final[dict[str, tuple[str, ...]]] = {
     "rev": ("model",),
     "answers": ("model",),
@@ -79,7 +79,7 @@ def of_what_is_looked_at(link: Link, page: str) -> Link:
 
 
 def differences(first: Link, second: Link) -> dict[str, str]:
-    """What a second run differs in, as an address says it; the step is that of the first."""
+    """A second run's difference, as query parameters; the step is the first run's."""
     here, there = write_link(replace(first, beside="")), write_link(replace(second, beside=""))
     names = {name for name in NAMES if name != STEP and here.get(name) != there.get(name)}
     changed = names | {"whole"} if _whole(first.model) != _whole(second.model) else names
@@ -110,7 +110,7 @@ def _whole(model: str) -> str:
 
 
 def control_of(link: Link) -> Link:
-    """The same run with nothing changed inside the model, whatever else is said of a second one."""
+    """The same run with nothing changed inside the model, and without a second run."""
     return replace(link, interventions=(), beside="", tried=())
 
 
@@ -130,7 +130,7 @@ def settled(link: Link) -> tuple[Compared, tuple[str, ...]]:
 
 
 def with_said(text: str, **changes: str | None) -> str:
-    """What a second run differs in, changed, by the names of `nested.NAMES`; None takes a name out."""
+    """A second run's difference, changed, by the names of `nested.NAMES`; None removes a name."""
     said = {**(read_nested(text) or {}), **changes}
     return write_nested({name: value for name, value in said.items() if value is not None})
 
@@ -148,7 +148,7 @@ class Pair(Generic[_Run]):
 
     @property
     def main(self) -> _Run:
-        """The run of the main slot, whose step the page's address says."""
+        """The run of the main slot, whose step is in the page's URL."""
         return self.left if self.left.slot == MAIN else self.right
 
     @property
@@ -183,12 +183,12 @@ class Pair(Generic[_Run]):
 
     @property
     def is_one_run(self) -> bool:
-        """Whether both sides show the same run, and differ in what of it is looked at."""
+        """Whether both sides show the same run, and differ only in the view."""
         return self.left.trace.query == self.right.trace.query
 
     @property
     def is_one_model(self) -> bool:
-        """Whether both are outputs of one model for one source, which expects the same behind the same pieces."""
+        """Whether both are outputs of one model for one source, with equal predictions after equal pieces."""
         left, right = self.left.trace, self.right.trace
         same = left.query.checkpoint == right.query.checkpoint and left.src_ids == right.src_ids
         return same and left.query.interventions == right.query.interventions

@@ -25,7 +25,7 @@ def key_of(trace: Trace) -> Hashable:
 
 
 def begun(checkpoint: Checkpoint, trace: Trace) -> JobStatus | None:
-    """How far the measurement is, which begins now if it shall, else BusyError; None if it does not."""
+    """The measurement's progress, after starting it if wanted, else BusyError; None if it is not wanted."""
     key, visitor = key_of(trace), loading.visitor()
     wish = _wish(key)
     found = studies().look(key, visitor)
@@ -45,7 +45,7 @@ def look(trace: Trace, *, patience: float = 0.0) -> JobStatus | None:
 
 
 def found_now(checkpoint: Checkpoint, trace: Trace) -> HeadEffects | None:
-    """The effects, where they are there or come while a page may wait; it is begun where it begins by itself."""
+    """The effects, if they exist or arrive while a page may wait; starts the job if it starts automatically."""
     if not begins_by_itself(checkpoint) or not trace.keeps_maps:
         return None
     try:
@@ -76,7 +76,7 @@ def want(key: Hashable) -> None:
 
 
 def stop(key: Hashable) -> None:
-    """Callback: want it no more."""
+    """Callback: cancel it."""
     studies().withdraw(key, loading.visitor())
     st.session_state[WISH] = key, False
 

@@ -101,7 +101,7 @@ def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> N
 
 
 def open_dialog(checkpoint: Checkpoint, *, slot: Slot = MAIN) -> None:
-    """Open the dialog; what it proposes first is what the slot looks at."""
+    """Open the dialog; its defaults are the slot's view."""
     for key in [key for key in st.session_state if str(key).startswith(FIELD)]:
         del st.session_state[key]
     st.dialog(say("What if …"), width="medium")(partial(draw, checkpoint, slot))()
@@ -232,7 +232,7 @@ ELSEWHERE: Final = say("**Changed on pages that show a run:**")
 
 
 def chips(changes: Sequence[Intervention], slot: Slot, *, of_runs: str = HERE) -> None:
-    """Draw what is changed, if anything is, after a text that says where; a click on a change takes it back."""
+    """Draw the changes, if any, after a label; a click on a change removes it."""
     if not changes:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{slot}{CHANGES}"):
@@ -257,7 +257,7 @@ def chips(changes: Sequence[Intervention], slot: Slot, *, of_runs: str = HERE) -
 
 
 def told(changes: Sequence[Intervention]) -> str:
-    """What was changed, in words."""
+    """The description of the changes."""
     parts = [say("The model was changed for this run.")]
     parts += [say("{change}.", change=one.told()) for one in changes[:MOST_TOLD]]
     more = len(changes) - MOST_TOLD
@@ -273,7 +273,7 @@ class WhatIfBlocks(PageBlocks):
     """See the module."""
 
     def under_entry(self, path: str, run: Link | None) -> tuple[Sentence, Link | None] | None:
-        """The way to a comparison with what is looked at."""
+        """The link to a comparison with the current view."""
         if path != COMPARE:
             return None
         leads_to = None if run is None or menu.current() == COMPARE else of_what_is_looked_at(run, menu.current())
@@ -310,7 +310,7 @@ class Around:
     """What the controls choose from."""
 
     checkpoint: Checkpoint  # the one that is open
-    view: View  # what is looked at, which is proposed first
+    view: View  # the current view, for defaults
     trace: Trace | None  # the unchanged run of the sentence; None if there is none
     # The previous controls' values, by what they choose.
     chosen: Mapping[str, Any] = field(default_factory=dict)

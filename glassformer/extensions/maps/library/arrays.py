@@ -149,7 +149,9 @@ def _without(
     sums_to_one: bool,
 ) -> GivenAttention:
     """Remove the rows and columns of some tokens."""
-    if not skip or weights.ndim != 4 or weights.shape[2:] != (len(queries), len(keys)):  # what is wrong, it says itself
+    if (
+        not skip or weights.ndim != 4 or weights.shape[2:] != (len(queries), len(keys))
+    ):  # invalid shapes are reported later
         return GivenAttention(kind, weights, queries, keys, allowed, sums_to_one)
     rows, columns = ([place for place, label in enumerate(labels) if label not in skip] for labels in (queries, keys))
     mask = None if allowed is None else np.asarray(allowed)

@@ -58,7 +58,7 @@ class _Form:
     axes: int  # how many
     most_bytes: int  # of one value
     most: int  # values
-    what: Sentence  # the same in words
+    what: Sentence  # the same as text
 
 
 _TOKENS: Final = _Form(

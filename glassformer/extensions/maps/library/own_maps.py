@@ -107,7 +107,7 @@ class GivenAttention(LabelledAttention):
         if self.sums_to_one:
             _check_sums(self.kind, weights, allowed)
         for name, array in (("weights", weights), ("allowed", allowed)):
-            array.flags.writeable = False  # many sessions look at it
+            array.flags.writeable = False  # many sessions share it
             object.__setattr__(self, name, array)
 
 

@@ -22,7 +22,7 @@ _ELSEWHERE: Final = ("192.0.2.1", 9)  # of RFC 5737: nobody has it, and nothing 
 
 
 def class_base() -> str:
-    """The address of the app, as other computers reach it, as far as that is known here."""
+    """The app's URL for other computers, as far as it is known here."""
     found = urlsplit(base())
     if not is_alone(found.hostname or "") or is_alone(str(st.get_option("server.address") or "")):
         return base()
@@ -39,7 +39,7 @@ def is_alone(host: str) -> bool:
 
 
 def own_address() -> str:
-    """This computer's address in its network; "" where it is in none. Nothing is sent for it."""
+    """This computer's IP address in its network; "" without one. Nothing is sent for it."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             asked.connect(_ELSEWHERE)
@@ -50,12 +50,12 @@ def own_address() -> str:
 
 
 def address(code: str) -> str:
-    """The address at which a browser joins a room."""
+    """The URL to join a room."""
     return f"{class_base()}/?{room_session.PARAMETER}={code}"
 
 
 def caution() -> None:
-    """Say so where the address may be none for a class."""
+    """Warn if a class may not reach the URL."""
     if is_alone(urlsplit(class_base()).hostname or ""):
         said = say(
             "This app is open at {address}, which only this computer can reach. For a class, serve the app on "

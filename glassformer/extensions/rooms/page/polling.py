@@ -78,7 +78,7 @@ def _start(taught: OpenedRoom) -> None:
 
 
 def do(taught: OpenedRoom, act: Callable[..., bool | None], *of: Any) -> None:
-    """Callback: `Registry.do`; a room that has ended, or has moved on, is left as it is."""
+    """Callback: `Registry.do`; nothing happens if the room has ended or moved on."""
     with contextlib.suppress(RoomRefusedError):
         ROOMS.do(taught, act, *of)
 

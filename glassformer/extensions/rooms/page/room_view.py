@@ -83,11 +83,11 @@ def room_bar(
     secret: str = "",  # the teacher's; the teacher's browser tab keeps it for a reload
     # The round and the student's choice, from 0; the browser posts it with its token.
     vote: tuple[int, int] | None = None,
-    at: str = "",  # the address that is drawn, behind the app's own
+    at: str = "",  # the shown URL, after the app's own
     lesson: bool = False,  # whether the session is in a lesson, whatever the URL says
     # Called when a tab that kept the secret was reloaded; `told_text(key, "teacher")` returns it.
     on_teacher: Callable[[], None] | None = None,
-    on_left: Callable[[], None] | None = None,  # called when the reader leaves a room that has ended
+    on_left: Callable[[], None] | None = None,  # called when the user leaves an ended room
 ) -> None:
     """Draw the line."""
     choice = None if vote is None else dict(zip(("round", "choice"), vote, strict=True))
@@ -104,7 +104,7 @@ RIGHT_ALONE = say("The results show only how many answers were right, not which 
 
 
 def draw() -> None:
-    """Draw the view, or that there is no room."""
+    """Draw the view, or a message that there is no room."""
     code, public = room_session.current(), room_session.public()
     if public is None:
         gone = room_session.away() or say("There is no room {code}, or it has ended.", code=code)

@@ -37,7 +37,7 @@ def new_code() -> str:
 
 
 def read_code(typed: str) -> str:
-    """The code that somebody typed, in any case, with spaces or hyphens; "" for what is none."""
+    """A typed code, normalised: any case, spaces and hyphens are allowed; "" if invalid."""
     found = re.sub(r"[\s-]", "", typed[:_LONGEST_TYPED]).upper()
     return found if _CODE.fullmatch(found) else ""
 
@@ -79,7 +79,7 @@ class RateLimits:
         self._clock, self._buckets = clock, dict[tuple[str, ...], TokenBucket]()  # who asked last stands last
 
     def take(self, what: str, who: str, room: str = "") -> bool:
-        """Take one; whether there was one. Nothing limits who is unknown."""
+        """Take a token; returns whether there was one. Unknown clients are not limited."""
         if not who:
             return True
         most, per_second = LIMITS[what]
@@ -92,7 +92,7 @@ class RateLimits:
         return bucket.take()
 
 
-LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
+LEFT_SECONDS: Final = 900.0  # a room without listeners may be dropped for another after this time
 OPENED_AT_ONCE, OPENED_A_SECOND = LIMITS["open"]
 MOST_OF_CLIENT: Final = 15  # rooms, which leaves some for other clients
 MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of unknown codes, by all clients
@@ -132,7 +132,7 @@ class Registry:
         return self._store.is_shared
 
     def begin(self) -> None:
-        """Be ready, before there is a visitor; a store that does not answer is waited for later."""
+        """Prepare before the first user; an unreachable store is retried later."""
         self._store.begin()
 
     # ---------------------------------------------------------------- the teacher
@@ -169,7 +169,7 @@ class Registry:
         self._store.end(min(left, key=lambda room: room.used))
 
     def is_teacher(self, code: str, secret: str) -> bool:
-        """Whether somebody knows the secret of a room that is open."""
+        """Whether this is the secret of an open room."""
         room = self._found(code)
         return room is not None and alike(room.secret, secret)
 
@@ -196,7 +196,7 @@ class Registry:
     # ---------------------------------------------------------------- everybody
 
     def public(self, code: str, *, go_on: bool = True) -> Public | None:
-        """What everybody may know of a room, None if there is none; `go_on` where a time is up, which may wait."""
+        """The public state of a room, None if there is none; `go_on` first advances its timers, which may wait."""
         room = self._found(code, tick=go_on)
         return None if room is None else room.public
 
@@ -211,7 +211,7 @@ class Registry:
             return Counted(0, 0, 0) if room is None else room.counted()
 
     def left(self, public: Public) -> float:
-        """How many seconds are left of what is timed; 0 where nothing is."""
+        """Seconds left on the timer; 0 without one."""
         return max(0.0, public.until - self._clock()) if public.phase else 0.0
 
     def missed(self, code: str, client: str = "") -> bool:
@@ -233,7 +233,7 @@ class Registry:
         Raises `RefusedError`: the room is unknown, full or locked, or too many join at once.
         """
         token, room = new_token(), self._asked(code)
-        if not room.public.locked:  # who waits at the door keeps nobody out
+        if not room.public.locked:  # attempts at a locked room are not counted
             self._take("join", client, code)
         self._store.change(room, lambda room: room.join(token, client))
         return token
@@ -286,7 +286,7 @@ class Registry:
         self._tell(room, counts=True)
 
     def sweep(self) -> None:
-        """Let go of rooms that nobody used for long."""
+        """Remove rooms that were unused for long."""
         with self._lock:
             now = self._clock()
             old = [room for room in self._rooms.values() if now - room.used > IDLE_SECONDS]
@@ -307,7 +307,7 @@ class Registry:
             self.sweep()
             room = self._rooms.get(code)
         if room is not None and tick and room.is_due():
-            with suppress(RoomRefusedError):  # then it goes on later
+            with suppress(RoomRefusedError):  # retried later
                 self._store.change(room, Room.tick)
         return room
 

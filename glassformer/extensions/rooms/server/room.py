@@ -29,7 +29,7 @@ from glassformer.extensions.rooms.server.room_state import (
 MOST_TOKENS: Final = 200
 MOST_STREAMS: Final = 300  # open event streams of teachers, projectors and spectators
 MOST_OF_TOKEN: Final = 3  # streams: a tab that comes again may be there twice for a while
-MOST_ADDRESS: Final = 8000  # characters of a teacher's address
+MOST_ADDRESS: Final = 8000  # characters of a teacher's URL
 VOTES_AT_ONCE, VOTES_A_SECOND = 5, 0.5  # of one token
 JOINS_AT_ONCE, JOINS_A_SECOND = 200, 10.0
 MOST_KEPT: Final = 200  # rounds
@@ -61,7 +61,7 @@ class Student(NamedTuple):
     seen: float  # when it was last
     vote: int | None = None  # in this round
     rate: tuple[float, float] | None = None  # what its bucket of votes holds
-    client: str = ""  # tells who came from one address of the network, in this room alone
+    client: str = ""  # identifies a network address, in this room only
 
 
 class Room:
@@ -74,9 +74,9 @@ class Room:
         self.used = clock()
         self.record: tuple[Kept, ...] = ()
         self.joins = TokenBucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=clock).held
-        self.ahead: tuple[tuple[Phase, float], ...] = ()  # what is timed after what is timed now, and for how long
+        self.ahead: tuple[tuple[Phase, float], ...] = ()  # the next timed phases, and their seconds
         self._students: dict[str, Student] = {}
-        # What follows is of this process, and of what it heard of others.
+        # State of this process, and reports of the others.
         self.listeners: dict[Callable[[], None], bool] = {}
         self._streams: dict[str, int] = {}
         self.elsewhere: dict[str, Collection[str]] = {}  # the tokens that listen at each other process
@@ -106,7 +106,7 @@ class Room:
 
     @property
     def is_left(self) -> bool:
-        """Whether nobody listens."""
+        """Whether there are no listeners."""
         return not self.listeners and not any(self.elsewhere.values())
 
     def here(self) -> frozenset[str]:
@@ -125,7 +125,7 @@ class Room:
         return {token: one.vote for token, one in self._students.items() if one.vote is not None}
 
     def join(self, token: str, client: str = "") -> None:
-        """Let somebody in. Raises `RefusedError`: the room is locked or full, or too many come at once."""
+        """Admit a student. Raises `RefusedError`: the room is locked or full, or too many join at once."""
         if self.public.locked:
             raise RoomRefusedError("locked")
         joins = TokenBucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=self._clock, held=self.joins)
@@ -152,11 +152,11 @@ class Room:
         del self._students[min(gone, key=gone.__getitem__)]
 
     def knows(self, token: str) -> bool:
-        """Whether somebody was let in."""
+        """Whether a token was admitted."""
         return token in self._students
 
     def has_place(self, token: str) -> bool:
-        """Whether somebody may listen here; those without a token keep no student out, nor does another student."""
+        """Whether there is space for a listener; a student's tabs and spectators are limited separately."""
         of_students = sum(self._streams.values())
         return (
             self._streams.get(token, 0) < MOST_OF_TOKEN if token else len(self.listeners) - of_students < MOST_STREAMS
@@ -167,7 +167,7 @@ class Room:
         self._streams[token] = self._streams.get(token, 0) + 1
 
     def leave(self, token: str) -> None:
-        """Somebody listens no more."""
+        """A listener left."""
         left = self._streams.get(token, 0) - 1
         if left > 0:
             self._streams[token] = left
@@ -175,7 +175,7 @@ class Room:
             self._streams.pop(token, None)
 
     def saw(self, tokens: Collection[str]) -> None:
-        """Somebody came or left, as the room shall know."""
+        """Update when these students were last seen."""
         for token in self._students.keys() & set(tokens):
             self._students[token] = self._students[token]._replace(seen=self._clock())
 
@@ -273,7 +273,7 @@ class Room:
         self.record = tuple(replace(one, right=right) if one.question == here.question else one for one in self.record)
 
     def lock(self, locked: bool) -> None:
-        """Let nobody else in, or somebody again; who is in stays."""
+        """Lock or unlock the room; admitted students stay."""
         self.used = self._clock()
         self._change(locked=locked)
 
@@ -296,7 +296,7 @@ class Room:
         self._change(phase="vote", until=self._clock() + vote)
 
     def stop(self) -> None:
-        """Time nothing any more; what goes on stays until its teacher ends it."""
+        """Stop the timer; the current phase lasts until the teacher ends it."""
         self.ahead = ()
         if self.public.phase:
             self._change(phase="")

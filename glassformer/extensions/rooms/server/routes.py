@@ -35,17 +35,17 @@ from glassformer.extensions.rooms.server.room_state import LEAST_VOTES, Public, 
 from glassformer.server.parts import ServerPart
 from transformer.i18n import say
 
-HEARTBEAT_SECONDS: Final = 15.0  # proxies close what is silent for 60
+HEARTBEAT_SECONDS: Final = 15.0  # proxies close silent connections after 60
 RETRY_MS: Final = 2000
 LEAST_SECONDS: Final = 0.02  # between two looks
-LATE_SECONDS: Final = 1.0  # between two looks at what is due, and waits for the store
-TOGETHER_SECONDS: Final = 0.25  # votes and comings of so long are told at once
+LATE_SECONDS: Final = 1.0  # between checks of timers, and retries of the store
+TOGETHER_SECONDS: Final = 0.25  # votes and joins within this time are sent together
 _Result = TypeVar("_Result")
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 SPREAD_EACH_MS, SPREAD_MOST_MS = 8, 800  # pages begin to redraw at random moments within
 
 
-_WAITING = ThreadPoolExecutor(8, thread_name_prefix="rooms")  # for what may wait for the store: no more threads do
+_WAITING = ThreadPoolExecutor(8, thread_name_prefix="rooms")  # threads that may wait for the store
 
 
 async def in_thread(call: Callable[..., _Result], *of: Any) -> _Result:
@@ -85,7 +85,7 @@ async def _told(rooms: Registry, code: str, changed: asyncio.Event, *, counts: b
         public = rooms.public(code, go_on=False)
         if public is not None and public.phase and not rooms.left(public):
             public = await in_thread(rooms.public, code)
-        if rooms.closed:  # the browser comes again, and is told by the next server
+        if rooms.closed:  # the browser reconnects to the next server
             return
         if public is None:
             yield event("ended", {"boot": rooms.boot})
@@ -145,7 +145,7 @@ def event(kind: str, data: dict[str, Any], *, name: str = "") -> bytes:
 
 @contextlib.contextmanager
 def closed_in_time(rooms: Registry = ROOMS) -> Iterator[None]:
-    """Begin with the rooms, and close them when the process is told to end, while this lasts."""
+    """Open the rooms, and close them when the process gets a signal to end."""
     rooms.begin()
     if threading.current_thread() is not threading.main_thread():  # as in a test; only this thread may listen
         yield

@@ -30,7 +30,7 @@ class RoomStore:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
-        self.boot = secrets.token_urlsafe(6)  # tells this start of the server, or of the store, from others
+        self.boot = secrets.token_urlsafe(6)  # identifies this start of the server or store
         self.lock = threading.RLock()  # never held while anything waits
         self.rooms: dict[str, Room] = {}
         self.tell: Callable[..., None] = lambda room, *, counts=False: None  # wakes who listens to a room here
@@ -68,7 +68,7 @@ class RoomStore:
             room.saw((token,))
 
     def close(self) -> None:
-        """Let go of what is of this process, as it ends."""
+        """Release this process's resources."""
         self.closed = True
         with self.lock:
             gone = list(self.rooms.values())

@@ -7,7 +7,7 @@ Refused by name: types other than `transformer` (s2s, amun, nematus, multi-trans
 decoders of average attention or an RNN (SSRU), sub-layers with a highway or without a sum, norms before sub-layers,
 RMS norms, feed-forward networks of another depth or another width in the decoder, layers that are shared, no
 projection, pooling, factored vocabularies, other inputs than text, right to left, universal tables, an output without
-bias, and integers in the place of floats.
+bias, and integers instead of floats.
 
 Source: Junczys-Dowmunt et al., "Marian: Fast Neural Machine Translation in C++" (2018), and its code up to 1.12.
 """

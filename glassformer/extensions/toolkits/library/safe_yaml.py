@@ -24,7 +24,7 @@ class _Words(_Loader):
 
 
 def parsed(content: bytes | str, *, words: bool = False) -> Any:
-    """What a text says, with every value as the text that it is written as if they shall be `words`."""
+    """The content of YAML; with `words` every value is its literal text."""
     try:
         return yaml.load(content, _Words if words else _Loader)
     except ClauseError as error:

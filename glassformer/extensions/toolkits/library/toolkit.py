@@ -27,7 +27,7 @@ class ToolkitOptions(Settings):
         return say("{key} in the model's training options", key=key)
 
     def nowhere(self, key: str) -> Sentence:
-        """That nothing was found, and what it is then."""
+        """That an option is absent, so its default is used."""
         return say("default value, because the model's training options have no {key}", key=key)
 
     def refuse(self, *keys: str) -> None:
@@ -44,7 +44,7 @@ class ToolkitOptions(Settings):
 
 
 def part(record: Any, name: str) -> dict[str, Any]:
-    """A record inside a record; empty where there is none."""
+    """A nested record; empty if there is none."""
     inside = record.get(name) if isinstance(record, Mapping) else None
     return {str(key): value for key, value in inside.items()} if isinstance(inside, Mapping) else {}
 
@@ -112,7 +112,7 @@ MAX_SLOW = 10_000  # lines that PyYAML has to read, 10,000 in a second
 _PLAIN = re.compile(
     r"""(?: "([^"\\]*)" | '([^']*)' | ([^\s"'\#&*!|>%@`\[\]{},:?-][^\s\#:"'\\]*) ) \ *: \ *(\d+)""", re.VERBOSE
 )
-_UNICODE = re.compile(r'("(?:[^"\\]|\\u[0-9A-Fa-f]{4})*") *: *(\d+)')  # as PyYAML writes what is not ASCII
+_UNICODE = re.compile(r'("(?:[^"\\]|\\u[0-9A-Fa-f]{4})*") *: *(\d+)')  # as PyYAML escapes non-ASCII text
 
 
 def settings(content: bytes | str, *, label: str) -> dict[str, Any]:

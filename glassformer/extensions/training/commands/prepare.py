@@ -96,7 +96,7 @@ def _next_command(options: argparse.Namespace) -> str:
     )
     # What was done to the sources here has to be done to every source later.
     steps = " --normalisation nfc simplified-chinese" if options.simplified in ("source", "both") else ""
-    # A folder of checkpoints only, which `--checkpoints` of the app can be given as it is.
+    # A folder of checkpoints only, for `--checkpoints` of the app.
     out = shlex.quote(f"runs/own/{options.out.resolve().name}")
     return f"next: python -m transformer train {files}{steps} --out {out}"
 

@@ -174,7 +174,7 @@ def _config(options: argparse.Namespace) -> ModelConfig:
         shared_vocab=shared,
         mlm_head=options.kind == "encoder",
         prepend_source_bos=alone,
-        append_source_eos=options.kind != "decoder",  # behind a prompt the text goes on
+        append_source_eos=options.kind != "decoder",  # the text continues after a prompt
         final_norm=options.norm == "pre",
         normalisation=tuple(options.normalisation),
         **given,

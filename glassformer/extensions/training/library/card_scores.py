@@ -99,7 +99,7 @@ def read_open_card(folder: Path) -> dict[str, Any]:
 
 
 def merged(earlier: Iterable[Any], records: Sequence[Record]) -> list[Any]:
-    """The earlier scores with the new ones: each in the place of the one that it replaces, or at the end."""
+    """The earlier scores with the new ones: each replaces the earlier one in place, or is appended."""
     scores = list(earlier)
     for record in records:
         places = [i for i, old in enumerate(scores) if isinstance(old, Mapping) and _about(old) == _about(record)]

@@ -195,7 +195,7 @@ def remove_snapshots(out: Path, steps: Sequence[int]) -> None:
 
 
 def take_snapshot(trainer: Trainer, out: Path, measure: Measure) -> None:
-    """Write a snapshot of the parameters as they are now; every process has to at once."""
+    """Write a snapshot of the current parameters; every process must call this together."""
     trainer.read_losses()
     model, place = trainer.plain_model(), trainer.place
     loss, scores = measure(model)
@@ -216,13 +216,13 @@ def take_snapshot(trainer: Trainer, out: Path, measure: Measure) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingContext:
-    """What stays as it is while a training runs."""
+    """The constants of a training."""
 
     out: Path  # the checkpoint folder
     dev: Sequence[Example]  # the held-out pairs that fit
     references: Sequence[str]  # their targets as text
     tokenizers: tuple[bytes, ...]  # the bytes of the vocabularies
-    job: Mapping[str, str]  # what must be the same for the training to go on, by name
+    job: Mapping[str, str]  # what must not change for the training to resume, by name
     numbers: Mapping[str, str]  # what decides the last bits of its numbers, by name
     training: Mapping[str, object]  # what the card says of the training, but for how far it came
     scored: Mapping[str, object]  # what it says of the file that is scored on

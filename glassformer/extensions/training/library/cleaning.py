@@ -31,7 +31,7 @@ _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|&(?:[A-Za-z]{2,8}|#[0-9]{1,7}|#[xX][0-
 
 
 class Reason(StrEnum):
-    """Why a line was dropped, in the order of the steps."""
+    """The reasons to drop a line, in the order of the steps."""
 
     BLANK = "blank line"
     COLUMNS = "not two or three columns"
@@ -92,7 +92,7 @@ class Tally:
     changed: Counter[str] = field(default_factory=Counter)  # sides by what was changed about them
 
     def drop(self, reason: Reason, line: int, columns: Sequence[str]) -> None:
-        """Count a line that is not kept."""
+        """Count a dropped line."""
         self.dropped[reason] += 1
         shown = self.examples.setdefault(reason, [])
         if len(shown) < EXAMPLES:
@@ -143,7 +143,7 @@ def clean(lines: Iterable[Line], rules: CleaningRules) -> Cleaned:
 
 
 def tidy(text: str, *, simplify: bool, changed: Counter[str]) -> str:
-    """The text as it is kept; `changed` counts what was done. Tidy text stays as it is."""
+    """The cleaned text; `changed` counts the changes. Clean text is returned unchanged."""
     steps = (
         ("characters that nobody sees removed", lambda old: _INVISIBLE.sub("", old)),
         ("composed (NFC)", lambda old: normalise(old, ("nfc",))),

@@ -31,7 +31,7 @@ from transformer.runs.query import Beam, Greedy, Query, check_source
 from transformer.runs.source import room_of
 from transformer.text.cells import cell
 
-MAX_NEW = Query.max_new  # the pieces that the app writes at most unless it is told otherwise
+MAX_NEW = Query.max_new  # the app's default maximum
 
 WORST_COLUMNS = ("decoding", "line", "source", "reference", "output", "chrf", "bleu")
 
@@ -58,7 +58,7 @@ class EvaluationScoring:
 
     decoding: Greedy | Beam  # that way
     max_new: int  # most pieces that an output could have
-    outputs: tuple[str, ...]  # one a pair
+    outputs: tuple[str, ...]  # one per pair
     scores: Scores  # over all pairs
     sentences: tuple[SentenceScores, ...]  # of each pair
     n_unread: int  # pairs whose source the model cannot read (too long, or nothing in it); their output is empty

@@ -156,7 +156,7 @@ class Trainer:
         return row
 
     def plain_model(self) -> Transformer:
-        """The model as it is now, with all parameters."""
+        """The current model, with all parameters."""
         return _with(self.model, parameters_of(self.model)) if self.settings.shard else self.model
 
     def _is_up(self) -> bool:

@@ -48,7 +48,7 @@ class Preparation:
 
     files: Sequence[Path]  # one file of tab-separated lines (or a zip that holds one), or two line-aligned files
     out: Path  # the folder to write
-    rules: CleaningRules = field(default_factory=CleaningRules)  # what is kept
+    rules: CleaningRules = field(default_factory=CleaningRules)  # which pairs to keep
     dev: int = 1_000  # Pairs to hold out; 0 for none. The seed of `rules` decides which.
     test: int = 2_000
     force: bool = False  # replace an earlier call's files, listed in its report; other files stay

@@ -105,7 +105,7 @@ class Processes:
 
     @contextmanager
     def first_in(self, context: AbstractContextManager[object]) -> Iterator[None]:
-        """A context that the first process is in while all work; if it cannot enter, none goes on."""
+        """A context that only the first process enters; if it cannot, all processes fail."""
         with ExitStack() as stack:
             self.from_first(lambda: stack.enter_context(context) and None)
             yield
@@ -184,7 +184,7 @@ REFUSED = 2
 
 
 def wanted(processes: int, max_restarts: int) -> bool:
-    """Whether this process is to start others: it was asked to, and is none of those itself."""
+    """Whether this process is the launcher of others: requested, and not launched itself."""
     return (processes > 1 or max_restarts > 0) and "RANK" not in os.environ
 
 
@@ -206,7 +206,7 @@ def launch(arguments: Sequence[str], *, processes: int, max_restarts: int) -> in
     with tempfile.TemporaryDirectory(prefix="glassformer-") as folder:
         note = Path(folder) / "refused"
         os.environ |= {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", _NOTE: str(note), LAUNCHER: str(os.getpid())}
-        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings are about what is meant to be so
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings are about intended behaviour
         os.environ.setdefault("OMP_NUM_THREADS", threads)
         how = ["--standalone", f"--nproc-per-node={processes}", f"--max-restarts={max_restarts}"]
         try:

@@ -52,7 +52,7 @@ class TrainingJob:
     # A checkpoint folder with the initial vocabularies and parameters, or None. Its config replaces `config`, except
     # for the dropout.
     start_from: Path | None = None
-    resume: bool = False  # go on from where the state of an earlier call with the same job was stored last
+    resume: bool = False  # resume from the last state of an earlier call with the same job
     force: bool = False  # replace a checkpoint in `out` instead of resuming its training
     snapshots: int = 0  # how many to take of the model while it learns; 0 for none
     log: str | None = None  # "tensorboard" or "trackio": write scalars for it

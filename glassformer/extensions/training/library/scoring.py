@@ -140,7 +140,7 @@ BATCH_ROWS = 128  # that the model sees at once, the beams of a sentence counted
 BATCH_ROWS_ON_GPU = 1280  # which takes as long for a few
 
 Ids = Sequence[int]
-Done = Callable[[int], object]  # told how many sentences are done
+Done = Callable[[int], object]  # called with the number of new sentences
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from transformer.errors import ConfigError, shown
 
 Schedule = Literal["linear", "cosine", "inverse-sqrt"]
 
-# A training goes on only with the schedule that it began with; each has a name that tells it from earlier ones.
+# A training resumes only with its own schedule; each version of a schedule has a new name.
 SCHEDULES: dict[Schedule, str] = {
     "linear": "up to the rate itself, then down",
     "cosine": "up to the rate itself, then down a cosine",
@@ -102,8 +102,8 @@ class TrainSettings:
     sampling: float = 0.0
     clip: float = 1.0  # largest norm of the gradient
     weight_decay: float = 0.01  # of AdamW, on matrices only
-    average: int = 1  # what is scored and stored is the mean of the parameters at so many ends of epochs
-    patience: int = 0  # end after so many epochs in a row that were no better; 0 for never
+    average: int = 1  # the scored and stored model is the mean of this many epochs' parameters
+    patience: int = 0  # end after this many epochs without improvement; 0 for never
     seed: int = 1  # decides initial values, dropout and order
     precision: Precision = "bf16"  # of the products
     shard: bool = False  # share parameters and moments between the processes, instead of each having all

@@ -180,7 +180,7 @@ def _check_job(before: object, identity: Mapping[str, str], path: Path) -> None:
 
 
 def has_state(out: Path) -> bool:
-    """Whether there is a state to go on from."""
+    """Whether there is a state to resume from."""
     return any(file.exists() for file in paths(out))
 
 

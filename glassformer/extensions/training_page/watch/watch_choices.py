@@ -35,12 +35,12 @@ MOST_EPOCHS: Final = 50
 SNAPSHOTS: Final = 24
 SAVE_MINUTES: Final = 0.25  # between two states: so much is lost at most when a training is stopped
 SEED: Final = 1
-LIMITS: Final = FileLimits(n_bytes=2_000_000, lines=5_000, characters=80)  # of pairs of a visitor's own
+LIMITS: Final = FileLimits(n_bytes=2_000_000, lines=5_000, characters=80)  # of the user's own pairs
 LEAST_PAIRS: Final = 10
 MOST_DEV, LEAST_DEV = 300, 10
 DEV_TOKENS: Final = 2_000  # of all outputs that are scored, about: each snapshot waits for them
 OWN: Final = "own"
-ARROW: Final = "=>"  # nobody can type a tab into a box
+ARROW: Final = "=>"  # a tab cannot be typed into a text box
 _SPECIAL: Final = 4  # pieces beside those of the texts
 _BATCH, _STEPS = 3000, 32  # target tokens of a step; steps of an epoch, about, where that makes smaller ones
 _PIECES: Final = 800  # of words, where single characters would make long rows
@@ -53,7 +53,7 @@ class Task:
     """A made-up task, of which `python -m transformer task` writes the files."""
 
     title: Sentence
-    example: Sentence  # what it is about
+    example: Sentence  # description
     characters: int = 26  # that occur
     longest: int = 13  # tokens of a side, with the end piece
     tried: tuple[str, ...] = _WORDS  # examples of its card
@@ -84,7 +84,7 @@ class Choices:
 
     task: str = "reverse"  # or `OWN`
     layers: int = 2  # of each stack
-    heads: int = 1  # alone, it has to do all of the task: its map is the one to look at
+    heads: int = 1  # a single head does the whole task, so its map shows it
     positions: PositionKind = "learned"
     norm: NormPlace = "pre"
     rate: float = 2.75e-3
@@ -94,7 +94,7 @@ class Choices:
     minutes: int = 5
 
 
-# Each with its title, what there is to see, and what is chosen.
+# Each with its title, description, and choices.
 PRESETS: Final[Mapping[str, tuple[Sentence, Sentence, Choices]]] = {
     "reverse": (
         say("From noise to the anti-diagonal"),
@@ -116,7 +116,7 @@ PRESETS: Final[Mapping[str, tuple[Sentence, Sentence, Choices]]] = {
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of a visitor's own."""
+    """The user's own pairs."""
 
     train: tuple[tuple[str, str], ...]
     dev: tuple[tuple[str, str], ...]
@@ -212,7 +212,7 @@ def check(chosen: Choices, pairs: Pairs | None = None) -> int:
 
 
 def plan(chosen: Choices, pairs: Pairs | None = None) -> Plan:
-    """The commands that train what is chosen, and the files that they read. Raises `QueryError` as `check`."""
+    """The commands of a training, and the files that they read. Raises `QueryError` as `check`."""
     check(chosen, pairs)
     name = f"{'my' if chosen.task == OWN else chosen.task}-{'model' if chosen.causal_mask else 'leak'}"
     card = {"card.json": json.dumps(_card(chosen, pairs), ensure_ascii=False).encode()}

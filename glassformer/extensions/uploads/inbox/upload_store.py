@@ -31,9 +31,9 @@ from transformer.i18n import Sentence, say
 
 PREFIX = "glassformer-inbox-"
 KEPT_SECONDS = 3600.0  # without use
-WAITING_SECONDS = 900.0  # of files that nobody has had read yet
+WAITING_SECONDS = 900.0  # of files that were not read yet
 MOST_BYTES = 4 * 2**30
-SHARE_OF_DISK = 0.5  # of what is free
+SHARE_OF_DISK = 0.5  # of the free space
 MOST_KEPT = 200
 RECEIVED = "received"
 ABOUT = ".about.json"
@@ -41,12 +41,12 @@ ABOUT = ".about.json"
 
 @dataclass(frozen=True)
 class Upload:
-    """Files that came in, or what was made of them."""
+    """Uploaded files, or their result."""
 
-    token: str  # its name, which nobody can guess
+    token: str  # its unguessable name
     folder: Path  # all that belongs to it
-    title: str  # what it is called, once it was read
-    n_bytes: int  # what is counted for it
+    title: str  # its title, once it was read
+    n_bytes: int  # its reserved size
     used: float  # when it was used last, in seconds of a clock of its own
     native: bool = False  # whether it is a checkpoint of this program
     left_out: tuple[str, ...] = ()  # names of files that were left out
@@ -126,7 +126,7 @@ class UploadStore:
             upload = self._found.get(token)
             if upload is None:
                 raise gone()
-            aside = self.root / f"{token}-read"  # a name that is swept, should this process end here
+            aside = self.root / f"{token}-read"  # a name that is swept if this process ends now
             os.rename(upload.folder, aside)
             upload.folder.mkdir(mode=0o700)
             os.rename(aside / made.relative_to(upload.folder), upload.folder / made.name)
@@ -161,7 +161,7 @@ class UploadStore:
             return
         folder, known = replicas.named(self.root, token), self._found.get(token)
         if folder is None:
-            self._let_go(token)  # and no more: it may be about to be put in its place
+            self._let_go(token)  # keep its files: it may be in the process of being moved
         elif known is None or not known.title:
             found = Upload(token, folder, "", 0, 0.0) if known is None else known
             with suppress(OSError, ValueError, TypeError, KeyError):
@@ -189,7 +189,7 @@ class UploadStore:
         return found
 
     def sweep(self) -> None:
-        """Remove what nobody used for long."""
+        """Remove what was unused for long."""
         with self._lock:
             for token in {*self._found, *replicas.names(self.root)} if self._own.is_shared else ():
                 self._adopt(token)
@@ -206,7 +206,7 @@ class UploadStore:
         return replicas.seconds_since(upload.folder) if self._own.is_shared else self._clock() - upload.used
 
     def close(self) -> None:
-        """Remove everything that is this server's alone; a second time nothing happens."""
+        """Remove everything that belongs to this server only; idempotent."""
         with self._lock:
             self._found.clear()
         self._own.close()
@@ -240,7 +240,7 @@ class UploadJob:
     done: Done = field(default_factory=Done)  # how far it is
     read: Read | None = None  # what came of it
     refused: Sentence | None = None  # why nothing did
-    stopped: bool = False  # nobody waits for it any more
+    stopped: bool = False  # cancelled
     over: threading.Event = field(default_factory=threading.Event)
 
 
@@ -317,7 +317,7 @@ class UploadQueue:
             if job is not None:
                 self._do(job)
                 continue
-            with contextlib.suppress(GlassformerError):  # who hands something in is told
+            with contextlib.suppress(GlassformerError):  # shown to the user who uploads
                 self._worker.warm()
 
     def _do(self, job: UploadJob) -> None:

@@ -32,7 +32,7 @@ class UploadLimits:
     """The limits of one upload."""
 
     files: int = 200  # most files, those of an archive counted one by one
-    unpacked: int = 512 * MEGABYTE  # most bytes of all files together, once unpacked; also of what is written of them
+    unpacked: int = 512 * MEGABYTE  # most bytes of all files together, unpacked; also of the result
     file: int = 256 * MEGABYTE  # most bytes of one of them
     ratio: int = 100  # how many times its packed size a large file of an archive may have; weights hardly shrink
     memory: int = 3 * 1024 * MEGABYTE  # bytes that the process may take beyond what it has when it starts
@@ -69,7 +69,7 @@ def check_all_differ(names: Iterable[str]) -> None:
 
 
 def is_junk(name: str) -> bool:
-    """Whether a file is what a system leaves behind, or hidden: nobody means to hand it in."""
+    """Whether a file is hidden or a by-product of an operating system."""
     return any(part in JUNK or part.startswith(".") for part in name.split("/"))
 
 

@@ -67,7 +67,7 @@ def kind(name: str, source: Path) -> str:
 
 
 def write(name: str, source: Path, target: Path, *, work: Path) -> None:
-    """Write one file anew that `is_opened`; `work` is an empty folder for what is needed meanwhile."""
+    """Rewrite one file that `is_opened`; `work` is an empty folder for temporary files."""
     ending = kind(name, source)
     if ending == TENSORS:
         _tensors(name, source, target / (name if Path(name).suffix.lower() == TENSORS else name + TENSORS))

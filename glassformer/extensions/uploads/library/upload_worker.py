@@ -51,7 +51,7 @@ def as_data(value: object) -> Any:
 
 
 def sentence(data: Any) -> Sentence:
-    """The sentence that `as_data` was given; a plain one where it is none of ours."""
+    """The sentence that was given to `as_data`; a plain one for any other data."""
     try:
         found = _value(data, 0)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):

@@ -76,7 +76,9 @@ class Worker:
             most = _bytes_under(folder) + 3 * limits.unpacked  # the upload is in it, too
             self._send(json.dumps(request))
             how = self._waited(folder, limits, most, progress, stop)
-            if self._process is not None or last:  # else somebody ended it, which says nothing of these files
+            if (
+                self._process is not None or last
+            ):  # else it was ended from outside, which says nothing about these files
                 break
         return _taken(how, folder, title, limits)
 

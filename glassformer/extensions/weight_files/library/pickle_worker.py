@@ -54,7 +54,7 @@ class RefusedError(Exception):
 
 
 def main(descriptor: int, folder: Path) -> None:
-    """Open the file behind a descriptor; write what it holds, or why not, into a folder."""
+    """Open the file of a descriptor; write its content, or the refusal, into a folder."""
     path = f"/dev/fd/{descriptor}"
     try:
         with open(path, "rb") as file:

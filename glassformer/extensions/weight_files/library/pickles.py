@@ -45,7 +45,7 @@ class Tied:
 class Odd:
     """Something that is neither a plain value nor an array of numbers."""
 
-    kind: str  # what it is, such as "sparse_coo" or "Counter"
+    kind: str  # such as "sparse_coo" or "Counter"
     is_tensor: bool = False  # whether it is a tensor of an odd kind
 
 
@@ -153,7 +153,7 @@ def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:
 
 
 def refusal(label: str, code: str, found: str = "") -> CheckpointError:
-    """What a code says of a file: one of the child's, or "time" or "crashed", where it did not end by itself."""
+    """The sentence of a code: one of the child's, or "time" or "crashed" if it did not finish."""
     problems = _refusals(found)
     return CheckpointError("{label}: {problem}", label=label, problem=problems.get(code, problems["damaged"]))
 

@@ -195,7 +195,7 @@ _SMALL = ("I8", "U8", "F8_E4M3", "F8_E5M2")
 
 
 def in_two(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """The weights that are there as a length and a direction: the weight's name -> the names of both."""
+    """The weights that are stored as a length and a direction: the weight's name -> the names of both."""
     there = set(names)
     return {
         f"{name.removesuffix(length)}weight": (name, name.removesuffix(length) + direction)

@@ -204,7 +204,7 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
 
 
 def in_memory(state: Mapping[str, Tensor], *, label: str) -> Weights:
-    """The tensors of a model in memory, as they are now; those that lie in the same memory are tied."""
+    """A model's current tensors in memory; those that share memory are tied."""
     own: dict[str, str] = {}
     first: dict[object, str] = {}
     for name, value in state.items():
@@ -221,7 +221,7 @@ def located(source: Path) -> tuple[Path, str]:
         real = source.resolve() if source.is_symlink() else source
         return (real.parent, real.name) if real.is_file() else (source, "")
     except (OSError, ValueError, RuntimeError):
-        return source, ""  # FolderFiles says what is wrong with it
+        return source, ""  # FolderFiles reports the problem
 
 
 def _kind(files: FolderFiles, name: str) -> kinds.Kind:

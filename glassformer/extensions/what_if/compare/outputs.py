@@ -169,7 +169,7 @@ def _apart(pair: Pair[OpenRun]) -> str | None:
 
 
 def alike(pair: Pair[OpenRun]) -> np.ndarray:
-    """The cosine of both runs' vectors of each token [depth, token], behind each layer that both have."""
+    """The cosine of both runs' vectors of each token [depth, token], after each layer that both have."""
     n_layers = min(anatomy(run.checkpoint.config).stack("encoder").n_layers for run in (pair.left, pair.right))
     sites = ["encoder.embedding.output", *(f"encoder.{layer}.output" for layer in range(n_layers))]
     left, right = (loading.replay(run.checkpoint, run.trace, sites) for run in (pair.left, pair.right))

@@ -94,7 +94,7 @@ def verdict(pair: Pair[ViewedRun]) -> str:
                right=pieces[1])  # fmt: skip
 
 
-@lru_cache(maxsize=64)  # a step draws the same outputs again
+@lru_cache(maxsize=64)  # each step draws the same outputs
 def _aligned(left: tuple[object, ...], right: tuple[object, ...]) -> tuple[Aligned, ...]:
     return aligned(left, right)
 
@@ -164,7 +164,7 @@ class Listed:
 
 
 def both_lists(pair: Pair[ViewedRun]) -> tuple[Listed, Listed, bool]:
-    """The candidates of both runs, and whether they are behind the same pieces; errors as of `read_by`."""
+    """The candidates of both runs, and whether they follow the same pieces; errors as of `read_by`."""
     left, right, step = pair.left.trace, pair.right.trace, pair.left.view.step
     here = Listed(left, step, left.tgt_ids[step])
     first = first_difference(left.tgt_ids, right.tgt_ids)
@@ -266,7 +266,7 @@ def changes(left: Listed, right: Listed) -> list[list[Any]]:
 
 @PAIR.picture("compared_outputs", say("Both outputs, piece by piece"), follows="still")
 def outputs(pair: Pair[ViewedRun]) -> Plot | None:
-    """Both outputs, a row for each piece."""
+    """Both outputs, one row per piece."""
     if not pair.writes:
         return None
     both = crossed_of(pair)

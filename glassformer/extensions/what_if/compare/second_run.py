@@ -56,17 +56,17 @@ OWN: Final = ""  # no piece is forced
 
 
 def differs_in() -> dict[str, str]:
-    """What the second run differs in, by the names of an address."""
+    """The second run's difference, by query parameters."""
     return read_nested(session.standing(MAIN).beside) or {}
 
 
 def differ(**changes: str | None) -> None:
-    """Callback: it differs in something else, by the names of an address; None: not in that."""
+    """Callback: change the difference, by query parameters; None removes one."""
     session.stand(MAIN, beside=comparison.with_said(session.standing(MAIN).beside, **changes), notes=())
 
 
 def address_of(value: str | int | None) -> str:
-    """An attention, a layer or a head as an address says it."""
+    """An attention, a layer or a head as in a URL."""
     return "" if value is None else value if isinstance(value, str) else str(value + 1)
 
 
@@ -293,7 +293,7 @@ def _branch_off(base: Query, branch: Branch) -> None:
 
 
 def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
-    """Open the second run, and draw what is to be said of it; None where there is none, which is said."""
+    """Open the second run, and draw its notes; None with a message if there is none."""
     if stands_right(compared):
         control = _second(main.checkpoint, comparison.control_of(replace(main.link, view=main.view)), main, ())
         return None if control is None else Pair(compared, control, main)
@@ -311,7 +311,7 @@ def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
 
 
 def control(checkpoint: Checkpoint) -> OpenRun | None:
-    """Open the control of what is asked for, where the changed run could not be done."""
+    """Open the control of the requested run, if the changed run failed."""
     session.stand(SECOND, interventions=(), notes=())
     return open_run(checkpoint, slot=SECOND, link=comparison.control_of(session.asked()))
 
@@ -353,14 +353,14 @@ def _n_steps(checkpoint: Checkpoint, link: Link) -> int:
 
 @dataclass(frozen=True)
 class ShownPair:
-    """What the address says of two runs; it holds none."""
+    """The URL of two runs, without the runs."""
 
     main: RunUrl
     n_steps: int  # of the main slot's run
-    n_second: int  # of the other one; 0 if there is none
+    n_second: int  # of the second one; 0 if there is none
 
     def publish(self, step: int = 0, *, carries: bool = True) -> None:
-        """Write it for the steps that a session looks at: the main slot's run, and what the other one differs in."""
+        """Publish the URL for the session's steps: of the main slot's run, and the other's difference."""
         step, own, beside = session.view(MAIN).step, session.view(SECOND).step, session.standing(MAIN).beside
         if self.n_second:
             ahead = step == self.n_steps - 1 and step < own < self.n_second
@@ -374,5 +374,5 @@ def shown(pair: Pair[OpenRun]) -> ShownPair:
 
 
 def publish(main: OpenRun, pair: Pair[OpenRun] | None) -> None:
-    """Write the address of what is shown."""
+    """Publish the URL of the shown runs."""
     (shown(pair) if pair else ShownPair(main.shown(), main.trace.n_steps, 0)).publish()

@@ -1,4 +1,4 @@
-"""Changes of layers: what is around the sub-layers, weights of 8 or 4 bits, and dropout while the model runs.
+"""Changes of layers: what stands around the sub-layers, weights of 8 or 4 bits, and dropout while the model runs.
 
 A layer or a sub-layer can also be skipped: the stream passes unchanged.
 

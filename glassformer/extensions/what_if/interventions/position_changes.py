@@ -75,7 +75,7 @@ class NoPositions(_OfPositions):
 
 
 class ShiftPositions(_OfPositions):
-    by: int = whole(say("Places"), -MOST_SHIFT, MOST_SHIFT, 1)  # behind a table's last row comes the first again
+    by: int = whole(say("Places"), -MOST_SHIFT, MOST_SHIFT, 1)  # a table's first row follows its last
 
     word = "shift"
     title = say("Positions shifted")
