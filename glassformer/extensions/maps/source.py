@@ -103,7 +103,7 @@ class MapsSource(Source):
             st.table(table(ARRAYS), hide_header=True)
 
     def label(self, entry: Entry) -> str | None:
-        """That it is no model."""
+        """The name, marked as maps and not a model."""
         return say("{name} (maps)", name=entry.name) if entry.holds == HOLDS else None
 
     def told(self, entry: Entry) -> tuple[str, str] | None:

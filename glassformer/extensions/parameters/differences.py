@@ -1,7 +1,7 @@
 """Parameter differences between two models, tensor by tensor.
 
-All is computed in float64, a slice at a time. Places where one of the two is NaN or infinite are counted and left
-out.
+All is computed in float64, a slice at a time. Elements that are NaN or infinite in either model are counted and
+skipped.
 """
 
 import math

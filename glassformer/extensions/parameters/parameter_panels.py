@@ -1,6 +1,6 @@
 """Part "Parameters": all learned tensors, and one of them in detail.
 
-What the numbers are stands in `transformer.analysis.parameters` and `spectra`.
+The statistics are defined in `transformer.analysis.parameters` and `spectra`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +55,7 @@ def names_of(found: Sequence[Known]) -> list[str]:
 
 
 def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | None:
-    """Draw what is listed, and what it is compared with; returns the other checkpoint, if there is one."""
+    """Draw the list's options; return the checkpoint to compare with, if any."""
     odd, constant = (sum(is_of(one, which) for one in found) for which in ("not_finite", "constant"))
     which: dict[Tensors, str] = {
         "all": say("All · {n}", n=len(found)),
@@ -75,7 +75,7 @@ def _controls(checkpoint: Checkpoint, found: Sequence[Known]) -> Checkpoint | No
 
 
 def _chosen(found: Sequence[Known]) -> str:
-    """The name of the parameter that is looked at; one that there is not is let go and said."""
+    """The selected parameter's name; a name that does not exist is dropped with a message."""
     asked, names = session.view(MAIN).of(ParametersLook).tensor, names_of(found)
     if asked in names:
         return asked
@@ -92,7 +92,7 @@ def _chosen(found: Sequence[Known]) -> str:
 
 
 def _spectra(checkpoint: Checkpoint, found: list[Known]) -> list[Known]:
-    """Have the singular values that a large model lacks computed, if the reader asks for that."""
+    """Offer to compute the singular values that a large model lacks."""
     missing = [one for one in found if 0 < one.work <= MOST]
     if not missing:
         return found
@@ -107,7 +107,7 @@ def _spectra(checkpoint: Checkpoint, found: list[Known]) -> list[Known]:
 
 
 def _if_asked(label: str, work: Callable[[], _Result], *, key: str, about: str) -> _Result | None:
-    """Draw a button, and once it was pressed what the work gives; None before, or if a sentence said why."""
+    """Draw a button; return the work's result once it was clicked, None before or after an error message."""
     place = st.empty()
     with pressed(place.button, label, key=key, about=about, icon=":material/calculate:") as asked:
         if not asked:
@@ -124,9 +124,9 @@ DECOMPOSE: Final = "parameter_decompose"
 
 
 def _one(checkpoint: Checkpoint, one: Known, comparison: Comparison | None, names: Sequence[str]) -> None:
-    """Draw the parameter that is looked at."""
+    """Draw the selected parameter."""
     name = one.parameter.name
-    st.subheader(f"**{drawing.plain(name)}**")  # data: its words are no terms
+    st.subheader(f"**{drawing.plain(name)}**")  # data, without glossary terms
     with bar("one_parameter"):
         controls.menu(
             controls.field(MAIN, "tensor", key=CHOICE), say("Tensor"), {n: n for n in names}, otherwise=name,
@@ -178,7 +178,6 @@ def _left_out(nan: int, infinite: int) -> None:
 
 
 def _spread(picture: Picture[OneParameter], scene: OneParameter, found: Histogram | None) -> None:
-    """Draw a picture of some numbers, if they are there."""
     if found is not None and not len(found.counts):
         st.info(say("There are no finite numbers to draw."), icon=":material/info:")
     elif found is not None:
@@ -197,7 +196,7 @@ def _singular(scene: OneParameter) -> None:
 
 
 def _decomposed(scene: OneParameter) -> Known | None:
-    """The parameter with its singular values, if they are cheap or the reader asks for them."""
+    """The parameter with its singular values, if they are cheap or requested."""
     checkpoint, one = scene.checkpoint, scene.one
     if one.work > MOST:
         said = say(

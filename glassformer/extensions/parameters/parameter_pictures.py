@@ -29,10 +29,10 @@ from transformer.model.linear import widened
 from transformer.text.tokenizer import AnyTokenizer
 
 SPEED: Final = 5e9  # multiplications a second, about
-ONE_AT_ONCE: Final = 5e9  # work for the singular values of the matrix that is looked at, unasked: 1 s
+ONE_AT_ONCE: Final = 5e9  # work for the singular values of the selected matrix, unrequested: 1 s
 ROWS_AT_ONCE: Final = 4096
 N_ROWS: Final = 10  # shortest, and longest
-_SMALL: Final = 1000  # bytes of what is kept of a parameter
+_SMALL: Final = 1000  # bytes of a cached result
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def spectrum_key(checkpoint: Checkpoint, parameter: Parameter) -> Hashable:
 
 @dataclass(frozen=True, eq=False)
 class OneParameter:
-    """A parameter, and what it is compared with."""
+    """A parameter, and its counterpart in the other checkpoint."""
 
     checkpoint: Checkpoint  # whose
     one: Known
@@ -204,10 +204,7 @@ def rows(scene: OneParameter) -> Plot | None:
 
 
 def _ends_of(lengths: np.ndarray, count: int) -> np.ndarray:
-    """The places of the shortest and of the longest, rising; all of them where there are no more.
-
-    Those that are not finite are left out.
-    """
+    """Indices of the shortest and longest finite lengths, ascending; all of them if there are no more."""
     order = np.argsort(lengths, kind="stable")
     order = order[np.isfinite(lengths[order])]
     return order if len(order) <= 2 * count else np.concatenate([order[:count], order[-count:]])
@@ -229,7 +226,7 @@ def row_lengths(scene: OneParameter) -> Plot | None:
 
 
 def _change(scene: OneParameter) -> Plot | None:
-    """How far its numbers are from those of the other checkpoint."""
+    """The distance of its numbers from the other checkpoint's."""
     if scene.moved is None or scene.other is None:
         return None
     this, other = scene.checkpoint.name, scene.other.name

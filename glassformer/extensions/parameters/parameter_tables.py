@@ -1,7 +1,7 @@
 """Tables of parameters: statistics of every tensor, and differences from another checkpoint.
 
-All is computed in the model's thread, once for all visitors, a tensor at a time, so that whoever steps through a
-sentence meanwhile waits for one tensor, and not for all of them.
+All is computed in the model's thread, once for all users, one tensor at a time. A user who steps through a sentence
+meanwhile waits for one tensor only.
 """
 
 import math
@@ -40,11 +40,9 @@ _Result = TypeVar("_Result")
 
 
 def known(checkpoint: Checkpoint, said: str) -> list[Known]:
-    """What is known of each parameter, but for those that stand in for a missing part.
+    """The statistics of each parameter but stand-ins for missing parts, with the singular values of a small model.
 
-    The singular values of a small model are computed now.
-
-    A bar says `said` while it takes long. Raises `BusyError`: the model has too much to do.
+    A slow computation shows a progress bar with the text `said`. Raises `BusyError`: the model's queue is full.
     """
     tensors = [one for one in parameters_of(checkpoint.model) if one.name not in stand_ins(checkpoint.model)]
     numbers = one_by_one([partial(statistics, loading, checkpoint, one) for one in tensors], said)
@@ -54,10 +52,7 @@ def known(checkpoint: Checkpoint, said: str) -> list[Known]:
 
 
 def with_spectra(checkpoint: Checkpoint, found: Sequence[Known], said: str) -> list[Known]:
-    """The same with the singular values of every matrix that is not too large for that.
-
-    Raises `BusyError`: the model has too much to do.
-    """
+    """Add the singular values of every matrix that is small enough. Raises `BusyError`: the model's queue is full."""
     missing = sorted((one for one in found if 0 < one.work <= MOST), key=lambda one: one.work)
     costs = [float(one.work) for one in missing]
     patience = 0.0 if sum(costs) > AT_ONCE else PATIENCE_SECONDS
@@ -80,9 +75,9 @@ def all_differences(checkpoint: Checkpoint, other: Checkpoint, both: Paired, sai
 def one_by_one(
     work: Sequence[Callable[[], _Result]], said: str, *, costs: Sequence[float] = (), patience: float = PATIENCE_SECONDS
 ) -> list[_Result]:
-    """Do some work piece by piece, with a bar that says `said` as soon as it has taken `patience` seconds.
+    """Do some work in parts, with a progress bar that says `said` after `patience` seconds.
 
-    What each piece costs is in any unit; alike if not given.
+    The costs of the parts are in any unit; equal by default.
     """
     costs, done, results = costs or [1.0] * len(work), 0.0, []
     place, due = st.empty(), time.monotonic() + patience
@@ -109,7 +104,7 @@ OPEN_WIDTH: Final = 300
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of the table: its heading, how a number is written, what it is, and its width in pixels."""
+    """A column of the table: heading, number format, explanation, and width in pixels."""
 
     heading: str
     form: str
@@ -204,7 +199,7 @@ def shape_of(shape: Sequence[int]) -> str:
 
 
 def draw_all(found: Sequence[Known], chosen: str) -> None:
-    """Draw those that the view lists; `chosen` is the name of the one that is looked at."""
+    """Draw the tensors that the view lists; `chosen` is the name of the selected one."""
     view = session.view(MAIN)
     rows = listed(found, view.of(ParametersLook).tensors, view.of(ParametersLook).names)
     if not rows:
@@ -220,14 +215,14 @@ def draw_all(found: Sequence[Known], chosen: str) -> None:
 
 
 def bar(name: str) -> Any:
-    """A row for controls, beside that of the page (`choices.bar`); `name` tells it from others."""
+    """A row for controls, separate from the page's (`choices.bar`); `name` identifies it."""
     return st.container(horizontal=True, gap="small", vertical_alignment="center", key=f"{name}-{page_style.BAR}")
 
 
 def _table(
     numbers: pd.DataFrame, columns: Sequence[str], look: dict[str, Any], *, keys: tuple[str, str], chosen: str, alt: str
 ) -> None:
-    """Draw a table of tensors, each opened by its name; `chosen` has a mark. Its keys: its own, its buttons'."""
+    """Draw a table of tensors that open by name; `chosen` is marked. The keys are its own and its buttons'."""
     names = list(numbers["name"])
     opening = drawing.opening(
         keys[1], say("Tensor"), names, _open, type="secondary", width=OPEN_WIDTH, alignment="left"

@@ -8,7 +8,7 @@ Tensors = Literal["all", "not_finite", "constant"]
 
 
 class ParametersLook(Look):
-    """What is looked at of parameters alone."""
+    """View state of parameters."""
 
     tensor: str = text("tensor", most=LONGEST_NAME)  # A parameter by its name; "" for the page's own choice
     tensors: Tensors = choice("tensors", "all")  # which parameters are listed

@@ -2,8 +2,8 @@
 
     GLASSFORMER_METRICS=on      and      pip install "glassformer[hosting]"
 
-Off unless it is said, as whoever reaches the server could read it. Labels have few values, none of them a visitor's:
-a route is one of eight, a page one of the menu's.
+Off by default, because anyone who reaches the server could read them. Labels have few values and no user data: a route
+is one of eight, a page one of the menu's.
 
 Source: prometheus.io/docs/practices/naming. Knows nothing of Streamlit.
 """
@@ -25,7 +25,7 @@ from transformer.i18n import say
 
 ENVIRONMENT: Final = "GLASSFORMER_METRICS"
 PATH: Final = "metrics"
-# What an address is counted as; all else are pages.
+# Labels of paths; all others are pages.
 _ROUTES: Final = re.compile(
     r"/(?:(?P<stream>_stcore/stream)|(?P<script>app/static)|(?P<streamlit>_stcore|static|media|component)"
     r"|(?P<events>class/[^/]+/events)|(?P<room>class)|(?P<frames>frames)|(?P<health>healthz|readyz|metrics))/"
@@ -65,12 +65,12 @@ class Meter:
         self.model = client.Histogram("glassformer_model_seconds", "Work of the model, by turn.", **timed)
 
     def took(self, quantity: Quantity, seconds: float, page: str) -> None:
-        """Count a time, as `glassformer.server.measures` tells it."""
+        """Count a duration, measured by `glassformer.server.measures`."""
         timed = {"queue": self.waiting, "model": self.model}.get(quantity)
         (self.pages.labels(page) if timed is None else timed).observe(seconds)
 
     def watch(self, name: str, told: str, value: Callable[[], float]) -> None:
-        """Tell a value that is found out when Prometheus asks; `told` is its line of help."""
+        """Register a value that is computed when Prometheus asks; `told` is its help line."""
         from prometheus_client import Gauge
 
         Gauge(f"glassformer_{name}", told, registry=self.registry).set_function(value)
@@ -83,7 +83,7 @@ class Meter:
 
 
 def is_on() -> bool:
-    """Whether whoever runs the server wants it."""
+    """Whether the operator enabled metrics."""
     return os.environ.get(ENVIRONMENT) == "on"
 
 
@@ -110,7 +110,7 @@ def routes(base: str = "") -> list[Route]:
 
 
 def route_of(path: str) -> str:
-    """What an address is counted as."""
+    """The label of a path."""
     found = _ROUTES.search(f"{path}/")
     return found.lastgroup or PAGE if found else PAGE
 

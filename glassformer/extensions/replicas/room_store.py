@@ -12,8 +12,7 @@ from glassformer.server.replicas import STORE
 def chosen(said: str | None = None) -> RoomStore | None:
     """The store that `GLASSFORMER_STORE` names; None if it names none.
 
-    Raises:
-        StoreError: It names what is none, or what cannot be reached for want of a package.
+    Raises `StoreError`: the URL is invalid, or its client package is not installed.
     """
     url = os.environ.get(STORE, "") if said is None else said
     if not url:

@@ -1,12 +1,11 @@
 """Server part of replicas: health checks, metrics, the log, and an end that waits for the proxy.
 
-A replica that is told to end (SIGTERM) first says that it is not ready, and serves on for some seconds, in which the
-proxy sends visitors to another; only then does it end. SIGINT, and a second SIGTERM, end it at once.
+After SIGTERM a replica first reports that it is not ready and keeps serving for some seconds, while the proxy sends
+users to another replica; then it ends. SIGINT, or a second SIGTERM, ends it at once.
 
-The log is lines to read, or a JSON object a line with `GLASSFORMER_LOG=json`. An object says when, how grave, which
-part, and what; of an error also its type and where it was raised, but not what it says: that may quote what a visitor
-typed. Of a longer message only the first line, and no requests, whose lines hold addresses of machines, tokens and
-sentences.
+The log is plain lines, or one JSON object per line with `GLASSFORMER_LOG=json`: time, level, module, message. An error
+adds its type and where it was raised, but not its message, which may quote user input. Of a longer message only the
+first line is kept. Requests are not logged: their lines hold IP addresses, tokens and sentences.
 """
 
 import contextlib
@@ -45,13 +44,13 @@ _NO_STORE: Final = say("The store of the rooms cannot be reached.")
 
 
 class Health:
-    """How this process is; `store` tells whether the rooms' store can be reached."""
+    """The status of this process; `store` says whether the room store is reachable."""
 
     def __init__(self, store: Callable[[], bool] = lambda: True) -> None:
         self.stopping, self._store = False, store
 
     def problem(self) -> Sentence | None:
-        """Why no visitors may be sent here; None if they may."""
+        """Why no users may be routed here; None if they may."""
         if self.stopping:
             return _STOPPING
         return descriptors.problem() if self._store() else _NO_STORE
@@ -72,7 +71,7 @@ class Health:
 
     @contextlib.contextmanager
     def drained(self, seconds: float) -> Iterator[None]:
-        """Have SIGTERM wait so long while this lasts; what is called then is what would have been called at once."""
+        """Delay the current SIGTERM handler by so many seconds, while the context lasts."""
         passed_on = signal.getsignal(signal.SIGTERM)
         may_listen = threading.current_thread() is threading.main_thread()
         if not (seconds and may_listen and callable(passed_on)):
@@ -96,7 +95,7 @@ class Health:
 
 
 def drain_seconds() -> float:
-    """For how long SIGTERM waits, as whoever runs the server said. Raises `DataError`: that is no such time."""
+    """How long SIGTERM waits, as the operator configured. Raises `DataError`: the value is not a valid time."""
     said = os.environ.get(DRAIN, "").strip()
     if not said:
         return REPLICAS_DRAIN_SECONDS if os.environ.get(STORE) else 0.0
@@ -115,7 +114,7 @@ def drain_seconds() -> float:
 
 
 ENVIRONMENT: Final = "GLASSFORMER_LOG"
-REQUESTS: Final = ("uvicorn.error", "uvicorn.access")  # what is no warning there is a request, or that it starts
+REQUESTS: Final = ("uvicorn.error", "uvicorn.access")  # below warnings: a request, or the startup
 _LINES: Final = "%(asctime)s %(name)s: %(message)s"
 
 
@@ -123,7 +122,7 @@ class AsJson(logging.Formatter):
     """One event, one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The object as text, without a line break."""
+        """The object as one line."""
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         told: dict[str, Any] = {"time": when, "level": record.levelname.lower(), "logger": record.name}
         kind, _, where = record.exc_info or (None, None, None)
@@ -182,7 +181,7 @@ class _ReplicasServer(ServerPart):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Have SIGTERM wait until the proxy has heard of it."""
+        """Delay SIGTERM until the proxy has noticed."""
         with self._health.drained(self._drain):
             yield
 

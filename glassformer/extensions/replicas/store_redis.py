@@ -1,14 +1,12 @@
 """Redis commands of the room store, with optimistic locking.
 
-    glassformer:1:boot          tells whether the server still has what it had
-    glassformer:1:rooms         the codes of all rooms, each with when it is too old
-    glassformer:1:room:CODE     the state of a room by names; `rev`, which grows with each change; `by`, the change
-    glassformer:1:news:DB       the channel on which changes are told: channels are the same in all databases
+    glassformer:1:boot          changes if the server has lost its data
+    glassformer:1:rooms         the codes of all rooms, each with its expiry time
+    glassformer:1:room:CODE     the fields of a room's state; `rev`, which grows with each change; `by`, the change
+    glassformer:1:news:DB       the channel of change notifications: channels are shared by all databases
 
-The 1 is the form of what is written: programs that write another form use another number. Source: Redis, "Scripting
-with Lua": a script runs alone.
-
-Knows nothing of rooms, and nothing of Streamlit.
+The 1 is the version of this format; another format needs another number. Source: Redis, "Scripting with Lua": a
+script is atomic. Knows nothing of rooms, and nothing of Streamlit.
 """
 
 import re
@@ -56,11 +54,7 @@ redis.call('PUBLISH', ARGV[2], ARGV[3])
 
 
 def _client(url: str, *, again: int) -> Any:
-    """Connections that are made when they are needed, and answer soon or not at all.
-
-    Raises:
-        ValueError: The address is none.
-    """
+    """A lazily connected client that answers soon or fails. Raises `ValueError`: the URL is invalid."""
     found = urlsplit(url)
     if found.scheme != "unix" and not re.fullmatch(r"(/\d*)?", found.path):
         raise ValueError(f"{found.path} is no number of a database")
@@ -80,7 +74,7 @@ class RedisClient:
     def __init__(self, url: str, *, most: int, seconds: int) -> None:
         self._most, self._seconds = most, seconds
         self._client = _client(url, again=1)  # a connection may have been closed since it was last used
-        self._hearing = _client(url, again=0)  # whoever hears has to know that something may have been missed
+        self._hearing = _client(url, again=0)  # the listener must know that it may have missed messages
         self._change, self._end = self._client.register_script(_CHANGE), self._client.register_script(_END)
         found = self._client.connection_pool.connection_kwargs
         self._news = f"{PREFIX}news:{found.get('db', 0)}"
@@ -97,10 +91,9 @@ class RedisClient:
         gone: Collection[str],
         news: str,
     ) -> bool:
-        """Change a room from one `rev` to another, and tell so; whether it was at the first.
+        """Change a room from one `rev` to another and publish it; returns whether the room was at the first `rev`.
 
-        At 0 it is a new room, for which there has to be space. With None the whole of a room is put back, unless a
-        newer one is there.
+        `rev` 0 creates a room, if there is space. None restores a whole room, unless a newer one exists.
         """
         pairs = [part for pair in said.items() for part in pair]
         about = (
@@ -120,14 +113,14 @@ class RedisClient:
         self._end([f"{PREFIX}room:{code}", ROOMS], [code, self._news, news])
 
     def room(self, code: str) -> dict[str, str]:
-        """The state of a room, with its `rev`; nothing if there is none."""
+        """The state of a room, with its `rev`; empty if there is none."""
         found: dict[str, str] = self._client.hgetall(f"{PREFIX}room:{code}")
         return found
 
     def overview(self, now: float) -> tuple[str, float, dict[str, int]]:
-        """What tells whether all is still there, asked for last; the server's time; the `rev` of each room.
+        """The boot id, read last; the server's time; the `rev` of each room.
 
-        A server that was started anew may have an older state, boot and all, so its run counts, too.
+        A restarted server may have an older state with the same boot key, so the id includes its run id.
         """
         with self._client.pipeline(transaction=False) as asked:
             asked.set(BOOT, secrets.token_urlsafe(6), nx=True).time().zrangebyscore(ROOMS, now, "+inf")

@@ -1,13 +1,12 @@
 """Room store shared by replicas: a local copy of every room, synchronised through Redis.
 
-A change is tried on a copy and made if nobody was first; otherwise the copy is read anew and it is tried again. It is
-told to all with what has changed; who missed something reads the room anew. Every `BEAT_SECONDS` a replica compares
-its copies with the server, and tells which students listen to it. A server that has lost its rooms, or the latest of
-them, as it was started anew, gets them back from the copies. A replica that is silent for `SILENT_SECONDS` has no
-students any more.
+A change is tried on a copy and written if no other replica was first; otherwise the copy is read again and the change
+retried. Replicas are notified of what changed; one that missed something reads the room again. Every `BEAT_SECONDS` a
+replica compares its copies with the server, and reports which students listen to it. A restarted server that has lost
+rooms or recent changes gets them back from the copies. A replica that is silent for `SILENT_SECONDS` has no students.
 
-Per replica, not in all, are: how many streams a room has (`MOST_STREAMS`), how fast rooms are opened, how often codes
-may be guessed, and how often one client may ask.
+Limited per replica, not globally: streams of a room (`MOST_STREAMS`), opening of rooms, guesses of codes, and requests
+of a client.
 """
 
 import json
@@ -28,9 +27,9 @@ from glassformer.server.replicas import read, written
 
 BEAT_SECONDS, SILENT_SECONDS = 1.5, 5.0
 AGAIN_SECONDS = 0.3  # until a server that did not answer is asked again
-TOGETHER_SECONDS = 0.02  # students who come within so long are told at once
+TOGETHER_SECONDS = 0.02  # students who join within this time are reported together
 TRY_SECONDS = 3.0
-LOOKS_AT_ONCE, LOOKS_A_SECOND = 200, 20.0  # at what is not known here, which anybody may ask for
+LOOKS_AT_ONCE, LOOKS_A_SECOND = 200, 20.0  # of unknown rooms, which anyone may request
 HEAR_SECONDS = 0.5
 RECORDS = (Kept, Public, Question, Round, Student)  # of which a room's state is made
 _LOG = logging.getLogger("glassformer.rooms")
@@ -52,13 +51,13 @@ class Shared(RoomStore):
         self._work, self._stopped = threading.Event(), threading.Event()
         self._next_beat = 0.0
         self._looks = TokenBucket(LOOKS_AT_ONCE, per_second=LOOKS_A_SECOND, clock=time.monotonic)
-        self._dirty: set[str] = set()  # rooms whose listeners are to be told
+        self._dirty: set[str] = set()  # rooms whose listeners are to be reported
         self._seen: dict[str, set[str]] = {}  # students of each room who came or left
         self._silent: dict[str, float] = {}  # when each other replica is taken for gone
         self._threads = [threading.Thread(target=one, daemon=True) for one in (self._hear_all, self._keep)]
 
     def _time(self) -> float:
-        """The clock of the server, as far as it is known."""
+        """The server's clock, estimated."""
         return time.monotonic() + self._offset
 
     def begin(self) -> None:
@@ -111,7 +110,7 @@ class Shared(RoomStore):
         raise RoomRefusedError("too-often")
 
     def _put(self, room: Room, before: State, after: State, *, was: int) -> bool:
-        """Make a change everywhere, if nobody was first; whether it is made."""
+        """Write a change to the server if no other replica was first; returns whether it was written."""
         said = {name: written(value) for name, value in after.items() if name not in before or before[name] != value}
         gone = [name for name in before if name not in after]
         if not said and not gone:
@@ -124,7 +123,7 @@ class Shared(RoomStore):
         return made
 
     def _put_back(self, room: Room) -> None:
-        """Give the server a room that it has lost, or its latest state."""
+        """Restore a room, or its latest state, that the server has lost."""
         with self.lock:
             rev, state = room.rev, room.state()
         said, news = {name: written(value) for name, value in state.items()}, self._news(code=room.code, rev=rev)
@@ -145,14 +144,14 @@ class Shared(RoomStore):
                 self._called(self._read, code)
 
     def came_or_left(self, room: Room, token: str) -> None:
-        """See `Store`; it is told soon."""
+        """See `Store`; it is reported soon."""
         with self.lock:
             self._dirty.add(room.code)
             self._seen.setdefault(room.code, set()).add(token)
         self._work.set()
 
     def _called(self, call: Callable[..., _Result], *args: Any, **named: Any) -> _Result:
-        """What the server answers. Raises `RefusedError`: nothing, or it did not just now."""
+        """The server's answer. Raises `RefusedError`: it does not answer, or recently did not."""
         if self.away:
             raise RoomRefusedError("away")
         try:
@@ -168,7 +167,7 @@ class Shared(RoomStore):
             return list(self.rooms.values())
 
     def _read(self, code: str) -> bool:
-        """Read a room anew; whether the copy is now what is there."""
+        """Read a room again; returns whether the copy is now current."""
         texts = self._link.room(code)
         if not texts:
             return False
@@ -176,7 +175,7 @@ class Shared(RoomStore):
         try:
             state = {name: read(text, RECORDS) for name, text in texts.items()}
             found = Room(code, state["secret"], self.clock).become(state)
-        except Exception:  # one room that nobody can read leaves the others as they are
+        except Exception:  # an unreadable room does not affect the others
             _LOG.exception("A room in the store was not written by this program")
             return False
         with self.lock:
@@ -190,7 +189,7 @@ class Shared(RoomStore):
         return True
 
     def _catch_up(self) -> None:
-        """Compare all copies with the server, one thread at a time; only once all is done another start is known."""
+        """Compare all copies with the server, in one thread at a time; a restart is recorded only after success."""
         with self._comparing:
             revs, began = {room.code: room.rev for room in self._all()}, time.monotonic()
             boot, now, there = self._link.overview(self.clock())
@@ -212,7 +211,7 @@ class Shared(RoomStore):
         self.tell(room)
 
     def _lose(self, error: Exception) -> None:
-        """The server does not answer."""
+        """Mark the server as unreachable."""
         with self.lock:
             before, self.away = self.away, self._link.host
         if not before:
@@ -221,7 +220,7 @@ class Shared(RoomStore):
                 self.tell(room)
 
     def _find_again(self) -> None:
-        """The server answers; the other replicas have as long as ever to say that they are there, too."""
+        """Mark the server as reachable; the other replicas get the full time to report."""
         with self.lock:
             before, self.away = self.away, ""
             if before:
@@ -237,7 +236,7 @@ class Shared(RoomStore):
         return json.dumps({"from": self._me, **said}, separators=(",", ":"))
 
     def _hear_all(self) -> None:
-        """The thread that hears."""
+        """The listener thread."""
         while not self._stopped.is_set():
             try:
                 with self._link.hearing() as channel:
@@ -253,7 +252,7 @@ class Shared(RoomStore):
             except ERRORS as error:
                 if not self._stopped.is_set():
                     self._lose(error)
-            except Exception:  # whatever it is, the thread goes on
+            except Exception:  # the thread must continue
                 _LOG.exception("What the store of the rooms says cannot be read")
             self._stopped.wait(AGAIN_SECONDS)
 
@@ -300,7 +299,7 @@ class Shared(RoomStore):
             self.tell(room, counts=True)
 
     def _keep(self) -> None:
-        """The thread that tells who is here, goes on where a time is up, and compares the copies."""
+        """The thread that reports presence, advances timers and compares the copies."""
         while not self._stopped.is_set():
             self._work.wait(self._pause())
             self._work.clear()
@@ -312,7 +311,7 @@ class Shared(RoomStore):
                     self._lose(error)
             except RoomRefusedError:
                 pass  # the store is away, or a room is gone
-            except Exception:  # whatever it is, the thread goes on
+            except Exception:  # the thread must continue
                 _LOG.exception("The rooms cannot be compared with their store")
 
     def _pause(self) -> float:
@@ -356,7 +355,7 @@ class Shared(RoomStore):
 
 
 def _outcome(act: Callable[[Room], _Result], room: Room) -> Callable[[], _Result]:
-    """What comes of something that a room is to do: its result, or that it is refused, once it is called."""
+    """Run an action; return a function that returns its result or raises its refusal."""
     try:
         result = act(room)
     except RoomRefusedError as error:

@@ -10,7 +10,7 @@ _PRESENTER = Element("presenter")
 
 class _RoomBlocks(PageBlocks):
     def on_every_page(self) -> None:
-        """The button of the presentation; its place is fixed by `glassformer/shared/page_style.py`."""
+        """The presentation button; `glassformer/shared/page_style.py` fixes its position."""
         _PRESENTER.draw({"spoken": language.in_address().get(language.PARAMETER, "")}, key="presenter")
 
     def above_page(self, page: str) -> None:

@@ -1,9 +1,9 @@
 """Room membership of the session: code, role, vote.
 
-The code stands in the address, beside what a link says, so that a reload and every link of the app keep it. What
-makes a session its room's teacher is the secret, which stands in no address that is written.
+The code is a query parameter, so a reload and every link of the app keep it. A session is the teacher's if it has the
+room's secret, which is never written into a URL.
 
-The teacher's moves need no request: what a teacher's session publishes is told to the room in this process.
+The teacher's moves need no request: the teacher's session publishes them to the room in this process.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from glassformer.state import global_params
 from glassformer.state.global_params import AddressPart, Guidance
 from transformer.i18n import Sentence, say
 
-PARAMETER: Final = "room"  # in the address
+PARAMETER: Final = "room"  # query parameter
 SECRET: Final = "teacher"  # in a teacher's own link
 NAMES: Final = (PARAMETER, SECRET)
 PAGE, PROJECTOR = "room", "projector"  # paths of the pages about rooms, to which a class does not follow
@@ -32,9 +32,9 @@ TOO_MANY: Final = say("Too many wrong room codes were entered from your network.
 
 
 def begin() -> None:
-    """Take the room that the address names; call it when a run begins.
+    """Take the room from the URL, at the begin of a script run.
 
-    A browser that has not heard yet that its reader has left a room comes with the address of before.
+    A browser that does not know yet that its user has left a room still sends the old URL.
     """
     typed = st.query_params.get(PARAMETER)
     code = registry.read_code(typed) if typed else ""
@@ -59,18 +59,18 @@ def begin() -> None:
 
 
 def may_look_for(code: str) -> bool:
-    """Whether somebody may be told if a room is there: who asked for many that are not there may not for a while."""
+    """Whether this client may ask if a room exists: not for a while after many wrong codes."""
     ROOMS.look(code)
     return ROOMS.public(code) is not None or bool(ROOMS.away) or ROOMS.missed(code, asking()[0])
 
 
 def asking() -> tuple[str, str]:
-    """The client that the session is of, and the visitor, as they are counted."""
+    """The session's client and user, for limits."""
     return client(st.context.ip_address), session_id() or ""
 
 
 def take_notes() -> tuple[str, ...]:
-    """What there is to say of the address, once."""
+    """Messages about the URL, once."""
     notes: tuple[str, ...] = st.session_state.pop(NOTES, ())
     return notes
 
@@ -123,20 +123,20 @@ def tell(page: str, parameters: Mapping[str, str]) -> None:
     """Have the class go where its teacher is, if this is one."""
     opened, here = taught(), public()
     if page in (PAGE, PROJECTOR):
-        page = ""  # nobody goes there, but what the teacher looks at is known from the beginning
+        page = ""  # no navigation, but the teacher's view is known from the start
     if opened is not None and (page or (here is not None and not here.page)):
         with contextlib.suppress(RoomRefusedError):  # a room that is gone moves nobody; the page says so
             ROOMS.do(opened, Room.move, page, parameters)
 
 
 def run() -> Mapping[str, str]:
-    """What the teacher of the session's room looks at, as an address says it: above all a checkpoint, a sentence."""
+    """The teacher's view as query parameters: above all a checkpoint and a sentence."""
     here = public()
     return {} if here is None else here.parameters
 
 
 def public() -> Public | None:
-    """What everybody in the session's room may know; None outside of rooms."""
+    """The public state of the session's room; None outside of rooms."""
     return ROOMS.public(current())
 
 
@@ -185,7 +185,7 @@ def asks(step: str, run: str) -> Public | None:
 
 
 def in_address() -> dict[str, str]:
-    """What the address says of the room."""
+    """The room's query parameter."""
     code = current()
     return {PARAMETER: code} if code else {}
 

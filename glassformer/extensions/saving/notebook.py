@@ -1,11 +1,9 @@
 """Notebook display of a run, and chart files without a server.
 
-In a notebook it is a saved run (`extensions.saving.saved_run`) in a frame, below which a plain rendering stands for
-whoever runs no scripts: a notebook that is not trusted, a page that shows notebooks, a screen reader.
+A notebook shows a saved run (`extensions.saving.saved_run`) in an iframe. A static rendering below it is for untrusted
+notebooks, notebook viewers without scripts, and screen readers.
 
-PNG and SVG are drawn by kaleido, which is an extra and uses the Chrome or Chromium that is installed.
-
-Knows nothing of Streamlit's sessions.
+PNG and SVG need kaleido, an extra, and an installed Chrome or Chromium. Knows nothing of Streamlit's sessions.
 """
 
 import asyncio
@@ -46,10 +44,9 @@ MOST_ROWS: Final = 60  # of the plain table of steps
 
 
 def pictures_named(name: str) -> list[Picture[Any]]:
-    """What a name means: a page, a part of one, or a picture, with or without the page before it.
+    """The pictures of a name: of a page or a part, or one picture, with or without its page's name.
 
-    Raises:
-        QueryError: It means nothing.
+    Raises `QueryError`: the name is unknown.
     """
     page, _, rest = name.partition(".")
     if name in PICTURES:
@@ -70,7 +67,7 @@ def pictures_named(name: str) -> list[Picture[Any]]:
 
 
 def looked_at(view: Mapping[str, object]) -> View:
-    """What is looked at, by the names of fields of the view. Raises QueryError for what is not."""
+    """The view, by names of its fields. Raises QueryError for an unknown one."""
     known = list(all_fields())
     for name, value in view.items():
         if name not in known:
@@ -87,7 +84,7 @@ def looked_at(view: Mapping[str, object]) -> View:
 
 
 def link_of(trace: Trace, view: View) -> Link:
-    """What the app's address would say of a run."""
+    """A run's query parameters in the app."""
     query = trace.query
     return Link(
         model=trace.checkpoint, source=query.source, max_new=query.max_new, decoding=query.decoding,
@@ -98,7 +95,7 @@ def link_of(trace: Trace, view: View) -> Link:
 def run_of(
     trace: Trace, checkpoint: Checkpoint, link: Link, picture: Picture[Any]
 ) -> tuple[ViewedRun, tuple[str, ...]]:
-    """The run as that picture's page looks at it, with a note for each thing that is looked at and is not there."""
+    """The run with that picture's view, with a note for each selected thing that does not exist."""
     return seen(checkpoint, link, trace, kind=picture.part.page.kind(link.view))
 
 
@@ -172,20 +169,20 @@ def picture_file(
     dpi: float,
     device: str = "cpu",
 ) -> tuple[bytes, tuple[str, ...]]:
-    """The content of a file with a picture of a run, and a note for each thing that is looked at and is not there.
+    """The content of a file with a picture of a run, and a note for each selected thing that does not exist.
 
     Args:
         folder: A checkpoint's.
         source: What the model reads.
-        parameters: What else the app's address would say of the run, and of what is looked at.
-        name: As of `pictures_named`; of several the first is drawn, but in HTML all.
+        parameters: Other query parameters of the app, for the run and the view.
+        name: As of `pictures_named`; of several the first is drawn, in HTML all.
         form: HTML is a saved run.
         language: Of PNG and SVG.
         width, height, dpi: As of `images`.
         device: Where the model computes.
 
     Raises:
-        GlassformerError: The folder, the query, a name or a size cannot be used, or nothing draws PNG and SVG.
+        GlassformerError: The folder, the query, a name or a size is invalid, or PNG and SVG cannot be drawn.
     """
     if language not in languages():
         raise QueryError(
@@ -210,7 +207,7 @@ def picture_file(
 
 
 def _plain(shown: SavedRunContent) -> str:
-    """A run as text, a table of its steps, and its pictures at the step that is looked at."""
+    """A run as text: a table of its steps, and its pictures at the selected step."""
     run, trace = shown.run, shown.run.trace
     source, output = escape(trace.query.source), escape(trace.output_text)
     parts = [f"<p>{escape(run.checkpoint.name)}: {source} → {output}</p>"]
@@ -228,7 +225,7 @@ def _plain(shown: SavedRunContent) -> str:
 
 
 def _images(plots: Sequence[Plot]) -> list[str]:
-    """Each as PNG in base64; nothing where kaleido is not installed or finds no browser."""
+    """Each as PNG in base64; empty without kaleido or a browser."""
     if find_spec("kaleido") is None or not plots:
         return [""] * len(plots)
     try:
@@ -244,12 +241,11 @@ def images(
     """Draw pictures.
 
     Args:
-        specs: What `..._spec` of `charts` made.
+        specs: What `..._spec` of `charts` returned.
         language: One of `words.languages()`.
-        form: PNG, or SVG, whose text stays text.
-        width: In millimetres.
-        height: In millimetres; None for the one that each picture suggests.
-        dpi: Pixels of a PNG in an inch.
+        form: PNG, or SVG with text as text.
+        width, height: In millimetres; no height for the default of each picture.
+        dpi: Resolution of a PNG.
 
     Raises:
         GlassformerError: A size is out of range, kaleido or a browser is missing, or the browser fails.

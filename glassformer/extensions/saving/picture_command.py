@@ -24,12 +24,8 @@ def compare(left: Trace, right: Trace, picture: str = "step", **view: object) ->
     """Two runs side by side, for the last line of a notebook's cell; one stepper moves both.
 
     Args:
-        left: One run, a `Trace`; its checkpoint must still be open.
-        right: The other run, of the same or of another checkpoint.
-        picture, **view: As in `Trace.show`, for both.
-
-    Raises:
-        GlassformerError: As in `Trace.show`.
+        left, right: Runs, of the same or of different checkpoints, which must still be open.
+        picture, **view: As in `Trace.show`, for both. Errors are the same, too.
     """
     return drawing().compare(left, right, picture, view)
 

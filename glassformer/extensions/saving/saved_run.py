@@ -1,11 +1,10 @@
 """Saves a run as one self-contained HTML file.
 
-The pictures are those of the page that shows the run, or of all pages that step, as
-the pages draw them, with their frames; in every language of the app. Scripts and data are packed with gzip, which
-browsers unpack: Plotly's script, of which the app's own version is taken, would else be two thirds of the file.
+The pictures are those of one page, or of all pages with a stepper, with their frames and in every language of the app.
+Scripts and data are compressed with gzip, which browsers unpack: Plotly's script would be two thirds of the file.
 
-Left out, but named, are what is work for the model at each step, what would make the file too large, and what a page
-draws of a step that is no picture. All text goes in as JSON, and comes out as text.
+Left out, but listed, are pictures that need the model at each step or would make the file too large, and parts of a
+page that are not pictures. All text is inserted as JSON and displayed as text.
 """
 
 import base64
@@ -79,7 +78,7 @@ def _moves(part: Part[Any]) -> bool:
 
 
 def seen_on(page: Page, run: ViewedRun) -> ViewedRun:
-    """A run as another page looks at it."""
+    """A run with another page's view."""
     link = but(run.link, view=but(run.link.view, step=run.view.step))
     return seen(run.checkpoint, link, run.trace, kind=page.kind(link.view), slot=run.slot)[0]
 
@@ -87,10 +86,9 @@ def seen_on(page: Page, run: ViewedRun) -> ViewedRun:
 def saved_page(
     made: SavedPage, page: Page, run: ViewedRun, *, whole: bool, pictures: Sequence[Picture[Any]] | None = None
 ) -> None:
-    """Take in the part that is looked at, and those in which pictures are all that there is to see.
+    """Add the selected part, and the parts that have only pictures.
 
-    The `whole` page has all parts; pictures that are named stand for all, work for the model included. Errors as of
-    `Work`.
+    A `whole` page adds all parts; named `pictures` replace all others and may need the model. Errors as of `Work`.
     """
     if pictures is not None:
         made.left_out += [picture.title for picture in pictures if not _picture(made, picture, run, works=True)]
@@ -109,7 +107,7 @@ def saved_page(
 
 
 def _picture(made: SavedPage, picture: Picture[Any], run: ViewedRun, *, works: bool = False) -> bool:
-    """Take a picture in; gives back whether it is there, or there is nothing to show."""
+    """Add a picture; returns False if it was left out."""
     try:
         plot = picture.of(run)
         if plot is None:
@@ -131,7 +129,7 @@ def _picture(made: SavedPage, picture: Picture[Any], run: ViewedRun, *, works: b
 
 
 MOST_BYTES: Final = 20_000_000  # of pictures and frames before they are packed; what comes then is left out
-SLOTS: Final = ("saved-", "beside-")  # of their own, as that of a second run
+SLOTS: Final = ("saved-", "beside-")  # as for a second run
 
 
 @dataclass(frozen=True)
@@ -148,13 +146,13 @@ class SavedRunContent:
 
 @dataclass
 class SavedRunRequest:
-    """What a file is made of; a session keeps it, so it holds no run."""
+    """The contents of a file; without the run, because a session keeps it."""
 
     again: RunRef
     page: Page  # whose pictures it has
     stepper: StepperRun
     address: str  # opens the same live; "" for none
-    step: int | None = None  # where the reader has come to rest since the page was drawn
+    step: int | None = None  # the user's step since the page was drawn
 
 
 def saved_run(kept: SavedRunRequest, *, more: bool = False) -> bytes:

@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace) -> None:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """As the app computes, so that its numbers are the same; a few sentences are too little to share."""
+    """One thread, as in the app, which keeps the numbers the same; a few sentences are too little work to share."""
     import torch
 
     before = torch.get_num_threads()
@@ -77,7 +77,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _check_csv(options: argparse.Namespace) -> None:
-    """Now, not after minutes."""
+    """Fail now and not after minutes."""
     if options.csv and not options.csv.parent.is_dir():
         raise DataError("{file}: its folder does not exist; create it first.", file=str(options.csv))
     if options.csv and options.csv.exists() and not options.force:

@@ -1,13 +1,13 @@
 """Many sentences run on one model: a line of the table for each, its columns, and a summary of all.
 
-Lines of similar length are decoded together and recorded each alone (`transformer.runs.dynamic_batching`), so a line's
-numbers are those of `checkpoint.run`, to the last bit and whatever its neighbours. An encoder-only model writes
-nothing: with an MLM head each text gets its pseudo-log-likelihood, with every piece hidden in turn.
+Lines of similar length are decoded as a batch and recorded one by one (`transformer.runs.dynamic_batching`), so a
+line's numbers equal those of `checkpoint.run` to the last bit. An encoder-only model writes nothing: with an MLM head
+each text gets its pseudo-log-likelihood, with every piece hidden in turn.
 
 Sources: Welleck et al., "Neural Text Generation with Unlikelihood Training" (2020), section 6.1, for the share of
 repeated n-grams; Salazar et al., "Masked Language Model Scoring" (2020), section 2, for pseudo-log-likelihoods.
 
-Missing values (the chrF of an output without a reference, everything about a line that could not be run) are empty.
+Missing values are empty (chrF without a reference, everything about a line that failed).
 """
 
 import csv
@@ -48,7 +48,7 @@ class LineResult:
     """The result of running a line; None for what its model or the line does not have."""
 
     line: SentenceLine  # the line
-    output: str = ""  # what was written; empty for an encoder alone
+    output: str = ""  # what was written; empty for an encoder-only model
     # Of the output under the model, in nats; of an encoder's text its pseudo-log-likelihood.
     log_prob: float | None = None
     n_counted: int = 0  # pieces that it sums over: those of the output with its end mark, or those that were hidden
@@ -58,8 +58,8 @@ class LineResult:
     n_unknown: int = 0  # how many of them the model has never seen
     n_output: int | None = None  # pieces of the output, without its end mark
     repeated: float | None = None  # share of the output's pairs of neighbouring pieces that were there before, 0 to 1
-    ended: bool | None = None  # whether the output ended by itself
-    counts: Counts | None = None  # what chrF is made of
+    ended: bool | None = None  # whether the output ended with the end piece
+    counts: Counts | None = None  # the counts behind chrF
     problem: Sentence | None = None  # why the line could not be run
 
     @property
@@ -94,12 +94,11 @@ def batches(checkpoint: Runnable, lines: Sequence[SentenceLine], *, rows: int = 
 def run_lines(
     checkpoint: Runnable, lines: Sequence[SentenceLine], how: Query, *, rows: int = ROWS, pause: Pause = go_on
 ) -> Iterator[LineResult]:
-    """Run lines, those of similar length together, with all of a query but its source.
+    """Run lines in batches of similar length, with everything of a query but its source.
 
-    Results come batch by batch, not in the order of the file. A line that cannot be run says why and does not affect
-    the rest. `pause` is called between two rounds of decoding and between two lines. If it raises something that is
-    not an `Exception`, the run ends; an `Exception` counts as that line's own error. Errors are those of
-    `check_can_run`.
+    Results come batch by batch, not in the order of the file. A line that fails has an error and does not affect the
+    rest. `pause` is called between two rounds of decoding and between two lines. An `Exception` that it raises counts
+    as that line's error; any other exception ends the run. Errors are those of `check_can_run`.
     """
     check_can_run(checkpoint)
     for batch in batches(checkpoint, lines, rows=rows):
@@ -130,7 +129,7 @@ def repeated_share(ids: Sequence[int], n: int = REPEATED_N) -> float:
 
 
 def _mask(checkpoint: Runnable) -> int:
-    """The piece that hides others from an encoder alone; errors as `check_can_run`."""
+    """The mask piece of an encoder-only model; errors as `check_can_run`."""
     if not anatomy(checkpoint.config).fills:
         raise QueryError(
             "{model} is an encoder-only model without an MLM head. It can neither generate text nor give a text a "
@@ -184,7 +183,7 @@ def _without_marks(config: ModelConfig, n: int) -> int:
 
 
 def _hidden(checkpoint: Runnable, line: SentenceLine, how: Query, mask: int, pause: Pause) -> LineResult:
-    """A text scored by an encoder with a head for masked pieces."""
+    """A text scored by an encoder-only model with an MLM head."""
     config = checkpoint.config
     try:
         source = read_source(checkpoint, replace(how, source=line.source))

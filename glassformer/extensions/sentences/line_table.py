@@ -1,6 +1,6 @@
 """Results of a file of sentences: numbers and charts of all lines, the table of those listed, one line.
 
-The line that is opened stands above it: all of its texts, and the ways to every page that shows its run.
+The selected line is above them: all of its texts, and links to every page that shows its run.
 """
 
 import math
@@ -38,7 +38,7 @@ LEAST_DRAWN = 3  # lines; fewer are read in the table
 
 @dataclass(frozen=True)
 class _Measure:
-    """A number of a line, and what it is called: on an axis, over the points, over the bars."""
+    """A number of a line, and its names: on an axis, over the points, over the bars."""
 
     name: Sentence
     against: Sentence
@@ -80,7 +80,6 @@ def overview(results: Sequence[LineResult]) -> None:
 
 
 def _summed(found: Summary) -> list[tuple[str, str, str | None]]:
-    """Label, value and explanation of each number that there is."""
     surer = say("Mean log-probability over all pieces, in nats. The closer to 0, the surer the model.")
     unknown = say(
         "Share of source pieces that are unknown. Lines with at least one unknown piece: {n:,}.",
@@ -157,14 +156,14 @@ def _spread(results: Sequence[LineResult], measure: _Measure) -> None:
 
 Measure = Callable[[LineResult], float | None]
 
-# Which lines are listed: what is said of them, and whether a line is one.
+# Which lines are listed: a label, and a test of a line.
 KINDS: Final[Mapping[Listed, tuple[str, Callable[[LineResult], bool]]]] = {
     "all": (say("All lines"), lambda one: True),
     "unknown": (say("With unknown pieces"), lambda one: one.n_unknown > 0),
     "cut": (say("Cut off at the length limit"), lambda one: one.ended is False),
     "problem": (say("Not run"), lambda one: one.problem is not None),
 }
-# In which order: what is said of it, and a number of a line; what goes first has the smallest.
+# The orders: a label, and a sort key of a line.
 ORDERS: Final[Mapping[LineOrder, tuple[str, Measure]]] = {
     "file": (say("In file order"), lambda one: one.line.number),
     "chrf": (say("Lowest chrF first"), lambda one: one.chrf),
@@ -263,7 +262,7 @@ def table(file: SentenceFile, results: Sequence[LineResult], *, over: bool) -> N
 
 
 def _asked_for(results: Sequence[LineResult], *, over: bool) -> list[LineResult]:
-    """Draw the choice of lines; those that are chosen, in order."""
+    """Draw the choice of lines; return the selected ones, in order."""
     with controls.bar(MAIN):
         kept = controls.field(MAIN, "listed", key=LISTED)
         shown = choices_of(results, counted=over)
@@ -295,7 +294,7 @@ def _rows(found: Sequence[LineResult]) -> None:
 
 
 def _columns(cells: Mapping[str, object]) -> dict[str, Any]:
-    """The columns that there are; numbers stand before the reference, as they are to be in sight."""
+    """The columns that exist; numbers come before the reference, to be in sight."""
     kinds = st.column_config
     found: dict[str, Any] = {name: kinds.TextColumn(here(said), width=_TEXT_WIDTH) for name, said in _READ.items()}
     found |= _numbers(_NUMBERS)
@@ -336,7 +335,7 @@ _WITH_REFERENCE: Final = "forcing"  # what there is to see needs one
 
 
 def opened(file: SentenceFile, results: Sequence[LineResult]) -> None:
-    """Draw the line that the view names, if it is there."""
+    """Draw the selected line, if it exists."""
     line = session.view().of(SentencesLook).line
     one = None if line is None else next((one for one in results if one.line.number == line + 1), None)
     if one is None:
@@ -354,7 +353,7 @@ def opened(file: SentenceFile, results: Sequence[LineResult]) -> None:
 
 
 def leads_to(file: SentenceFile, one: LineResult) -> Link:
-    """What other pages shall show: the run of this line."""
+    """The link to other pages: the run of this line."""
     view = replace(session.view(), step=0, query=None, key=None)
     line, revision = one.line, file.how.checkpoint[:REVISION_LENGTH]
     return replace(file.link, source=line.source, reference=line.reference or None, revision=revision, view=view)

@@ -24,7 +24,7 @@ from transformer.model.anatomy import anatomy
 from transformer.runs.query import Beam, Greedy, Query
 
 TEXT, FILE, START = "sentences_text", "sentences_file", "sentences_start"
-ARROW: Final = "=>"  # nobody can type a tab into a box
+ARROW: Final = "=>"  # a tab cannot be typed into a text box
 _MEGABYTES: Final = 1
 CANCEL: Final = "sentences_cancel"
 _LOOK_SECONDS: Final = 1.0
@@ -43,7 +43,7 @@ def jobs() -> SentenceRuns:
 
 
 def current(checkpoint: Checkpoint) -> Job | None:
-    """The one that the session looks at; says so if it is gone."""
+    """The session's file; shows a message if it is gone."""
     asked = str(st.session_state.get(session.JOB) or "")
     found = jobs().find(asked) or attempt(lambda: jobs().again(asked, checkpoint)) if asked else None
     if asked and found is None:
@@ -90,7 +90,7 @@ def ask(checkpoint: Checkpoint, job: Job | None) -> None:
 
 
 def _lines() -> tuple[SentenceLine, ...]:
-    """What shall be run. Raises `DataError`: it cannot be taken."""
+    """The lines to run. Raises `DataError`: they are invalid."""
     file = st.session_state.get(FILE)
     if file is not None:
         return read_bytes(file.getvalue(), LIMITS, label=say("The file {name}", name=file.name))
@@ -118,7 +118,7 @@ def _what_is_given(checkpoint: Checkpoint) -> str:
 
 
 def draw(job: Job, checkpoint: Checkpoint) -> None:
-    """Draw how far a job is, and what is there; `checkpoint` is the one that is chosen, for the address."""
+    """Draw a job's progress and results; `checkpoint` is the selected one, for URLs."""
     file: SentenceFile = job.about
     if file.how.checkpoint != checkpoint.content_hash:
         said = say("These lines were run on {name}, not on the checkpoint now selected.", name=file.checkpoint_name)
@@ -132,7 +132,7 @@ def draw(job: Job, checkpoint: Checkpoint) -> None:
 
 
 def _how_far(job_id: str) -> None:
-    """The first line; a session keeps what a fragment is given, which must not be the job itself."""
+    """The first line; takes an id, because a session keeps a fragment's arguments and must not hold the job."""
     job = jobs().find(job_id)
     if job is None:
         return
@@ -153,7 +153,6 @@ def _how_far(job_id: str) -> None:
 
 
 def _cancel(job_id: str) -> None:
-    """Callback; it must not hold the job, as a session keeps it."""
     jobs().withdraw(job_id)
 
 

@@ -1,6 +1,6 @@
 """Background jobs that run files of sentences in small batches.
 
-In a folder that replicas share lies what each file asks for. A replica that does not know its results runs it again.
+A folder that replicas share has the request of each file. A replica without its results runs it again.
 """
 
 import secrets
@@ -32,14 +32,14 @@ SHARED_SECONDS = 3 * 3600.0  # that what a file asks for stays in a shared folde
 class SentenceFile:
     """A file of sentences on one model, which its job is about."""
 
-    id: str  # whoever knows it may see the results
-    link: Link  # what opens a line of it elsewhere, but for the line itself
+    id: str  # anyone who knows it may see the results
+    link: Link  # opens a line on another page, once its source is set
     checkpoint_name: str
-    how: Query  # how each line is run; its source is none of them
+    how: Query  # options of every line; its source is unused
     lines: tuple[SentenceLine, ...]
 
     def results(self, job: Job) -> tuple[LineResult, ...]:
-        """What is there, in the order of the file."""
+        """The results so far, in the order of the file."""
         return tuple(sorted(job.seen.so_far or (), key=lambda one: one.line.number))
 
     def rest(self, job: Job) -> float | None:
@@ -51,7 +51,7 @@ class SentenceFile:
 
 
 class SentenceRuns(JobRegistry[str]):
-    """The files of a server; each job is about a `SentenceFile`, and tells the results that are there."""
+    """The files of a server; each job is about a `SentenceFile`, and reports its results so far."""
 
     def __init__(
         self, runner: ModelRunner, *, most: int = MOST_KEPT, at_once: int = AT_ONCE, shared: Path | None = None
@@ -60,10 +60,10 @@ class SentenceRuns(JobRegistry[str]):
         self._runner, self._shared = runner, shared
 
     def start(self, checkpoint: Checkpoint, lines: Sequence[SentenceLine], link: Link, *, id: str = "") -> Job:
-        """Begin to run lines as a session asks for its sentence; `id` is that of a file which is run again.
+        """Run lines with the options of a link; `id` is that of a file which is run again.
 
-        Raises `QueryError`: the model has nothing to say of sentences, or cannot be changed as the link says. Raises
-        `BusyError`: as many files as are kept have not ended yet.
+        Raises `QueryError`: the model cannot run sentences, or cannot be changed as the link says. Raises `BusyError`:
+        too many files are running.
         """
         check_can_run(checkpoint)
         for change in link.interventions:
@@ -78,9 +78,9 @@ class SentenceRuns(JobRegistry[str]):
         return job
 
     def again(self, id: str, checkpoint: Checkpoint) -> Job | None:
-        """Run a file that another replica was given, or this one before it was restarted; None if there is none.
+        """Run a file of another replica, or from before a restart; None if it is unknown or of another checkpoint.
 
-        Nor is there one for another checkpoint. Raises as `start`.
+        Raises as `start`.
         """
         kept = None if self._shared is None else replicas.named(self._shared, id)
         try:
@@ -97,19 +97,18 @@ class SentenceRuns(JobRegistry[str]):
         return self.start(checkpoint, lines, link, id=id)
 
     def _share(self, folder: Path, file: SentenceFile) -> None:
-        """Write down what a file asks for, and remove what nobody asked for lately; without it, nothing is shared."""
+        """Write a file's request for other replicas, and remove old ones; if that fails, nothing is shared."""
         with suppress(OSError):
             for old in map(folder.joinpath, replicas.names(folder)):
                 if replicas.seconds_since(old) > SHARED_SECONDS:
                     old.unlink(missing_ok=True)
             rows = tuple((one.number, one.source, one.reference, one.problem) for one in file.lines)
             text = written((write_link(file.link), file.how.checkpoint, rows))
-            part = folder / f".{file.id}"  # which is no name of a file of sentences
+            part = folder / f".{file.id}"  # not a valid id
             part.write_text(text, encoding="utf-8")
             part.replace(folder / file.id)
 
     def _run(self, checkpoint: Checkpoint, file: SentenceFile, job: Job) -> None:
-        """The lines, some together."""
         for batch in batches(checkpoint, file.lines, rows=ROWS):
             cost = sum(cost_of(replace(file.how, source=line.source)) for line in batch)
             job.gather(self._runner, partial(run_batch_of_lines, checkpoint, batch, file.how), cost=cost)

@@ -10,7 +10,7 @@ MAX_LINE = 10**9
 
 
 class SentencesLook(Look):
-    """What is looked at of a file of sentences."""
+    """View state of a file of sentences."""
 
     line: int | None = place("line", MAX_LINE)  # A line of a file of sentences, from 0; None for none
     listed: Listed = choice("listed", "all")  # which lines of it are listed

@@ -1,7 +1,7 @@
 """Prefetches neighbouring training snapshots: opens and runs them before they are requested.
 
-It is done once nobody's page is drawn, a snapshot at a time; the model does it behind all that somebody waits for.
-Of a visitor only the newest wish counts.
+Prefetching starts when no page is being rendered, one snapshot at a time, behind all requests in the model's queue.
+Only a user's newest request counts.
 """
 
 import threading
@@ -29,10 +29,10 @@ _LOOK_SECONDS: Final = 0.02
 
 
 class Prefetcher:
-    """Does what visitors are likely to want next, in one thread; the oldest wish is dropped where there are many."""
+    """Prefetches what users are likely to open next, in one thread; drops the oldest requests if there are many."""
 
     def __init__(self, do: Callable[[Entry, Link], object]) -> None:
-        """Begin with no wishes; `do` is called with each snapshot of one."""
+        """Begin with an empty queue; `do` is called with each snapshot."""
         self._do, self._lock = do, threading.Lock()
         self._wishes: OrderedDict[Hashable, tuple[Sequence[Entry], Link]] = OrderedDict()
         self._thread: threading.Thread | None = None
@@ -59,9 +59,9 @@ class Prefetcher:
                     return
                 visitor, (entries, link) = self._wishes.popitem(last=False)
             for entry in entries:
-                with suppress(GlassformerError, BusyError, OSError):  # whoever goes there is told
+                with suppress(GlassformerError, BusyError, OSError):  # shown when a user opens it
                     self._do(entry, link)
-                if visitor in self._wishes:  # the reader went on
+                if visitor in self._wishes:  # a newer request
                     break
 
 
@@ -89,7 +89,7 @@ class SnapshotSource(Source):
     """What comes next of any checkpoint's snapshots."""
 
     def ran(self, slot: Slot, link: Link) -> None:
-        """Have the snapshots beside the one that is looked at run, too."""
+        """Prefetch the runs of the snapshots next to the selected one."""
         if AT in link.model:
             PREFETCHER.wish((loading.visitor(), slot), neighbours(link.model), link)
 

@@ -1,6 +1,6 @@
 """Background job that runs a sentence at every training snapshot, with progress.
 
-A job runs one snapshot after the other; each result is kept by the queue in front of the model, for all visitors.
+A job runs one snapshot after the other; the model's queue caches each result, for all users.
 """
 
 from collections.abc import Hashable
@@ -33,7 +33,7 @@ from transformer.i18n import say
 from transformer.runs.trace import Trace
 
 PATIENCE_SECONDS: Final = 1.0  # that a page waits at first: the snapshots of a tiny model take no longer
-WISH: Final = "growth_wish"  # in the session: the run whose snapshots were asked for or stopped last, and which
+WISH: Final = "growth_wish"  # in the session: the run last requested (True) or cancelled (False)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class All:
 
 
 def growing(run: OpenRun) -> Growth | None:
-    """What is known by now, and begins to be made if it shall; None without snapshots, or if a sentence said why."""
+    """The results so far, after starting the job if wanted; None without snapshots, or after an error message."""
     moments = moments_of(run.checkpoint)
     looking = attempt(partial(finished, run, partial(_finished_one, run.checkpoint))) if moments else None
     if looking is None:
@@ -89,7 +89,7 @@ def progress(growth: Growth) -> None:
 
 
 def _follow(key: Hashable, n_drawn: int, stop: str) -> None:
-    """Draw how far the job is; runs again and again."""
+    """Draw the job's progress, in a fragment that reruns."""
     seen: JobStatus | None = studies().look(key, loading.visitor())
     step: SnapshotStep | None = None if seen is None else seen.so_far
     if seen is None or not seen.is_under_way or (step and step.done >= max(1, 2 * n_drawn)):
@@ -103,14 +103,14 @@ def _follow(key: Hashable, n_drawn: int, stop: str) -> None:
 
 
 def _wish(key: Hashable, wanted: bool) -> None:
-    """Callback: have the snapshots run, or stop it."""
+    """Callback: run the snapshots, or cancel it."""
     if not wanted:
         studies().withdraw(key, loading.visitor())
     st.session_state[WISH] = key, wanted
 
 
 def _shall(key: Hashable, checkpoint: Checkpoint) -> bool:
-    """Whether it is made: small models without being asked, unless it was stopped or has failed."""
+    """Whether to run it: small models automatically, unless it was cancelled or has failed."""
     whose, wanted = cast(tuple[Hashable, bool], st.session_state.get(WISH, (None, False)))
     seen = studies().look(key, loading.visitor())
     if seen is not None and seen.state == "failed":
@@ -120,7 +120,6 @@ def _shall(key: Hashable, checkpoint: Checkpoint) -> bool:
 
 
 def _finished_one(snapshot: Checkpoint) -> Checkpoint:
-    """The finished checkpoint, as other pages have it."""
     whole = loading.whole(str(st.session_state.get(session.MODEL)))
     return opened(snapshot, None) if whole is None else loading.open_checkpoint(whole)
 
@@ -145,7 +144,7 @@ def _job_of(of: Checkpoint, final: Trace) -> Hashable:
 def _found(
     key: Hashable, final: Trace, of: Checkpoint, moments: tuple[SnapshotInfo, ...]
 ) -> tuple[AtSnapshot | None, ...]:
-    """All, where the job is done and kept; else what the queue in front of the model has kept."""
+    """The results of a finished job; else those in the cache of the model's queue."""
     job = studies().find(key)
     if job is not None and job.seen.state == "done":
         return cast("All", job.seen.result).found
@@ -153,7 +152,7 @@ def _found(
 
 
 def _run_all(name: str, of: Checkpoint, final: Trace, moments: tuple[SnapshotInfo, ...], job: Job) -> All:
-    """The work of a job: each snapshot is opened in its thread, and run in the model's."""
+    """The work of a job: each snapshot is opened in the job's thread, and run in the model's."""
     every = list[AtSnapshot]()
     for moment in moments:
         job.tell(SnapshotStep(len(every), len(moments)))

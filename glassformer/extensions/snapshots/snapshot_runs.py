@@ -1,8 +1,7 @@
 """A run repeated at every training snapshot: outputs, losses, small attention maps.
 
-A snapshot writes its own output, and an untrained one writes nonsense. So that maps can be compared, all snapshots
-also read one output, that of the finished checkpoint: their maps then have the same rows and columns. Maps are kept
-small, as a strip draws them.
+Each snapshot writes its own output; that of an untrained one is nonsense. All snapshots also read the finished
+checkpoint's output, which gives their maps the same rows and columns. Maps are stored small, as a strip draws them.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -39,13 +38,13 @@ MOST_CELLS: Final = 48 * 48  # of a map: larger ones are kept as blocks
 class AtSnapshot:
     """A run at a snapshot."""
 
-    problem: Sentence | None = None  # why there is none; then all else is empty
+    problem: Sentence | None = None  # why it failed; then all else is empty
     pieces: tuple[str, ...] = ()  # what it writes itself
     ids: tuple[int, ...] = ()
     ended: bool = True  # whether it wrote the end piece
-    loss: float | None = None  # of the finished checkpoint's output under it, in nats a piece
-    # Reading that output: its maps [layer, head, row, column] in half precision, large ones as blocks, and the
-    # entropies of their rows, as a share of the most, on average [layer, head].
+    loss: float | None = None  # of the finished checkpoint's output under it, in nats per piece
+    # For the same output: maps [layer, head, row, column] in float16, large ones as blocks, and the mean entropies of
+    # their rows, as a share of the maximum [layer, head].
     maps: Mapping[Kind, np.ndarray] = field(default_factory=dict)
     entropies: Mapping[Kind, np.ndarray] = field(default_factory=dict)
 
@@ -66,17 +65,17 @@ class Growth(RunScene):
 
     @property
     def chosen(self) -> int | None:
-        """The step of the snapshot that is looked at; None for the finished checkpoint."""
+        """The step of the selected snapshot; None for the finished checkpoint."""
         return step_of_name(self.run.checkpoint)
 
     def known(self) -> list[tuple[SnapshotInfo, AtSnapshot]]:
-        """Those that there are, without those that could not be run."""
+        """The results so far, without failed ones."""
         pairs = zip(self.moments, self.found, strict=True)
         return [(moment, one) for moment, one in pairs if one is not None and one.problem is None]
 
 
 def hides(run: ViewedRun) -> bool:
-    """Whether maps of the attention that is looked at have rows for pieces that are to be guessed."""
+    """Whether maps of the selected attention have rows for pieces to guess."""
     return run.view.guess and EVERY_PART.attention(run.view.kind).stack == "decoder"
 
 
@@ -118,14 +117,14 @@ def opened(checkpoint: Checkpoint, step: int | None) -> Checkpoint:
 
 
 def finished(run: ViewedRun, open_one: Callable[[], Checkpoint] | None = None) -> VisibleTrace:
-    """The run of the finished checkpoint, looked at as the run at hand; errors as of `Work` and of `opened`.
+    """The finished checkpoint's run with the current view; errors as of `Work` and of `opened`.
 
     `open_one` opens the finished checkpoint of a snapshot.
     """
     trace = run.trace
     if step_of_name(run.checkpoint) is not None:
         checkpoint = open_one() if open_one else opened(run.checkpoint, None)
-        link = replace(run.link, forced=(), hypothesis=0)  # pieces that a snapshot was made to go on from
+        link = replace(run.link, forced=(), hypothesis=0)  # no forced pieces of the snapshot's run
         trace = run.work.run(checkpoint, link.query(checkpoint.content_hash))
     return VisibleTrace(trace, replace(run.view, step=0), run.looking.revealed, run.slot)
 
@@ -158,7 +157,6 @@ def look(snapshot: Checkpoint, final: Trace, pause: Callable[[], None]) -> AtSna
 
 
 def _ran(snapshot: Checkpoint, final: Trace, pause: Callable[[], None]) -> tuple[Trace, Trace]:
-    """The snapshot's own run, and its run along the finished output."""
     own = replace(final.query, checkpoint=snapshot.content_hash, hypothesis=0)
     queries = [own]
     if anatomy(snapshot.config).writes:
@@ -173,7 +171,7 @@ def _ran(snapshot: Checkpoint, final: Trace, pause: Callable[[], None]) -> tuple
 
 
 def _small(trace: Trace, kind: Kind, maps: np.ndarray, layer: int) -> tuple[np.ndarray, np.ndarray]:
-    """The maps of a layer as blocks [head, row, column], and the entropies [head]."""
+    """A layer's maps as blocks [head, row, column], and the entropies [head]."""
     attention = EVERY_PART.attention(kind)
     n_queries, n_keys = trace.n_tokens(attention.stack), trace.n_tokens(attention.keys_from)
     seen, allowed = maps[:, :n_queries, :n_keys], trace.mask(kind, layer)[:n_queries, :n_keys]

@@ -35,16 +35,16 @@ class Stop:
     """One stop."""
 
     step: int | None  # of the training; None for the checkpoint itself
-    name: str  # what it is called
+    name: str  # its label
     told: str  # how good the model was
 
 
 @dataclass(frozen=True)
 class Move:
-    """Where the reader went."""
+    """Where the user moved the slider."""
 
     step: int | None  # as of `Stop`
-    passing: bool  # whether the next stop follows by itself
+    passing: bool  # whether the next stop follows automatically
 
 
 def moments_view(
@@ -53,7 +53,7 @@ def moments_view(
     key: str,  # names this place on the page
     of: str,  # the checkpoint
     at: int,  # the stop that is shown
-    revision: int,  # another one moves the reader there, for example after the browser's Back button
+    revision: int,  # a new one moves the slider, for example after the browser's Back button
     on_move: Callable[[], None],  # `moved` then says where
 ) -> None:
     """Draw it."""
@@ -62,7 +62,7 @@ def moments_view(
 
 
 def moved(key: str, *, of: str) -> Move | None:
-    """Where the reader of the slider of a key went; None if that is no stop of this checkpoint."""
+    """Where the user moved a key's slider; None if that is not a snapshot of this checkpoint."""
     said = told(key, "move")
     if not isinstance(said, dict) or said.get("of") != of:
         return None
@@ -76,16 +76,14 @@ NO_SNAPSHOTS: Final = say(
 MOVED: Final = "moved_to_snapshot"  # in the session: a click has just chosen another snapshot
 SLIDER: Final = "training_time"
 _AT: Final = "_at"  # after a slider's key: the name that it was drawn for last, and its revision
-_WISHED: Final = "wished_step"  # the step to look at, where a snapshot's output is long enough
+_WISHED: Final = "wished_step"  # the step to select, if a snapshot's output is long enough
 
 
 def slider(name: str, *, key: str, take: Callable[[str], None]) -> None:
-    """Draw it, if the checkpoint has snapshots.
+    """Draw the slider, if the checkpoint has snapshots.
 
-    Args:
-        name: The checkpoint's or the snapshot's name that is shown.
-        key: Names this place on the page.
-        take: Called with the name of what the reader chose, before the page runs again.
+    `name` is the shown checkpoint's or snapshot's, `key` identifies this place on the page, and `take` is called with
+    the chosen name before the page reruns.
     """
     whole = loading.whole(name)
     if whole is None:
@@ -100,7 +98,7 @@ def slider(name: str, *, key: str, take: Callable[[str], None]) -> None:
         itself = say("The checkpoint itself (epoch {epoch})", epoch=last.epoch)
         stops.append(Stop(None, itself if last.epoch else say("The checkpoint itself"), _told(last, whole)))
         before, revision = st.session_state.get(f"{key}{_AT}") or ("", 0)
-        if before != name:  # the browser is told where to go
+        if before != name:  # moves the browser's slider
             revision = int(1000 * time.time())
             st.session_state[f"{key}{_AT}"] = (name, revision)
         at = names.index(name) if name in names else len(stops) - 1
@@ -112,19 +110,19 @@ def slider(name: str, *, key: str, take: Callable[[str], None]) -> None:
 
 
 def _move(key: str, whole: str, take: Callable[[str], None]) -> None:
-    """Callback: the reader has come to another stop."""
+    """Callback: the slider was moved."""
     move = moved(key, of=whole)
     if move is None:
         return
     name = whole if move.step is None else at_step(whole, move.step)
     _, revision = st.session_state.get(f"{key}{_AT}") or ("", 0)
-    st.session_state[f"{key}{_AT}"] = (name, revision)  # it is there already
+    st.session_state[f"{key}{_AT}"] = (name, revision)  # the browser's slider is already there
     session.pass_by(move.passing)
     take(name)
 
 
 def choose(name: str) -> None:
-    """Callback: look at another snapshot; at the same step, if its output has that."""
+    """Callback: select another snapshot; at the same step, if its output is long enough."""
     kept, here = st.session_state.get(f"{MAIN}{STEPPER_RUN}"), session.view().step
     wished = st.session_state.get(_WISHED, 0)
     is_at_end = kept is not None and here == len(kept[1].target) - 1
@@ -135,7 +133,7 @@ def choose(name: str) -> None:
 
 
 def move_to(step: int) -> None:
-    """Callback: look at another snapshot of the same training, at the same place."""
+    """Callback: select another snapshot of the same training, at the same place."""
     whole = loading.whole(str(st.session_state.get(session.MODEL)))
     if whole is not None:
         choose(at_step(whole.name, step))
@@ -143,7 +141,7 @@ def move_to(step: int) -> None:
 
 
 def whole_page_if_moved() -> None:
-    """Draw the whole page once more after such a click; it runs the fragment alone that the picture stands in."""
+    """Rerun the whole page after such a click, which by default reruns only the picture's fragment."""
     if st.session_state.pop(MOVED, False):
         st.rerun()
 
@@ -166,7 +164,7 @@ def _called(moment: SnapshotInfo) -> Sentence:
 
 
 def _told(moment: SnapshotInfo, whole: Entry) -> Sentence:
-    """How good the model was: of a model of a language by BLEU, of others by outputs that are exactly right."""
+    """The model's quality: BLEU for a language, else the share of exactly right outputs."""
     parts: list[Sentence] = []
     if moment.loss is not None:
         parts.append(say("Loss {loss:.2f}", loss=moment.loss))
@@ -181,7 +179,7 @@ def _told(moment: SnapshotInfo, whole: Entry) -> Sentence:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _kept(folder: str, root: str, sign: Signature) -> SnapshotInfo:
-    """What the learning curve says of the epoch that the checkpoint is of: by its card, or else the best one."""
+    """The learning curve's row for the checkpoint's epoch: by its card, or else the best one."""
     try:
         curve = load_curve(Path(folder), inside=Path(root))
         said = card_of(FolderFiles(Path(folder), inside=Path(root))).training.get("epochs")

@@ -10,14 +10,13 @@ Which characters are letters is Python's Unicode, which may be a year older or y
 
 Source: Xue et al., "ByT5: Towards a token-free future with pre-trained byte-to-byte models" (2022), section 3.1.
 
-fairseq (mBART, NLLB) begins with `<s>`, `<pad>`, `</s>`, `<unk>` and so comes one row later; Pegasus keeps 103 rows
-for its training; Marian and M2M100 were trained elsewhere and list their pieces in a `vocab.json`: a table says which
-row each piece has. LLaMA 2, Mistral and Gemma have the ids that SentencePiece has itself; what it does not know is
-written as bytes, one piece each.
+fairseq (mBART, NLLB) begins with `<s>`, `<pad>`, `</s>`, `<unk>`, so its ids are one higher. Pegasus keeps 103 rows for
+its training. Marian and M2M100 list the row of each piece in a `vocab.json`. LLaMA 2, Mistral and Gemma use
+SentencePiece's own ids and write unknown text as bytes, one piece each.
 
 Sources: Kudo and Richardson, "SentencePiece" (2018); Touvron et al., "LLaMA" (2023), section 2.1; for each mapping
-see `tokenizer_families`. That of LLaMA's texts the first word alone gets a space before it, and none
-if the text has one, is how Hugging Face's transformers reads these files.
+see `tokenizer_families`. Only the first word of LLaMA's texts gets a leading space, unless it has one: so Hugging
+Face's transformers reads these files.
 """
 
 import re
@@ -42,9 +41,9 @@ BYTES = {sign: byte for byte, sign in SIGNS.items()}
 _SPACES = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000") | set(map(chr, range(0x2000, 0x200B)))
 _SHORT = re.compile("'(?:s|t|re|ve|m|ll|d)")  # English: it's, don't, we're
 # Kinds of characters: letter, number, punctuation or anything else, a space, other white space. Of several white
-# spaces the last one belongs to the word behind it.
+# spaces the last one belongs to the next word.
 _RUN = re.compile(r" ?L+| ?N+| ?P+|[ S]+(?![LNP])|[ S]+")
-_LOST = re.compile("[\udc80-\udcff]")  # what Python makes of a byte that is no whole character
+_LOST = re.compile("[\udc80-\udcff]")  # Python's escape of a byte that is not valid UTF-8
 
 
 def words(text: str) -> Iterator[str]:
@@ -76,14 +75,14 @@ def as_bytes(piece: str) -> bytes:
 
 
 def for_people(content: bytes) -> str:
-    """Bytes as a piece shows them: text, ▁ for a space, and <0xE4> for a byte that is no whole character."""
+    """Bytes as a piece shows them: text, ▁ for a space, and <0xE4> for a byte that is not valid UTF-8."""
     text = _bare_mark(content.decode("utf-8", "surrogateescape"))
     return _LOST.sub(lambda found: f"<0x{ord(found[0]) - 0xDC00:02X}>", text).replace(" ", SPACE_MARK)
 
 
 def _bare_mark(text: str) -> str:
-    """A text that holds the mark itself, with the mark's bytes in its place: the mark says that there was a space."""
-    if SPACE_MARK not in text:  # of nearly all pieces, and there are many
+    """The text with the bytes of each literal ▁, because ▁ itself means a space."""
+    if SPACE_MARK not in text:  # true of nearly all pieces
         return text
     return text.replace(SPACE_MARK, "".join(f"<0x{byte:02X}>" for byte in SPACE_MARK.encode()))
 
@@ -91,8 +90,8 @@ def _bare_mark(text: str) -> str:
 class BytePairTokenizer(PieceRows):
     """Byte pair encoding over bytes.
 
-    `names` are the rows as the vocabulary writes them, in `SIGNS`; the table has them for people. Merges are in the
-    order in which they were learned. With a leading space a text is read as if a space stood before it.
+    `names` are the rows as the vocabulary writes them, in `SIGNS`; the table has them for display. Merges are in the
+    order in which they were learned. `leading_space` reads a text as if a space came before it.
     """
 
     def __init__(
@@ -118,11 +117,11 @@ class BytePairTokenizer(PieceRows):
 
 
 FIRST_BYTE = 3  # after padding, end and unknown
-SENTINELS = 125  # they stand for what is left out of a text that a model was trained to fill in
+SENTINELS = 125  # marks of gaps in a text, which the model was trained to fill
 
 
 class ByteTokenizer(PieceRows):
-    """ByT5: each byte of the text is a piece; the model has more rows than pieces where `size` says so."""
+    """ByT5: each byte of the text is a piece; `size` is the model's rows, if more than pieces."""
 
     def __init__(self, size: int | None = None) -> None:
         names = ("<pad>", "</s>", "<unk>")
@@ -141,20 +140,20 @@ class ByteTokenizer(PieceRows):
         return bytes(i - FIRST_BYTE for i in ids).decode("utf-8", "ignore")
 
 
-LANGUAGE = re.compile(">>.*?<<", re.DOTALL)  # of a Marian model of several languages: what a text is translated to
+LANGUAGE = re.compile(">>.*?<<", re.DOTALL)  # the target language of a multilingual Marian model
 
-Row = Callable[[int, str], int]  # SentencePiece's id and the piece as the text has it -> the row of the model
+Row = Callable[[int, str], int]  # SentencePiece's id and the text's piece -> the model's row
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 _NORMALISER, _LEADING_SPACE = 3, 3  # fields of a model file: how texts are normalised; whether a space is put before
-# The settings once more, behind the others, where protocol buffers let the later value win: the space is put by hand.
+# Appended to override the setting: in protocol buffers the last value wins, and this code adds the space itself.
 _NO_LEADING_SPACE = bytes([_NORMALISER << 3 | 2, 2, _LEADING_SPACE << 3, 0])
 
 
 class MappedTokenizer(PieceRows):
-    """SentencePiece's pieces with rows of another order: `splitting` splits texts, `row` says where each piece lies.
+    """SentencePiece's pieces in other rows: `splitting` splits texts, `row` returns each piece's row.
 
-    `joining` joins pieces, as those of its own language; None if every mark but the first is simply a space. A text
-    may begin with its language, as in ">>fra<< Hello", where `language_first` says so.
+    `joining` joins pieces of a different language; if None, every mark but the first becomes a space. With
+    `language_first` a text may begin with its language, as in ">>fra<< Hello".
     """
 
     def __init__(
@@ -184,14 +183,14 @@ class MappedTokenizer(PieceRows):
         if self._joining is None:
             begin = [piece.replace(SPACE_MARK, "") for piece in pieces[:1]]
             return "".join(begin + [piece.replace(SPACE_MARK, " ") for piece in pieces[1:]])
-        # A piece that the other language's model does not know keeps its mark.
+        # A piece that `joining` does not know keeps its mark.
         return self._joining.join(pieces).replace(SPACE_MARK, " ").strip()
 
 
 class UnchangedTokenizer(PieceRows):
-    """SentencePiece as it is, by a model file that was checked.
+    """Plain SentencePiece from a checked model file.
 
-    A text is read as if it began with a space where `leading_space` says so; None for what the file says.
+    `leading_space`: whether a text is read as if it began with a space; None for the file's setting.
     """
 
     def __init__(self, table: VocabularyTable, model: bytes, *, leading_space: bool | None = None) -> None:
@@ -219,7 +218,7 @@ class UnchangedTokenizer(PieceRows):
 
 
 def _from_bytes(pieces: Sequence[str]) -> str:
-    """The text of pieces that are single bytes; a sign for each if they are no text."""
+    """The text of single-byte pieces; one replacement character per byte if they are not valid UTF-8."""
     try:
         return bytes(int(piece[3:5], 16) for piece in pieces).decode()
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
 """The languages that multilingual families know, in the order of their ids, and their English names.
 
-A family's code is one of ISO 639, as a rule with a script (ISO 15924) or a country behind it: `zho_Hans`, `pt_XX`.
-The names are data, in a file of their own.
+A family's code is one of ISO 639, usually followed by a script (ISO 15924) or a country: `zho_Hans`, `pt_XX`. The names
+are in a data file.
 
 Sources, each for the order that its ids follow: Liu et al., "Multilingual Denoising Pre-training" (2020) for mBART;
 Tang et al., "Multilingual Translation with Extensible Multilingual Pretraining" (2020) for mBART-50; Fan et al.,

@@ -1,9 +1,9 @@
 """Tokenizer options that vocabulary files do not contain: sizes, languages, added tokens.
 
-Some of it stands in a `tokenizer_config.json` of Hugging Face's transformers; `options_of_config` reads that. Pieces
-may be added to a vocabulary after it has been learned, such as `[PAD]` to GPT-2's: folders list them there
-("added_tokens_decoder"), older ones in added_tokens.json (piece -> id), where special_tokens_map.json says which of
-them are special.
+`options_of_config` reads some of them from a `tokenizer_config.json` of Hugging Face's transformers. Pieces may be
+added to a vocabulary after it was learned, such as `[PAD]` to GPT-2's: folders list them there
+("added_tokens_decoder"), older ones in added_tokens.json (piece -> id), with the special ones in
+special_tokens_map.json.
 
 Source: Hugging Face's tokenizers, "added tokens".
 """
@@ -27,15 +27,15 @@ MAX_CODE = 40  # characters of a language
 
 @dataclass(frozen=True)
 class Added:
-    """A piece that was added to a vocabulary; the names are those of the library."""
+    """A piece that was added to a vocabulary; field names as in the library."""
 
-    content: str  # the piece, as somebody types it
+    content: str  # the piece, as typed
     id: int  # its row
-    special: bool = False  # it has no text of its own
-    lstrip: bool = False  # it swallows the spaces before it, or behind it
-    rstrip: bool = False  # it swallows the spaces before it, or behind it
-    single_word: bool = False  # it is not found inside a word
-    # It is looked for in the text after that was normalised, in small letters if that is how.
+    special: bool = False  # has no text of its own
+    lstrip: bool = False  # strips the spaces before it
+    rstrip: bool = False  # strips the spaces after it
+    single_word: bool = False  # not found inside a word
+    # Searched for in the normalised text, which may be lower-case.
     normalized: bool = False
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ class Added:
         return Way(self.lstrip, self.rstrip, self.single_word, self.normalized)
 
     def said(self) -> dict[str, Any]:
-        """What JSON says of it: what is not as usual."""
+        """The fields that are not at their defaults, for JSON."""
         return {name: value for name, value in asdict(self).items() if value is not False}
 
 
@@ -81,7 +81,7 @@ def added_from(listed: object) -> tuple[Added, ...]:
 
 
 def added_of_folder(files: Files) -> tuple[Added, ...]:
-    """What the files of a folder say, in the order of the ids; a TokenizerError begins with the file's name."""
+    """Added pieces of a folder's files, in the order of the ids; a TokenizerError begins with the file's name."""
     records = {name: json_record(files, name) for name in FILES if name in files}
     decoder = records.get(CONFIG, {}).get(_DECODER)
     if decoder is not None:
@@ -164,23 +164,23 @@ def _name(value: object) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the files of a vocabulary do not say; a TokenizerError begins with the name of a wrong one."""
+    """What a vocabulary's files do not contain; a TokenizerError begins with the wrong option's name."""
 
-    size: int | None = None  # rows of the model, where it has more than pieces; None for as many
-    target_size: int | None = None  # the same of the target, where it has a vocabulary of its own
-    source_language: str | None = None  # where a family needs them, by its own codes
-    target_language: str | None = None  # where a family needs them, by its own codes
-    legacy: bool = False  # the source's language comes after the text (NLLB of before April 2023)
-    # The source's language comes after the text, and the target begins with its own (mBART of 25 languages).
+    size: int | None = None  # rows of the model, if more than pieces; None for as many
+    target_size: int | None = None  # the same of the target, if it has its own vocabulary
+    source_language: str | None = None  # for families that need it, in the family's codes
+    target_language: str | None = None  # for families that need it, in the family's codes
+    legacy: bool = False  # the source's language comes after the text (NLLB before April 2023)
+    # The source's language comes after the text, and the target begins with its own (mBART-25).
     language_starts: bool = False
-    extra_ids: int = 100  # rows behind the pieces for what a T5 model fills in
+    extra_ids: int = 100  # rows after the pieces, for the gaps that a T5 model fills
     lower_case: bool = True  # A BERT vocabulary is uncased
-    strip_accents: bool | None = None  # whether it knows no accents either; None for "if it is uncased"
-    chinese: bool = True  # A BERT vocabulary takes each Chinese character for a word
-    leading_space: bool | None = None  # A text is read as if it began with a space; None for what is usual
-    begin: bool | None = None  # whether a text gets the piece for its begin, or for its end; None for what is usual
-    end: bool | None = None  # whether a text gets the piece for its begin, or for its end; None for what is usual
-    added: tuple[Added, ...] = ()  # pieces that were added to the vocabulary after it had been learned
+    strip_accents: bool | None = None  # None for "if it is lower-case"
+    chinese: bool = True  # A BERT vocabulary treats each Chinese character as a word
+    leading_space: bool | None = None  # reads a text as if it began with a space; None for the default
+    begin: bool | None = None  # whether a text gets the begin piece; None for the default
+    end: bool | None = None  # whether a text gets the end piece; None for the default
+    added: tuple[Added, ...] = ()  # pieces that were added to the learned vocabulary
     special_ids: tuple[int, ...] = ()  # without a tokenizer: ids without a text of their own
 
     def __post_init__(self) -> None:
@@ -197,14 +197,14 @@ class Options:
                 )
 
     def said(self) -> dict[str, Any]:
-        """What JSON says of them: what is not as usual."""
+        """The options that are not at their defaults, for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         chosen = {name: value for name, value in values.items() if value != getattr(_USUAL, name)}
         return chosen | ({"added": [one.said() for one in self.added]} if self.added else {})
 
 
 def options_from(record: Mapping[str, Any]) -> Options:
-    """Options of parsed JSON; a TokenizerError begins with the name of the one that is unknown or wrong."""
+    """Options of parsed JSON; a TokenizerError begins with the name of the unknown or invalid one."""
     _check_known(record, Options)
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in record.items() if name != "added"
@@ -212,7 +212,7 @@ def options_from(record: Mapping[str, Any]) -> Options:
     return Options(**values, added=added_from(record.get("added", ())))
 
 
-# What a tokenizer_config.json calls the options that it has.
+# Option -> its key in a tokenizer_config.json.
 _CONFIG = {
     "lower_case": "do_lower_case",
     "strip_accents": "strip_accents",
@@ -226,7 +226,7 @@ _CONFIG = {
 
 
 def options_of_config(files: Files) -> Options:
-    """What tokenizer_config.json and the lists of added pieces say, but for what means nothing here."""
+    """Options from tokenizer_config.json and the lists of added pieces, without what has no meaning here."""
     added = added_of_folder(files)
     if CONFIG not in files:
         return Options(added=added)
@@ -237,7 +237,7 @@ def options_of_config(files: Files) -> Options:
 
 
 def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value <= MAX_PIECES  # True is an int, too
+    return type(value) is int and 0 <= value <= MAX_PIECES  # excludes bool
 
 
 def _is_code(value: object) -> bool:

@@ -1,7 +1,7 @@
 """Base class of imported tokenizers: vocabulary rows, and special tokens in text.
 
-A sentence is cut at the special pieces that stand in it, as `</s>` or `[MASK]` may; what lies between is split by the
-rules of a kind of vocabulary, each in a file of its own.
+A sentence is cut at its special pieces, such as `</s>` or `[MASK]`; the text between is split by the rules of a kind of
+vocabulary, each in its own module.
 
 Source: Hugging Face's tokenizers, "added tokens".
 """
@@ -20,12 +20,12 @@ Token = tuple[int, str]  # id, and the piece as the text has it
 
 @dataclass(frozen=True)
 class Way:
-    """How a piece is found where somebody types it."""
+    """How a typed piece is found."""
 
-    eats_before: bool = False  # it swallows the spaces before it, or behind it
-    eats_behind: bool = False  # it swallows the spaces before it, or behind it
+    eats_before: bool = False  # strips the spaces before it
+    eats_behind: bool = False  # strips the spaces after it
     alone: bool = False  # not inside a word
-    # In what is left when the others are found, after it was cleaned; in small letters, if that cleans it.
+    # Searched for last, in the cleaned rest, which may be lower-case.
     late: bool = False
 
 
@@ -38,8 +38,8 @@ class VocabularyTable:
 
     pieces: tuple[str, ...]  # for people, in the order of the ids
     special: Collection[int]  # ids of pieces without a text of their own
-    typed: Mapping[str, int]  # pieces that are found where somebody types them, before the text is split -> their ids
-    # How some of them are found; the others are as they are typed.
+    typed: Mapping[str, int]  # pieces that are found in typed text before it is split -> their ids
+    # How some of them are found; the others match exactly.
     ways: Mapping[str, Way] = field(default_factory=dict)
     wrapping: Wrapping = NO_WRAPPING  # what goes around a text
 
@@ -57,7 +57,7 @@ def padded(pieces: Sequence[str], size: int | None) -> tuple[str, ...]:
 
 
 def unused(i: int) -> str:
-    """What a row is called that no piece has."""
+    """The name of a row without a piece."""
     return f"<unused {i}>"
 
 
@@ -89,7 +89,7 @@ class PieceRows(AnyTokenizer):
         """The text of ids without special ones."""
 
     def _cleaned(self, text: str) -> str:
-        """A text as it is before it is split."""
+        """Normalise a text before it is split."""
         return text
 
     def _parts(self, text: str) -> Iterator[Iterable[Token]]:
@@ -103,16 +103,14 @@ class PieceRows(AnyTokenizer):
 
 @dataclass(frozen=True)
 class _Found:
-    """A piece that was typed."""
-
     name: str
 
 
 class _Finder:
-    """Finds pieces that are typed: from left to right, of several that fit at a place the longest.
+    """Finds typed pieces from left to right, the longest of several at a place.
 
-    A place takes one look a length, whatever the pieces are: a pattern of thousands of them would take minutes. They
-    are given as what is looked for -> the piece, and how it is found.
+    Each place needs one look-up per length, whatever the pieces are: a regular expression of thousands of pieces would
+    take minutes. `pieces` maps the text to find to the piece, and how it is found.
     """
 
     def __init__(self, pieces: Mapping[str, tuple[str, Way]]) -> None:
@@ -125,11 +123,10 @@ class _Finder:
         self._begin = re.compile(f"[{begin}]" if begin else r"(?!)")
 
     def begins(self, text: str) -> bool:
-        """Whether a text begins with one of them."""
         return bool(text) and self._at(text, 0) is not None
 
     def cut(self, text: str) -> Iterator["str | _Found"]:
-        """The pieces, and what lies between them."""
+        """Yield the pieces, and the text between them."""
         start = place = 0
         while begins := self._begin.search(text, place):
             begin = place = begins.start()
@@ -148,7 +145,7 @@ class _Finder:
             yield text[start:]
 
     def _at(self, text: str, begin: int) -> tuple[str, Way, int] | None:
-        """The piece that a place begins with, maybe by the spaces that it swallows, and where it ends."""
+        """The piece at a place, after spaces that it strips, and its end."""
         fits = [(rank, begin) for rank in self._rank(text, begin, eats=False)]
         if self._ranks[1] and text[begin].isspace() and not text[max(begin - 1, 0) : begin].isspace():
             places = range(begin + 1, _after_spaces(text, begin) + 1)
@@ -161,7 +158,7 @@ class _Finder:
         return name, way, _after_spaces(text, end) if way.eats_behind else end
 
     def _rank(self, text: str, place: int, *, eats: bool) -> Iterator[int]:
-        """The place among all of the longest piece that stands here, if any; or of those that eat what is before."""
+        """The rank of the longest piece at this place, if any; with `eats` of those that strip spaces before them."""
         ranks = self._ranks[eats]
         for length in self._lengths[eats].get(text[place : place + 1], ()):
             if (rank := ranks.get(text[place : place + length])) is not None:
@@ -184,6 +181,6 @@ def _after_spaces(text: str, place: int) -> int:
 
 
 def _of_word(character: str) -> bool:
-    """Whether a character belongs to a word, as that library has it; with Python's own, marks would not."""
+    """Whether a character is part of a word, as in that library; Python's own test excludes marks."""
     marks = unicodedata.category(character)[0] == "M" if character else False
     return character.isalnum() or marks or character in ("_", "\u200c", "\u200d")

@@ -1,16 +1,15 @@
 """Tokenizer families of imported models: files, construction, storage.
 
-A function a family takes the files of a folder by name and gives two tokenizers, of source and target; one object
-where they are alike. What the files alone cannot say stands in `Options`. Which family a folder belongs to is not
-known here.
+One function per family takes a folder's files by name and returns the tokenizers of source and target; one object if
+they are alike. `Options` has what the files do not contain. Which family a folder belongs to is decided elsewhere.
 
-A checkpoint folder of this program holds the family's own files under their own names, and `vocabulary.json`, which
-says which family it is and what the files do not say:
+A checkpoint folder of this program has the family's own files under their own names, and `vocabulary.json`, with the
+family and the options:
 
     {"family": "nllb", "options": {"source_language": "eng_Latn", "target_language": "fra_Latn"}}
 
-Sources: Hugging Face's transformers 5.23, with which the tests compare every family; for the algorithms see the files
-`mapped`, `byte_pairs`, `word_pieces`, `library` and `raw`.
+Sources: Hugging Face's transformers 5.23, with which the tests compare every family; for the algorithms see the
+modules `byte_pairs`, `word_pieces`, `tokenizers_library` and `vocabulary_files`.
 """
 
 import json
@@ -40,9 +39,9 @@ from transformer.text.tokenizer import NO_WRAPPING, AnyTokenizer, RawIds, Tokeni
 
 Two = tuple[AnyTokenizer, AnyTokenizer]
 
-FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")  # the first rows of what was trained with it
-PEGASUS = ("<mask_1>", "<mask_2>", *(f"<unk_{n}>" for n in range(2, 103)))  # rows that its training used
-TARGET_JSON = "target_tokenizer.json"  # of a target that has a vocabulary of its own
+FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")  # the first rows of models trained with fairseq
+PEGASUS = ("<mask_1>", "<mask_2>", *(f"<unk_{n}>" for n in range(2, 103)))  # rows used in training
+TARGET_JSON = "target_tokenizer.json"  # of a target with its own vocabulary
 TARGET_LINES, TARGET_IDS = "target_vocab.txt", "target_vocab.json"
 BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LARGE = {tokenizers_library.FILE: MAX_JSON, TARGET_JSON: MAX_JSON}
@@ -88,7 +87,7 @@ def _of_vocabulary(
 
 
 def t5(files: Files, options: Options) -> Two:
-    """T5, mT5: the ids of spiece.model as they are, then `<extra_id_99>` to `<extra_id_0>`; ends with `</s>`."""
+    """T5, mT5: the ids of spiece.model unchanged, then `<extra_id_99>` to `<extra_id_0>`; ends with `</s>`."""
     model = sentencepiece(files, "spiece.model")
     extra = [f"<extra_id_{k}>" for k in reversed(range(options.extra_ids))]
     names = [*model.pieces, *(name for name in extra if model.id_of(name) is None)]
@@ -100,7 +99,7 @@ def t5(files: Files, options: Options) -> Two:
 
 
 def pegasus(files: Files, options: Options) -> Two:
-    """Pegasus: the first two ids of spiece.model as they are, then 103 rows for its training; ends with `</s>`."""
+    """Pegasus: the first two ids of spiece.model unchanged, then 103 rows for its training; ends with `</s>`."""
     model = sentencepiece(files, "spiece.model")
     names = [*model.pieces[:2], *PEGASUS, *model.pieces[2:]]
     offset = len(PEGASUS)
@@ -129,7 +128,7 @@ def nllb(files: Files, options: Options) -> Two:
 def _fairseq(
     files: Files, options: Options, codes: Sequence[str], *, place: Literal["before", "after", "start"]
 ) -> Two:
-    """One row later than SentencePiece has it, but for the first ones; languages and `<mask>` come last."""
+    """SentencePiece's ids plus one, except for the first pieces; then languages and `<mask>`."""
     model = sentencepiece(files, "sentencepiece.bpe.model")
     names = [*FAIRSEQ, *model.pieces[3:], *codes, "<mask>"]
     first = model.size + 1
@@ -181,7 +180,6 @@ def _byte_pairs(files: Files, options: Options, special: Sequence[str], *, wrapp
 
 
 def _around_gpt2(ids: Mapping[str, int], options: Options) -> Wrapping:
-    """Nothing, unless its settings say otherwise."""
     if not (options.begin or options.end):
         return NO_WRAPPING
     both = (id_of(ids, "<|endoftext|>", "vocab.json"),)
@@ -189,7 +187,7 @@ def _around_gpt2(ids: Mapping[str, int], options: Options) -> Wrapping:
 
 
 def llama(files: Files, options: Options) -> Two:
-    """LLaMA 2, Mistral, Gemma without a tokenizer.json: the ids of tokenizer.model as they are, after `<s>`."""
+    """LLaMA 2, Mistral, Gemma without a tokenizer.json: the ids of tokenizer.model unchanged, after `<s>`."""
     model = sentencepiece(files, "tokenizer.model")
     special = special_of(model)
     typed = {model.pieces[i]: i for i in special}
@@ -238,9 +236,9 @@ def byt5(_: Files, options: Options) -> Two:
 
 
 def any_json(files: Files, options: Options) -> Two:
-    """A tokenizer.json of any family, read by the library `tokenizers`; a second one where the target has its own.
+    """A tokenizer.json of any family, read by the library `tokenizers`; a second one if the target has its own.
 
-    Its template knows one language at most. Where both languages are given, they go around the text instead.
+    Its template knows at most one language. If both languages are given, they go around the text instead.
     """
     made = tokenizers_library.LibraryTokenizer(vocabulary_files.file(files, tokenizers_library.FILE), options.size)
     if TARGET_JSON in files:
@@ -273,7 +271,6 @@ def _both(tokenizer: AnyTokenizer) -> Two:
 
 
 def _asked(options: Options, codes: Sequence[str], rows: Sequence[int]) -> tuple[int, int]:
-    """The rows of both languages."""
     if not options.source_language or not options.target_language:
         raise TokenizerError(
             "source_language, target_language: this family of models needs both languages; choose from {languages}.",
@@ -311,11 +308,11 @@ def table_of(
     wrapping: Wrapping = NO_WRAPPING,
     size: int | None = None,
 ) -> VocabularyTable:
-    """The rows: the pieces of the files, those that were added, and names for the rows that have none.
+    """The rows: the pieces of the files, added pieces, and names for rows without a piece.
 
-    `special` are the rows without a text of their own, `typed` the pieces that are found where somebody types them,
-    of which `mask` swallows the spaces before it; `size` is the model's rows, if not as the options say. Refuses an
-    added piece where the files have another, and too few rows.
+    `special` are the rows without text, `typed` the pieces that are found in typed text, of which `mask` strips the
+    spaces before it; `size` is the model's rows, if not as in the options. Refuses an added piece that conflicts with
+    the files, and too few rows.
     """
     pieces = list(names)
     own, typed, ways = {*special}, dict(typed), {mask: Way(eats_before=True)} if mask else {}
@@ -341,7 +338,7 @@ def table_of(
 
 
 def sentencepiece(files: Files, name: str) -> Tokenizer:
-    """A SentencePiece model among the files, tried out first; TokenizerError if it is missing or cannot be used."""
+    """A SentencePiece model among the files, tested first; TokenizerError if it is missing or unusable."""
     model = vocabulary_files.file(files, name)
     with vocabulary_files.within(name):
         sentencepiece_check.check(model)
@@ -354,7 +351,7 @@ def special_of(model: Tokenizer) -> set[int]:
 
 
 def id_of(ids: Mapping[str, int], name: str, file: str) -> int:
-    """The row of a piece that a family cannot do without; TokenizerError if there is none."""
+    """The row of a piece that a family requires; TokenizerError if there is none."""
     if name not in ids:
         raise TokenizerError(
             "{file}: has no piece {name}, which this family of models needs.", file=file, name=shown(name)
@@ -372,11 +369,11 @@ Make = Callable[[Files, Options], Two]
 
 @dataclass(frozen=True)
 class Family:
-    """What a family's tokenizer is made of."""
+    """How a family's tokenizers are made."""
 
-    make: Make  # its function
-    files: tuple[str, ...] = ()  # what it needs
-    may: tuple[str, ...] = ()  # what it also takes where it is there
+    make: Make  # the family's function
+    files: tuple[str, ...] = ()  # required
+    may: tuple[str, ...] = ()  # optional
 
 
 _ONE_MODEL, _FAIRSEQ_MODEL = ("spiece.model",), ("sentencepiece.bpe.model",)
@@ -405,15 +402,15 @@ FILE_NAMES = frozenset(name for family in FAMILIES.values() for name in (*family
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """Tokenizers as they are stored: their family, what was chosen, and files."""
+    """Tokenizers as stored: family, options and files."""
 
-    family: str  # A key of `FAMILIES`
+    family: str  # a key of `FAMILIES`
     options: Options = field(default_factory=Options)  # what the files do not say
-    # Those that the family needs, and of those that it may have what is there.
+    # The required ones, and the optional ones that exist.
     files: Files = field(default_factory=dict)
 
     def open(self) -> Two:
-        """Make the tokenizers; a TokenizerError begins with the name of the file or option that cannot be used."""
+        """Make the tokenizers; a TokenizerError begins with the name of the unusable file or option."""
         return FAMILIES[self.family].make(self.files, self.options)
 
     def stored(self) -> dict[str, bytes]:
@@ -425,7 +422,7 @@ class Vocabularies:
 
 
 def read_record(content: bytes) -> tuple[str, Options]:
-    """What a vocabulary.json says: the family and its options; TokenizerError if it is none that is known."""
+    """The family and the options of a vocabulary.json; TokenizerError if they are unknown."""
     record = json_record({VOCABULARY: content}, VOCABULARY)
     if not isinstance(record.get("options", {}), dict):
         raise TokenizerError("{file}: expected a JSON object, found {found}.", file=VOCABULARY, found=shown(record))
@@ -442,7 +439,7 @@ def read_record(content: bytes) -> tuple[str, Options]:
 
 
 def limits(record: bytes, has: Callable[[str], bool]) -> dict[str, int]:
-    """The files that a vocabulary.json needs or finds beside it, each with its largest size."""
+    """The files that a vocabulary.json requires or allows, if they exist, each with its largest size."""
     family = FAMILIES[read_record(record)[0]]
     return {name: LARGE.get(name, MAX_TOKENIZER) for name in (*family.files, *filter(has, family.may))}
 

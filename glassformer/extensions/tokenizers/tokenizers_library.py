@@ -1,13 +1,13 @@
 """Tokenizer from a `tokenizer.json`, read by the `tokenizers` library in a worker process.
 
-The file says how texts are normalised, cut, split and wrapped; one call reads all of that. Here its pieces are
-written for people, and what it puts around a text is told apart from the text. The file is not trusted: it is parsed,
-tried and used in a process of its own alone (`tokenizers.tokenizers_worker`), which says what is in it.
+The file says how texts are normalised, cut, split and wrapped; one call of the library does all of that. This module
+formats its pieces for display, and separates what it puts around a text from the text. The file is not trusted: it is
+parsed, tested and used in its own process (`tokenizers.tokenizers_worker`), which describes it.
 
-That process is started where a file is opened, and again where it has ended. It ends when nobody holds it any more,
-or with the program, as its input ends then. Any thread may ask; requests follow each other.
+The process starts when a file is opened, and again if it has ended. It ends with its last reference or with the
+program, when its standard input closes. Any thread may call it; requests are serialised.
 
-The library comes with the optional extra `hf`; nothing else here needs it.
+The library is part of the optional extra `hf`; only this module needs it.
 
 Source: Hugging Face's tokenizers 0.23, "The tokenization pipeline".
 """
@@ -39,9 +39,9 @@ from transformer.text.tokenizer import AnyTokenizer, Encoding, Wrapping
 CHILD = Path(__file__).with_name("tokenizers_worker.py")
 OPENING_SECONDS = 120.0
 MOST_ANSWER = 2**24
-MOST_DESCRIPTION = 2**26  # a byte may be written as six, and each piece has quotes around it
+MOST_DESCRIPTION = 2**26  # JSON may need six bytes per byte, and each piece has quotes
 CHUNK = 2**20
-# A panic that has no memory left to look for the lines of its source would wait for itself for ever.
+# Without memory a Rust panic that resolves its backtrace would deadlock.
 _ALONE = {"TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
 FILE = "tokenizer.json"
 PROBE_SECONDS = 120.0
@@ -51,13 +51,13 @@ _verdicts = sentencepiece_check.VerdictCache()
 
 @dataclass(frozen=True)
 class ProcessLimits:
-    """What all that one file says may take."""
+    """Limits of one file's process."""
 
-    memory: int = 512 << 20  # bytes that a request may take beyond those of the loaded file
-    seconds: float = 3.0  # of CPU that a request may take; and many of them together, beyond what each adds
-    # Seconds that a request adds to what is left, up to `seconds`; a thousand times what one takes.
+    memory: int = 512 << 20  # bytes per request, beyond the loaded file's
+    seconds: float = 3.0  # CPU time of a request; and of many together, beyond what each adds
+    # Seconds that a request adds to the remaining time, up to `seconds`; a thousand times what one takes.
     each: float = 0.02
-    wait: float = 20.0  # seconds after which nobody waits any longer, should the machine be busy
+    wait: float = 20.0  # wall-clock timeout in seconds, for a busy machine
     tokens: int = 100_000  # most tokens of one text
     characters: int = 1_000_000  # most characters of one output
     pieces: int = MAX_PIECES  # most pieces of the file
@@ -75,7 +75,6 @@ class LibraryProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __del__(self) -> None:
-        """End it."""
         self._end()
 
     def open(self) -> dict[str, Any]:
@@ -84,9 +83,9 @@ class LibraryProcess:
             return self._start()
 
     def encode(self, text: str, *, unknown: int | None) -> tuple[list[int], dict[int, str]]:
-        """The ids of a text, without a template; and by their places the texts of those that are the unknown one.
+        """The ids of a text, without a template; and the texts at the places of unknown pieces.
 
-        TokenizerError if it takes too much, or the library refuses.
+        TokenizerError if it takes too much time or memory, or the library refuses.
         """
         answer = self._ask({"encode": text, "unknown": unknown})
         if "tokens" in answer:
@@ -116,7 +115,7 @@ class LibraryProcess:
         content = json.dumps(request).encode()
         with self._lock:
             try:
-                if self._process is None or self._process.poll() is not None:  # somebody else may have ended it
+                if self._process is None or self._process.poll() is not None:  # another thread may have ended it
                     self._start()
                 self._send(content)
                 answer = self._answer(self._limits.wait, MOST_ANSWER)
@@ -137,10 +136,9 @@ class LibraryProcess:
         return answer
 
     def _start(self) -> dict[str, Any]:
-        """Start it and have the file loaded."""
         try:
             self._process = subprocess.Popen(
-                # -P keeps the script's folder out of the search for modules.
+                # -P keeps the script's folder out of sys.path.
                 [sys.executable, "-P", str(CHILD), "serve", json.dumps(asdict(self._limits))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -177,22 +175,22 @@ class LibraryProcess:
             while rest:
                 rest = rest[self._process.stdin.write(rest) :]
         except OSError:
-            pass  # it has ended, and will not answer
+            pass  # it has ended
 
     def _answer(self, seconds: float, most: int) -> dict[str, Any] | None:
-        """What it answers; None if it ends instead, takes longer, or says more."""
+        """Its answer; None if it ends, times out, or exceeds `most` bytes."""
         end = time.monotonic() + seconds
         length = int.from_bytes(self._read(8, end), "little")
         content = self._read(length, end) if length <= most else b""
         return json.loads(content) if content else None
 
     def _read(self, n: int, end: float) -> bytes:
-        """So many bytes; none if they do not come in time."""
+        """Read n bytes; empty after a timeout."""
         assert self._process is not None
         pipe, parts, left = self._process.stdout, [], n
         assert pipe is not None
         while left:
-            # Windows cannot wait for a pipe; nothing is handed in there.
+            # Windows cannot select on a pipe; it has no uploads.
             if sys.platform != "win32" and not select.select([pipe], [], [], max(end - time.monotonic(), 0))[0]:
                 return b""
             part = pipe.read(min(left, CHUNK))
@@ -208,7 +206,7 @@ class LibraryProcess:
 
 
 class LibraryTokenizer(AnyTokenizer):
-    """A tokenizer.json; `size` is the rows of the model, where it has more than pieces.
+    """A tokenizer.json; `size` is the model's rows, if more than pieces.
 
     A TokenizerError begins with the file's name: the library is missing, or cannot use it.
     """
@@ -252,19 +250,19 @@ class LibraryTokenizer(AnyTokenizer):
         return {name: i for name, i in named.items() if _LANGUAGE.fullmatch(name)}
 
     def wrapped_in(self, wrapping: Wrapping) -> "LibraryTokenizer":
-        """The same with something else around a text."""
+        """A copy with another wrapping."""
         other = copy.copy(self)
         other.wrapping = wrapping
         return other
 
 
 def is_installed() -> bool:
-    """Whether there is the library."""
+    """Whether the library is installed."""
     return find_spec("tokenizers") is not None
 
 
 def _opened(content: bytes) -> tuple[LibraryProcess, dict[str, Any]]:
-    """The process that has the file, and what it says of it."""
+    """The process of the file, and the file's description."""
     if not is_installed():
         raise TokenizerError(
             "{file}: reading it needs the tokenizers library, which is not installed; install it with pip install "

@@ -1,14 +1,13 @@
 """Worker process of a `tokenizer.json` tokenizer: sandboxed.
 
-A file says how each text is rewritten, cut and joined: rules that replace a few signs by hundreds, one after the
-other, or a regular expression that goes back again and again, take any time and any memory on a text of one word. No
-look at the file tells this safely, so all that the file says happens here, and what takes too much ends this process
-alone.
+A file says how each text is rewritten, cut and joined. Chained rules that replace a few characters by hundreds, or a
+regular expression that backtracks, take any time and memory on a text of one word. Inspecting the file cannot exclude
+this, so it is used only in this process, which ends when it exceeds its limits.
 
-`tokenizers.tokenizers_library` starts this file as a script, as `probe` or as `serve` with limits, and writes to
-its standard input: first the file, then to `serve` requests, each a number of bytes and so many of JSON. To answer is
-to write the same. Exit status 1 means that the library refused the file; the reason is on standard error. It imports
-nothing of this library but `transformer.sandbox`, by its path.
+`tokenizers.tokenizers_library` starts this file as a script, as `probe` or as `serve` with limits. Its standard input
+is first the file, then for `serve` requests: a length and that many bytes of JSON. Answers have the same form. Exit
+status 1 means that the library refused the file; the reason is on standard error. It imports nothing of this library
+but `transformer.sandbox`, by its path.
 
     probe   load the file, decode every piece once, encode the first of them and a broad sample of characters
     serve   say what the file is (`_described`), then answer `encode` and `decode`
@@ -49,7 +48,7 @@ def main() -> int:
             _try_out(tokenizer)
             return 0
         _write(_described(tokenizer, json.loads(content), json.loads(sys.argv[2])))
-    except BaseException as error:  # a panic of Rust's is no Exception
+    except BaseException as error:  # a Rust panic is not an Exception
         print(_reason(error), file=sys.stderr)
         return 1
     limits = json.loads(sys.argv[2])
@@ -84,10 +83,10 @@ def _sample() -> str:
 
 
 def _described(tokenizer: Any, record: dict[str, Any], limits: dict[str, Any]) -> dict[str, Any]:
-    """What the server has to know; or that the file has ids beyond the limit, or more pieces than fit an answer.
+    """The file's description; or that its ids exceed the limit, or its pieces an answer.
 
-    Pieces by their ids, None where there is none; of the added ones which are special; the unknown one; the ids that
-    a template puts around a text; whether pieces are bytes, and what begins one that goes on with a word.
+    Pieces by id, None for gaps; which added ones are special; the unknown id; the ids that a template puts around a
+    text; whether pieces are bytes; and the prefix of pieces inside a word.
     """
     pieces = tokenizer.get_vocab(with_added_tokens=True)
     last = max(pieces.values(), default=-1)
@@ -114,7 +113,7 @@ def _described(tokenizer: Any, record: dict[str, Any], limits: dict[str, Any]) -
 
 
 def _kinds(part: object) -> Iterator[dict[str, Any]]:
-    """A step of the file, and those that it is a sequence of."""
+    """A step of the file, and the steps of a sequence."""
     if not isinstance(part, dict):
         return
     yield part
@@ -125,7 +124,7 @@ def _kinds(part: object) -> Iterator[dict[str, Any]]:
 
 
 def _unknown_of(model: dict[str, Any], pieces: dict[str, int], last: int) -> int | None:
-    """The row of what the vocabulary does not know, if it has one."""
+    """The id of the unknown piece, if there is one."""
     name, i = model.get("unk_token"), model.get("unk_id")
     if type(i) is int and 0 <= i <= last:
         return i
@@ -133,7 +132,7 @@ def _unknown_of(model: dict[str, Any], pieces: dict[str, int], last: int) -> int
 
 
 def _serve(tokenizer: Any, limits: dict[str, Any]) -> None:
-    """Answer until the input ends. The system ends this process where a request takes more seconds than are left."""
+    """Answer until the input ends. The system ends this process when a request exceeds the remaining seconds."""
     most, each, timer = limits["seconds"], limits["each"], getattr(signal, "setitimer", None)  # Windows has none
     left = most
     while content := _read():
@@ -166,7 +165,7 @@ def _answer(tokenizer: Any, request: dict[str, Any], limits: dict[str, Any]) -> 
 def _unknown(
     request: dict[str, Any], ids: list[int], offsets: list[tuple[int, int]], left: int
 ) -> list[tuple[int, str]]:
-    """Where a piece is unknown, what the text has there; not where it is endless."""
+    """The places of unknown pieces with their texts, up to `left` characters."""
     found = []
     for place, (i, (start, end)) in enumerate(zip(ids, offsets, strict=True)):
         if i == request["unknown"] and start < end <= start + left:

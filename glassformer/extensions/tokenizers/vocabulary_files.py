@@ -1,9 +1,9 @@
 """Readers for untrusted vocabulary files of other libraries: plain lists, vocab.json, merges.txt, vocab.txt.
 
-Source: Hugging Face's tokenizers, which writes them. What is wrong is said in one sentence that begins with the file.
+Source: Hugging Face's tokenizers, which writes them. An error is one sentence that begins with the file.
 
-The list is a vocab.txt, one piece a line, the first with id 0; or a vocab.json, {"piece": id}. If every piece but the
-special ones is a single character, a text is cut into its characters; otherwise at its spaces.
+A plain list is a vocab.txt, one piece per line, the first with id 0; or a vocab.json, {"piece": id}. If every piece but
+the special ones is a single character, a text is cut into characters; otherwise at spaces.
 
 Source: Karpathy, "char-rnn" (2015), and The Annotated Transformer (2018), for the two ways.
 """
@@ -25,7 +25,7 @@ MAX_CHARACTERS = 512  # of a piece
 
 
 def within(name: str) -> AbstractContextManager[None]:
-    """Say of what is refused inside which file it is in."""
+    """Add the file's name to errors."""
     return errors.within(name, TokenizerError)
 
 
@@ -76,7 +76,7 @@ def id_table(files: Files, name: str, *, whole: bool = False) -> list[str]:
 
 
 def listed(files: Files, name: str) -> list[str]:
-    """The pieces of a vocab.txt: one a line, each once, the first has id 0."""
+    """The pieces of a vocab.txt: one per line, each once, the first has id 0."""
     pieces = _lines(files, name)
     with within(name):
         _check_count(len(pieces))
@@ -181,9 +181,9 @@ SPECIAL = frozenset(name for names in CALLED.values() for name in names)
 
 
 class ListTokenizer(PieceRows):
-    """Pieces that are looked up as they are: characters of a text, or its words, between spaces.
+    """Pieces that are looked up directly: characters of a text, or its words, between spaces.
 
-    `unknown` is the row of what has no piece; None if such a thing is left unread.
+    `unknown` is the row of anything without a piece; None to skip it.
     """
 
     continuation = " "  # no piece begins with it, so each is a word
@@ -204,7 +204,7 @@ class ListTokenizer(PieceRows):
         for part in text.split() if self._by_words else text:
             if part in self._texts:
                 yield self._texts[part], part
-            elif not part.isspace():  # characters without a piece for spaces read none
+            elif not part.isspace():  # a vocabulary of characters may have no space
                 yield (-1 if self._unknown is None else self._unknown), part
 
     def _join(self, ids: Sequence[int]) -> str:

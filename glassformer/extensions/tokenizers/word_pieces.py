@@ -1,10 +1,10 @@
 """WordPiece, as BERT and DistilBERT read: words first, then the longest pieces from left to right.
 
-1. A text is cleaned: control characters go, white space becomes a space, a Chinese character is a word of its own;
-   uncased vocabularies have small letters without accents.
-2. It is cut into words at spaces, and each punctuation mark is one, too.
-3. A word begins with the longest piece that fits; what goes on with a word is written ##so. If no piece fits at some
-   place, or the word has over 100 characters, the whole word is unknown.
+1. A text is cleaned: control characters are removed, white space becomes a space, each Chinese character is a word;
+   uncased vocabularies lower the case and remove accents.
+2. It is cut into words at spaces; each punctuation mark is a word, too.
+3. A word begins with the longest piece that fits; pieces inside a word are written ##so. If no piece fits, or the word
+   has over 100 characters, the whole word is unknown.
 
 Sources: Schuster and Nakajima, "Japanese and Korean Voice Search" (2012); Devlin et al., "BERT" (2019), section 3,
 and the tokenizer published with it.
@@ -43,7 +43,7 @@ class Cleaning:
     chinese: bool = True  # A space around each Chinese character
 
     def clean(self, text: str) -> str:
-        """The text as it is cut into words."""
+        """The normalised text, before it is split into words."""
         text = "".join(" " if _is_space(c) else c for c in text if not _is_noise(c))
         if self.chinese:
             text = "".join(f" {c} " if _is_chinese(c) else c for c in text)
@@ -57,7 +57,7 @@ def _is_space(character: str) -> bool:
 
 
 def _is_noise(character: str) -> bool:
-    """Characters that say nothing: control and format signs, private ones, and what stands for a lost one."""
+    """Whether a character is a control or format character, private, or U+FFFD."""
     if character in "\t\n\r":
         return False
     return character == "\ufffd" or unicodedata.category(character)[0] == "C"
@@ -90,7 +90,7 @@ def cleaned_words(text: str) -> Iterator[str]:
 
 
 class WordPieceTokenizer(PieceRows):
-    """WordPiece: a text is cleaned, its words split into `names`; what was added later is found by itself only."""
+    """WordPiece: a text is cleaned, its words split into `names`; added pieces are found only in the typed text."""
 
     continuation = GOES_ON
 
@@ -107,7 +107,7 @@ class WordPieceTokenizer(PieceRows):
             yield from self._pieces_of(word) or [(self._unknown, word)]
 
     def _pieces_of(self, word: str) -> list[Token]:
-        """The pieces of a word; none if it is unknown."""
+        """The pieces of a word; empty if it is unknown."""
         found: list[Token] = []
         start = 0
         while start < len(word) <= MOST_CHARACTERS:

@@ -1,7 +1,7 @@
 """Trainings of this session: names in URLs, lookup, expiry.
 
-A name is `training:` and the training's own name, which cannot be guessed. While a model is trained its checkpoint
-can be opened like any other, and is another one as soon as a better one is written.
+A name is `training:` and the training's unguessable token. During training its checkpoint can be opened like any other,
+and changes as soon as a better one is written.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ def trainings() -> Trainings:
 
 @asynccontextmanager
 async def kept() -> AsyncIterator[None]:
-    """While the server runs: remove what nobody looks at any more, and end and remove all in the end."""
+    """While the server runs: remove trainings without views, and end and remove all at the end."""
     if not server_options.trains():
         yield
         return
@@ -59,24 +59,24 @@ async def _sweep() -> None:
 
 
 def is_name(name: str) -> bool:
-    """Whether a name in an address is that of a training."""
+    """Whether a name in a URL is a training's."""
     return name.startswith(NAME)
 
 
 def name_of(training: Training) -> str:
-    """Its name in an address."""
+    """Its name in a URL."""
     return NAME + training.token
 
 
 def find(name: str) -> Training | None:
-    """The training of a name in an address, also of one of its snapshots; None if there is none, or none any more."""
+    """The training of a name in a URL, or of one of its snapshots; None if it does not exist or is gone."""
     if not is_name(name) or not server_options.trains():
         return None
     return trainings().find(name.removeprefix(NAME).partition(AT)[0])
 
 
 def at(name: str) -> Entry | None:
-    """The checkpoint of a training, also by the name of one of its snapshots; None if there is none yet."""
+    """The checkpoint of a training, also by the name of one of its snapshots; None before the first is written."""
     training = find(name)
     if training is None or not training.has_model:
         return None
@@ -122,7 +122,7 @@ def forget(name: str) -> None:
 
 
 class TrainingSource(Source):
-    """Checkpoints of trainings, also of those that go on."""
+    """Checkpoints of trainings, including running ones."""
 
     def own(self) -> dict[str, Entry]:
         """What this session trains or has trained."""
@@ -141,7 +141,7 @@ class TrainingSource(Source):
         return replicas.gone(GONE) if is_name(name) else None
 
     def changes(self, name: str) -> bool:
-        """A training that goes on writes better checkpoints."""
+        """A running training writes better checkpoints."""
         return is_name(name)
 
 
@@ -149,7 +149,7 @@ SOURCE = TrainingSource()
 
 
 class TrainingServer(ServerPart):
-    """The trainings that visitors began."""
+    """Trainings that users started."""
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """As long as the server."""
@@ -159,7 +159,7 @@ class TrainingServer(ServerPart):
 SERVER = TrainingServer()
 
 
-GROWS_SECONDS: Final = 3.0  # between two looks at a training that is under way
+GROWS_SECONDS: Final = 3.0  # between checks of a running training
 
 
 class TrainingBlocks(PageBlocks):

@@ -6,7 +6,7 @@ from glassformer.state.fields import Look, choice, either
 
 
 class TrainingLook(Look):
-    """What is looked at on the Training page alone."""
+    """View state of the Training page."""
 
     training_panel: Literal["curves", "sentence", "watch"] = choice("training", "curves")  # which part of the page
     by_step: bool | None = either("steps")  # its curves go by the step, not by the epoch; None where that helps

@@ -64,7 +64,6 @@ def _scene(checkpoint: Checkpoint) -> Curves | CheckpointError | None:
 
 
 def _axis(scene: Curves) -> None:
-    """Draw the choice of the axis."""
     kept = controls.field(MAIN, "by_step")
     named = {True: say("By step"), False: say("By epoch")}
     controls.choose(
@@ -92,7 +91,7 @@ def _curves(checkpoint: Checkpoint, scene: Curves | CheckpointError | None) -> N
 def in_lines(command: str) -> str:
     """A long command on several lines that a shell takes as one, each new one begun by an option."""
     if any(sign in command for sign in "'\"\\\n"):
-        return command  # what is quoted must stay as it is
+        return command  # quoted text must stay unchanged
     lines = [""]
     for option in re.split(r" (?=--)", command):
         fits = len(lines[-1]) + len(option) < _LINE
@@ -136,7 +135,7 @@ def _over_training(run: OpenRun) -> None:
 
 
 def _open_head(meant: Mapping[str, int]) -> None:
-    """Callback: look at a head of a snapshot."""
+    """Callback: select a head of a snapshot."""
     session.replace(MAIN, layer=meant["layer"], head=meant["head"])
     move_to(meant["step"])
 
@@ -173,11 +172,11 @@ class Right:
     """The output that snapshots are measured by."""
 
     ids: tuple[int, ...]
-    by_reader: bool  # whether the reader gave it; else it is what the finished checkpoint writes
+    by_reader: bool  # whether the user gave it; else it is the finished checkpoint's output
 
 
 def right_of(found: Growth) -> Right:
-    """The right output that the reader gave, else what the finished checkpoint writes."""
+    """The right output: the user's, else the finished checkpoint's."""
     run, given = found.run, session.reference_of(found.run.link.source)
     read = attempt(lambda: read_given(run.checkpoint, run.trace.query, given)) if given else None
     return Right(found.finished.trace.tgt_ids if read is None else read.ids, by_reader=read is not None)
@@ -226,7 +225,7 @@ def _link(checkpoint: Checkpoint, moment: SnapshotInfo) -> str:
 
 
 def _wide(place: int) -> str:
-    """A telephone has no room for the dev loss, which the curves have."""
+    """Hide the dev loss on a phone; the curves have it."""
     return ' class="gf-wide"' if place == 1 else ""
 
 
@@ -251,7 +250,7 @@ def _row(
 
 
 def _pieces(one: AtSnapshot, flags: Sequence[bool]) -> str:
-    """The pieces, of which many alike in a row stand as one, with their number."""
+    """The pieces; a run of equal ones is shown once, with its count."""
     shown = list[str]()
     for (piece, good), alike in groupby(zip(one.pieces[:MOST_PIECES], flags, strict=False)):
         mark, count = "b" if good else "i", len(list(alike))
@@ -298,7 +297,7 @@ class Verdicts:
 
 
 def known_verdicts(checkpoint: Checkpoint, moments: Sequence[SnapshotInfo]) -> Verdicts | None:
-    """What the doctor has said so far; None if nobody has asked."""
+    """The doctor's results so far; None if not requested."""
     seen = studies().look(_key_of(checkpoint, moments), loading.visitor())
     found: Verdicts | None = None if seen is None else seen.result or seen.so_far
     return found
@@ -319,12 +318,12 @@ def ask_the_doctor(checkpoint: Checkpoint, moments: Sequence[SnapshotInfo], *, n
 
 
 def _begin(key: Hashable, work: partial[Verdicts]) -> None:
-    """Callback: have all of them examined."""
+    """Callback: examine all of them."""
     attempt(lambda: studies().ask(key, work, visitor=loading.visitor()))
 
 
 def _follow_doctor(key: Hashable, n_drawn: int) -> None:
-    """Draw how far it is; runs again and again."""
+    """Draw the progress, in a fragment that reruns."""
     seen: JobStatus | None = studies().look(key, loading.visitor())
     found: Verdicts | None = None if seen is None else seen.so_far
     if seen is None or not seen.is_under_way or (found is not None and found.done > n_drawn):
@@ -343,7 +342,7 @@ def _key_of(checkpoint: Checkpoint, moments: Sequence[SnapshotInfo]) -> Hashable
 
 
 def _examine(by: Examiner, name: str, checkpoint: Checkpoint, moments: Sequence[SnapshotInfo], job: Job) -> Verdicts:
-    """The work of a job: one examination after the other, each in its turn among those of other visitors."""
+    """The work of a job: one examination after the other, interleaved with those of other users."""
     found: dict[int, tuple[int, int, int] | None] = {}
     for moment in moments:
         job.tell(Verdicts(len(moments), dict(found)))

@@ -48,7 +48,7 @@ class Curves:
     kept: int | None  # the epoch that is marked
     kept_name: str  # why
     moments: tuple[SnapshotInfo, ...] = ()  # its snapshots
-    chosen: int | None = None  # the step of the snapshot that is looked at; None for the checkpoint itself
+    chosen: int | None = None  # the selected snapshot's step; None for the checkpoint itself
     by_step: bool = False  # whether the axis is of steps
     slot: Slot = MAIN
 
@@ -57,9 +57,9 @@ class Curves:
         return [self.curve.columns.get(name) for name in names]
 
     def drawn(self, *marked: tuple[str, str]) -> dict[str, Any]:
-        """What each chart has besides its lines: hover of the epochs, marks, and which axis.
+        """The common options of all charts: hover of the epochs, marked snapshots, and the axis.
 
-        Snapshots are marked at the first of the columns, each with its name, that any of them has.
+        A snapshot is marked at the first of the columns, each with its name, that any snapshot has.
         """
         labels = [_label(self.curve, row) for row in range(len(self.curve.epochs))]
         found = {"labels": labels, "kept": self.kept, "kept_name": self.kept_name}
@@ -85,7 +85,7 @@ class Curves:
 def curves(checkpoint: Checkpoint, view: View | None = None) -> Curves | None:
     """The learning curves of a checkpoint and its snapshots; None if its folder has neither.
 
-    Raises `CheckpointError`: the file with them cannot be read.
+    Raises `CheckpointError`: their file cannot be read.
     """
     view = view or View()
     moments = all_moments(checkpoint)
@@ -115,7 +115,7 @@ def epochs_of(curve: Curve, moments: Sequence[SnapshotInfo]) -> list[float]:
     return np.interp([one.step for one in moments], [0, *steps], [before, *curve.epochs], right=math.nan).tolist()
 
 
-ARRIVED = "watch_arrived"  # in the session: the training that a reader has just begun to watch
+ARRIVED = "watch_arrived"  # in the session: the training that the user has just opened
 TRAINING = Page(
     "training",
     say("Training"),
@@ -149,7 +149,7 @@ def scores(scene: Curves) -> Plot | None:
     bleus = [*(bleu or ()), *(one.dev_bleu or 0 for one in scene.moments)]
     left_out = bleu is not None and not any(value > 0 for value in bleus) and bool(chrf or exact)
     bleu = None if left_out else bleu
-    written = chrf is not None or any(one.dev_chrf for one in scene.moments)  # an encoder alone writes nothing
+    written = chrf is not None or any(one.dev_chrf for one in scene.moments)  # an encoder-only model writes nothing
     marked = [("dev_bleu", "BLEU")] * (not left_out and any(bleus)) + [("dev_chrf", "chrF")] * written
     drawn = scene.drawn(*marked, ("dev_exact", say("Exact (%)")))
     if bleu is None and chrf is None and exact is None and drawn["snapshots"] is None:
@@ -172,7 +172,7 @@ def rates(scene: Curves) -> Plot | None:
 
 
 def _plot(scene: Curves, spec: Spec, lines: _Columns, how_to_read: list[str]) -> Plot:
-    """A chart with its lines in words: where each begins and ends."""
+    """A chart with a description of its lines: the begin and end of each."""
     marks: list[int] = next((trace["customdata"] for trace in spec["data"] if "customdata" in trace), [])
     alt = joined(" ", [*_ends(scene, lines), *_snapshots_said(marks)])
     read = joined(" ", [*how_to_read, *[HOW_TO_READ_SNAPSHOTS] * bool(marks)])
@@ -202,7 +202,7 @@ def _snapshots_said(steps: Sequence[int]) -> list[str]:
 
 
 def _label(curve: Curve, row: int) -> str:
-    """What hover says of an epoch, as far as the file says it."""
+    """The hover text of an epoch."""
     found = (curve.columns.get(name) for name in ("step", "tokens", "seconds"))
     step, tokens, seconds = (0.0 if one is None or math.isnan(one[row]) else one[row] for one in found)
     said = [say("Epoch {n}", n=curve.epochs[row]), *([say("step {n:,}", n=round(step))] if step else [])]
@@ -210,7 +210,6 @@ def _label(curve: Curve, row: int) -> str:
 
 
 def _named(moment: SnapshotInfo) -> str:
-    """What hover says of a snapshot."""
     return joined(", ", [say("Snapshot of step {n:,}", n=moment.step), *effort_of(moment.tokens, moment.seconds)])
 
 
@@ -231,7 +230,7 @@ SENTENCE = TRAINING.part("sentence", _growth_of)
 
 @SENTENCE.picture("training_entropy", say("Entropy of the heads over training"), follows="still")
 def entropies(found: Growth) -> Plot | None:
-    """The entropies of all heads of the attention that is looked at."""
+    """The entropies of all heads of the selected attention."""
     kind, known = found.run.view.kind, found.known()
     if not known:
         return None
@@ -269,6 +268,6 @@ def entropies(found: Growth) -> Plot | None:
 
 
 def _meant(heads: list[tuple[int, int]], steps: list[int], cell: tuple[int, int]) -> dict[str, int]:
-    """The head and the snapshot of a cell; `step` is that of the training."""
+    """The head and the snapshot of a cell; `step` is the training's."""
     layer, head = heads[cell[0]]
     return {"layer": layer, "head": head, "step": steps[cell[1]]}

@@ -2,9 +2,8 @@
 
     python -m glassformer.extensions.training_page.training_worker MEMORY COMMAND [OPTION ...]
 
-It may write into the folder that it is started in and nowhere else, has so many bytes of memory, one thread and no
-network, and is the last to get a processor. It ends with its server: on Linux the system sees to that, elsewhere the
-end of its standard input says so.
+It can write only into its working folder, and has a memory limit in bytes, one thread, no network and the lowest CPU
+priority. It ends with its server: on Linux by a system call, elsewhere when its standard input closes.
 """
 
 import os
@@ -44,7 +43,7 @@ def main() -> int:
 
 
 def _is_full() -> bool:
-    """Whether nearly all the memory was taken; False where the system does not say."""
+    """Whether nearly all the memory was used; False if the system does not report it."""
     import resource  # Windows has none
 
     try:

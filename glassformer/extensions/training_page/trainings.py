@@ -1,12 +1,12 @@
 """Trainings started by users: a queue of one, each in a process of its own.
 
-The process runs `python -m transformer train ...` (`training_worker`), and what it writes is read from its folder: the
-checkpoint, its snapshots, `progress.json`. A training has a name that nobody can guess; who has it sees the training.
-One that was stopped, or failed, can go on from its last state. What nobody looks at for some hours is removed, and
-all of it when the server ends.
+The process runs `python -m transformer train ...` (`training_worker`). The server reads its folder: the checkpoint, its
+snapshots, `progress.json`. A training has an unguessable name; anyone with it sees the training. A stopped or failed
+one can resume from its last state. A training without views for some hours is removed, all of them when the server
+ends.
 
-In a folder that replicas share a training says what it is, in `ABOUT`. The replica that has it holds its lock; the
-others show what is in its folder and stop it by a file, and any of them goes on with one that is over.
+In a folder that replicas share `ABOUT` describes each training. The replica that runs it holds its lock; the others
+show its folder and stop it by a file, and any of them can resume one that has ended.
 """
 
 import json
@@ -42,10 +42,10 @@ MOST_KEPT: Final = 20
 MOST_BYTES: Final = 200 * 2**20  # of the folder of one training
 KEPT_SECONDS: Final = 3 * 3600.0  # without a look
 MEMORY: Final = 2 * 2**30  # bytes of address space; a tiny model takes about 1.5 GB, mostly torch itself
-LATE_SECONDS: Final = 180.0  # beyond the minutes: what is loaded before and scored after them
-STOP_SECONDS: Final = 20.0  # that an interrupted process has to write what it is writing
+LATE_SECONDS: Final = 180.0  # beyond the minutes: for loading before and scoring after them
+STOP_SECONDS: Final = 20.0  # for an interrupted process to finish writing
 LOOK_SECONDS: Final = 0.5
-FULL_SECONDS: Final = 5.0  # between two looks at how much was written
+FULL_SECONDS: Final = 5.0  # between checks of the written bytes
 MOST_POINTS: Final = 2_000  # of a curve
 _ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 _KEPT: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SYSTEMROOT")  # of the environment
@@ -56,10 +56,10 @@ _LOG = logging.getLogger("glassformer.trainings")
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What shall be trained."""
+    """A training to run."""
 
     name: str  # of the checkpoint folder
-    commands: tuple[tuple[str, ...], ...]  # the words of each behind `python -m transformer`; the last one trains
+    commands: tuple[tuple[str, ...], ...]  # arguments of `python -m transformer`; the last one trains
     files: Mapping[str, bytes] = field(default_factory=dict)  # that the commands read, by name
     minutes: float  # that the last command says, too
 
@@ -86,13 +86,13 @@ class TrainingProgress:
 class Training:
     """One training; the thread that runs it changes it."""
 
-    token: str  # its name, which nobody can guess
+    token: str  # its unguessable name
     plan: Plan
     folder: Path  # all that belongs to it
     used: float
     times: int = 1  # how often it was begun
     points: list[tuple[int, float]] = field(default_factory=list)  # step and loss
-    due: list[tuple[float, Callable[[], None]]] = field(default_factory=list)  # what is to be done when
+    due: list[tuple[float, Callable[[], None]]] = field(default_factory=list)  # scheduled calls
     is_gone: bool = False
 
     def __post_init__(self) -> None:
@@ -110,12 +110,12 @@ class Training:
 
     @property
     def beside(self) -> Path:
-        """The folder of what is for the trainer alone."""
+        """The folder of trainer-only files."""
         return self.out.with_name(self.plan.name + ".training")
 
     @property
     def can_go_on(self) -> bool:
-        """Whether there is a state to go on from."""
+        """Whether there is a state to resume from."""
         return any(self.beside.glob("state*.pt"))
 
     @property
@@ -145,8 +145,8 @@ class Training:
 class Trainings:
     """All trainings of a server.
 
-    Their folder is made in `place`, unless it is `shared`; each has so many bytes of `memory`, and is stopped where
-    it is `late` by so many seconds or has written `most_bytes`. Their process runs the module `child`.
+    Their folder is made in `place`, unless it is `shared`; each has so many bytes of `memory`, and is stopped if it is
+    `late` by so many seconds or has written `most_bytes`. Their process runs the module `child`.
     """
 
     def __init__(
@@ -172,9 +172,9 @@ class Trainings:
         self.root = self._own.root
 
     def begin(self, plan: Plan) -> Training:
-        """Train, or wait for those before; returns at once.
+        """Start or queue a training; returns at once.
 
-        Raises `BusyError`: too many wait, or are kept; `DataError`: the files cannot be written.
+        Raises `BusyError`: too many are queued or kept; `DataError`: the files cannot be written.
         """
         self.sweep()
         with self._lock:
@@ -207,7 +207,7 @@ class Trainings:
             return found
 
     def _adopt(self, token: str) -> None:
-        """Know what another replica trains, or trained; and no longer what one removed."""
+        """Load a training of another replica, or drop one that was removed."""
         if not self._own.is_shared:
             return
         folder = replicas.named(self.root, token)
@@ -232,7 +232,7 @@ class Trainings:
         return JobStatus("done") if 0 < now.steps <= now.step else seen
 
     def _is_others(self, training: Training) -> bool:
-        """Whether another replica trains it, or has it wait."""
+        """Whether another replica runs or queues it."""
         return self._own.is_shared and training.lock.is_others()
 
     def before(self, training: Training) -> int:
@@ -295,7 +295,7 @@ class Trainings:
                 shutil.rmtree(training.folder, ignore_errors=True)
 
     def sweep(self) -> None:
-        """Remove what nobody looked at for long."""
+        """Remove trainings without views for long."""
         with self._lock:
             for token in {*self._found, *replicas.names(self.root)} if self._own.is_shared else ():
                 self._adopt(token)
@@ -307,11 +307,11 @@ class Trainings:
             self.forget(one)
 
     def _unused(self, training: Training) -> float:
-        """For how many seconds nobody looked at it, here or at any replica."""
+        """Seconds since it was last viewed, on any replica."""
         return replicas.seconds_since(training.folder) if self._own.is_shared else self._clock() - training.used
 
     def close(self) -> None:
-        """End all of them, and remove everything that is this server's alone; a second time nothing happens."""
+        """End all of them, and remove everything that belongs to this server only; idempotent."""
         self._is_closed = True
         self._jobs.end(STOP_SECONDS)
         with self._lock:
@@ -321,7 +321,7 @@ class Trainings:
         self._own.close()
 
     def _idle(self) -> list[Training]:
-        """Those that are over, the one looked at longest ago first."""
+        """Ended trainings, the least recently viewed first."""
         over = [one for one in self._found.values() if not self.look(one).is_under_way]
         return sorted(over, key=self._unused, reverse=True)
 
@@ -361,7 +361,7 @@ class Trainings:
                     shutil.rmtree(training.folder, ignore_errors=True)
 
     def _run(self, training: Training, command: tuple[str, ...], job: Job) -> None:
-        """Run a command to its end. Raises `StoppedError`; `DataError`: it failed, or took too much."""
+        """Run a command to its end. Raises `StoppedError`; `DataError`: it failed, or exceeded a limit."""
         _LOG.info("training %s: %s", training.plan.name, " ".join(command))
         process = self._process(training, command)
         end, looked = time.monotonic() + 60 * training.plan.minutes + self._late, time.monotonic()
@@ -415,7 +415,7 @@ class Trainings:
 
 
 def _to_run(training: Training) -> list[tuple[str, ...]]:
-    """The commands of the first time, or the one that goes on; without a state it begins once more."""
+    """The commands of the first run, or the one that resumes; without a state it starts again."""
     if training.times == 1:
         return list(training.plan.commands)
     if training.can_go_on:
@@ -424,7 +424,6 @@ def _to_run(training: Training) -> list[tuple[str, ...]]:
 
 
 def _with_minutes(plan: Plan, minutes: float) -> Plan:
-    """The same plan with another limit of time."""
     train = list(plan.train)
     if _MINUTES in train:
         train[train.index(_MINUTES) + 1] = f"{minutes:g}"
@@ -432,7 +431,7 @@ def _with_minutes(plan: Plan, minutes: float) -> Plan:
 
 
 def _stopped(process: subprocess.Popen[bytes]) -> int:
-    """Interrupt a process that still runs, so that it keeps its state; its exit status."""
+    """Interrupt a process that still runs, so it can save its state; returns its exit status."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
@@ -448,12 +447,12 @@ def _do_what_is_due(training: Training, *, everything: bool = False) -> None:
     for _, do in ready:
         try:
             do()
-        except Exception:  # whatever it is, the training goes on
+        except Exception:  # the training must continue
             _LOG.exception("what was due could not be done")
 
 
 def _why(training: Training, status: int, memory: int) -> Sentence:
-    """Why a process failed, in a sentence; what it wrote goes into the log."""
+    """The reason that a process failed; its output is logged."""
     with suppress(OSError):
         last = (training.folder / _WRITTEN).read_bytes()[-4000:].decode(errors="replace").splitlines()
         told = [line.removeprefix("error: ") for line in last if line.startswith("error: ")]

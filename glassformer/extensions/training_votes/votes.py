@@ -1,7 +1,7 @@
 """Class votes on what a running training does next.
 
-The teacher asks what the dev loss will be in a minute; the room takes votes as on any question that is asked aloud,
-and when the minute is over, or the training, the thread that looks after it shows the votes and the right choice.
+The teacher asks what the dev loss will be in a minute, and the room votes as on any question asked aloud. When the
+minute or the training ends, the training's thread shows the votes and the right choice.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from transformer.i18n import joined, say
 
 AHEAD_SECONDS: Final = 60.0
 VOTE_SECONDS: Final = 30.0  # who votes later has seen half of it
-LOWER, HIGHER = 0.8, 1.05  # times what the loss is now: between them it stays about as it is
+LOWER, HIGHER = 0.8, 1.05  # times the current loss: between them it is about the same
 ASK: Final = "watch_ask"
 
 
@@ -59,18 +59,17 @@ def draw(watched: Watched) -> None:
 
 
 def _name(training: Training) -> str:
-    """What the names of all questions about a training begin with."""
+    """The common prefix of a training's questions."""
     return f"training.{training.token}."
 
 
 def _dev_loss(training: Training) -> float | None:
-    """The newest loss on the dev pairs."""
     found = watch_pictures.growing(training)
     return found.dev[-1][1] if found is not None and found.dev else None
 
 
 def _ask(taught: OpenedRoom, token: str) -> None:
-    """Callback: put the question, take votes for a while, and have the training answer it."""
+    """Callback: ask the question, take votes for a while, and have the training answer it."""
     training, public = session_trainings.trainings().find(token), ROOMS.public(taught.code)
     now = None if training is None else _dev_loss(training)
     if training is None or public is None or now is None:
@@ -98,7 +97,7 @@ def _question(name: str, now: float, limits: tuple[float, float]) -> Question:
 
 
 def _answer(taught: OpenedRoom, name: str, training: Training, limits: tuple[float, float]) -> None:
-    """Show the votes and what was right, unless the room has gone on to something else."""
+    """Show the votes and the right choice, unless the room has a new question."""
     public, now = ROOMS.public(taught.code), _dev_loss(training)
     if public is None or public.question is None or public.question.name != name or now is None:
         return

@@ -1,4 +1,4 @@
-"""Uploads: models that a visitor hands in, read in a process of their own and kept for a while."""
+"""Uploads: models of users, read in a sandboxed process and kept for a while."""
 
 from transformer.extensions import Extension
 

@@ -21,7 +21,7 @@ DRAW_AGAIN_SECONDS = 0.2
 
 
 def offer(entry: Entry | None) -> None:
-    """Draw the drop zone, folded once something is opened, or say why there is none."""
+    """Draw the drop zone, collapsed once something is opened, or say why there is none."""
     if server_options.mode() == "off":
         st.caption(_why_off())
         return
@@ -31,7 +31,7 @@ def offer(entry: Entry | None) -> None:
 
 
 def about(entry: Entry) -> None:
-    """Draw what is to be known of an upload, if it is one: who sees it, how long, and what of it was left out."""
+    """Draw the notes about an upload: who can see it, how long, and which files were left out."""
     if not session_uploads.is_name(entry.name):
         return
     said = [
@@ -148,7 +148,7 @@ def _forget(name: str) -> None:
 
 
 def _read(waiting: Waiting) -> bool:
-    """Have the files read, and show how far that is; tells whether they were taken."""
+    """Have the files read, with a progress bar; returns whether they were accepted."""
     try:
         job = session_uploads.submit(waiting)
         _wait(job)

@@ -1,7 +1,7 @@
 """Uploads of this session: names in URLs, the store, limits, expiry.
 
-A name in an address is `upload:` and the upload's own name, which cannot be guessed. Streamlit keeps what a browser
-sends in memory; it is written into the store at once, and let go of there.
+A name in a URL is `upload:` and the upload's unguessable token. Streamlit keeps an upload in memory; it is moved into
+the store at once.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class Waiting:
 
 @st.cache_resource(show_spinner=False)
 def store() -> UploadStore:
-    """What was handed in to this server, or to all replicas."""
+    """The uploads of this server, or of all replicas."""
     return UploadStore(
         shared=replicas.folder("models"), forgotten=lambda upload: third_party_models.forget(upload.made)
     )
@@ -81,7 +81,7 @@ def desk() -> UploadQueue:
 
 @asynccontextmanager
 async def kept() -> AsyncIterator[None]:
-    """While the server runs: remove what nobody uses any more, and all of it in the end."""
+    """While the server runs: remove unused uploads, and all of them at the end."""
     if server_options.mode() == "off":
         yield
         return
@@ -104,7 +104,7 @@ class UploadsServer(ServerPart):
         return [Middleware(UploadLimitMiddleware, base=base)]
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """What was handed in is kept meanwhile."""
+        """Keep the uploads while the server runs."""
         return kept()
 
 
@@ -118,10 +118,10 @@ async def _sweep() -> None:
 
 
 def _large_blocks_go_back() -> None:
-    """Have glibc map large blocks one by one, so that each goes back to the system when it is freed.
+    """Have glibc allocate large blocks with mmap, which returns each to the system when it is freed.
 
-    By itself it raises the limit to the size of the files that came, keeps them in up to eight pools a core, and
-    gives the ends of those pools back only when they are larger still (mallopt(3), M_MMAP_THRESHOLD).
+    By default it raises the threshold to the size of freed blocks, keeps them in up to eight arenas per core, and trims
+    an arena only beyond an even larger size (mallopt(3), M_MMAP_THRESHOLD).
     """
     if sys.platform == "linux":
         set_option = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's alone
@@ -131,7 +131,7 @@ def _large_blocks_go_back() -> None:
 
 
 def is_name(name: str) -> bool:
-    """Whether a name in an address is that of an upload."""
+    """Whether a name in a URL is an upload's."""
     return name.startswith(NAME)
 
 
@@ -148,7 +148,7 @@ def at(name: str) -> Entry | None:
 
 
 def own() -> dict[str, Entry]:
-    """What this session handed in and is still there, by name."""
+    """This session's uploads that still exist, by name."""
     there = {name: at(name) for name in st.session_state.get(OWN, ())}
     found = {name: entry for name, entry in there.items() if entry is not None}
     if len(found) < len(there):
@@ -157,15 +157,15 @@ def own() -> dict[str, Entry]:
 
 
 def left_out(name: str) -> tuple[str, ...]:
-    """Names of the files that are no part of an upload."""
+    """Names of the files that were left out of an upload."""
     upload = store().find(name.removeprefix(NAME))
     return () if upload is None else upload.left_out
 
 
 def take_over(files: Sequence[UploadedFile], waiting: Waiting) -> Waiting:
-    """Write files into the store, and have Streamlit let go of them, whatever comes of it.
+    """Move files into the store, and free Streamlit's copies in any case.
 
-    Raises CheckpointError if they are too many or too large, or two have one name; then none of them is taken.
+    Raises CheckpointError if they are too many or too large, or two have one name; then none is taken.
     """
     try:
         _check(files, waiting)
@@ -191,12 +191,12 @@ def without(waiting: Waiting, file: File) -> Waiting:
 
 
 def drop(waiting: Waiting) -> None:
-    """Remove files that nobody wants to have read."""
+    """Remove files that will not be read."""
     store().forget(waiting.token)
 
 
 def submit(waiting: Waiting) -> UploadJob:
-    """Have the files read; CheckpointError if they are gone, this session handed in enough, or too many wait."""
+    """Have the files read; CheckpointError: they are gone, this session has too many uploads, or the queue is full."""
     if len(own()) >= MOST_OWN:
         raise CheckpointError(
             "You have already uploaded {n} models from this page; delete one of them first.", n=len(own())
@@ -260,7 +260,7 @@ def _path(token: str, number: int) -> Path:
 
 
 def _title(waiting: Waiting) -> str:
-    """What the model is called: as its archive, or its weights, unless those are called as all are."""
+    """The model's title: its archive's or weights' name, unless that is a default name."""
     names = [file.name for file in waiting.files]
     telling = sorted(
         (name for name in names if Path(name).suffix.lower() not in BESIDE),

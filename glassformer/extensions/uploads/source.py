@@ -10,10 +10,10 @@ from transformer.i18n import Sentence, say
 
 
 class UploadsSource(ImportersSource):
-    """What was handed in; it opens as what lies in a folder."""
+    """Uploads; they open like checkpoints in a folder."""
 
     def own(self) -> dict[str, Entry]:
-        """What this session handed in."""
+        """This session's uploads."""
         return session_uploads.own()
 
     def at(self, name: str) -> Entry | None:

@@ -1,9 +1,9 @@
 """Middleware that limits uploads: file size, memory, and files per session.
 
-What is in memory and on its way there is bounded, over all and for each session; who comes when it is full waits a
-while. Room is kept for what a request announces, from its first bytes on and for as long as it keeps its pace: who
-sends nothing, or hardly anything, holds up nobody. What no page has taken over after some minutes is dropped. With
-uploads off the endpoint takes nothing.
+The bytes in memory and in transit are limited, in total and per session; a request beyond the limit waits a while.
+Memory is reserved for the announced size, from a request's first bytes on and while it keeps its pace: a client that
+sends almost nothing blocks nobody. Files that no page takes for some minutes are dropped. If uploads are off, the
+endpoint refuses all.
 
 Source: streamlit/web/server/starlette/starlette_routes.py of 1.67, whose own limit is that of one file.
 """
@@ -42,8 +42,6 @@ _LOG = logging.getLogger("glassformer.uploads")
 
 @dataclass(eq=False)
 class _Coming:
-    """An upload on its way."""
-
     session: str
     announced: int
     arrived: int = 0
@@ -51,7 +49,7 @@ class _Coming:
 
     @property
     def counted(self) -> int:
-        """For how many bytes room is kept: all that it announced, or what is there, if it is too slow."""
+        """The reserved bytes: the announced size, or the received bytes if it is too slow."""
         late = time.monotonic() - self.since - GRACE_SECONDS
         return self.announced if self.arrived >= late * LEAST_PACE else self.arrived
 
@@ -78,7 +76,7 @@ class UploadLimitMiddleware:
             await PlainTextResponse(str(why), status_code=status, headers={"Connection": "close"})(scope, receive, send)
 
     async def _taken(self, scope: Scope, receive: Receive, send: Send) -> tuple[int, Sentence] | None:
-        """Take a file; the status and the reason if it is not taken."""
+        """Accept a file; returns the status and the reason if it is refused."""
         if server_options.mode() == "off":
             return 403, _OFF
         session, n_bytes = scope["path"].removeprefix(self._path).partition("/")[0], _length(scope)
@@ -107,7 +105,7 @@ class UploadLimitMiddleware:
             self._coming.remove(coming)
 
     def _counting(self, coming: _Coming, first: Message, receive: Receive) -> Receive:
-        """What receives an upload, its first message once more; who was too slow has to wait for room again."""
+        """A `receive` that repeats the first message and counts bytes; a slow upload must wait for memory again."""
         kept = [first]
 
         async def counted() -> Message:
@@ -141,7 +139,7 @@ class UploadLimitMiddleware:
         return len(there) < MOST_FILES and sum(there) + n_bytes <= MOST_OF_SESSION
 
     async def _room_for(self, n_bytes: int) -> bool:
-        """Wait until there is room for so many bytes; whether there is."""
+        """Wait until so many bytes are free; returns whether they are."""
         if self._has_room(n_bytes):
             return True
         if self._waiting >= MOST_WAITING:
@@ -163,7 +161,7 @@ class UploadLimitMiddleware:
         return there + sum(one.counted for one in self._coming) + n_bytes <= MOST_BYTES
 
     def _drop_stale(self) -> None:
-        """Let go of what no page has taken over."""
+        """Drop files that no page has taken."""
         now, there = time.monotonic(), {(owner, record.file_id) for owner, record in uploaded()}
         self._since = {key: self._since.get(key, now) for key in there}
         for owner, name in [key for key, since in self._since.items() if now - since > STALE_SECONDS]:
@@ -171,6 +169,6 @@ class UploadLimitMiddleware:
 
 
 def _length(scope: Scope) -> int | None:
-    """What a request says of its length; None if it says nothing that can be believed."""
+    """The Content-Length of a request; None if it is missing or invalid."""
     found = [value for name, value in scope["headers"] if name == b"content-length"]
     return int(found[0]) if len(found) == 1 and found[0].isdigit() and len(found[0]) < 16 else None

@@ -1,10 +1,10 @@
 """Comparison state: the second run as a difference from the first, and the pair of runs.
 
 do=zero-cross.3.1                the same query without its changes, and with them
-b=src%3DI+like+tea               the sentence of the address, and another one
-b=model%3Den-fr                  the checkpoint of the address, and another one
+b=src%3DI+like+tea               the URL's sentence, and another one
+b=model%3Den-fr                  the URL's checkpoint, and another one
 b=forced%3D5.17                  the model's own choice, and a branch of it
-b=kind%3Dcross%26layer%3D3%26head%3D1    what is looked at, and another head
+b=kind%3Dcross%26layer%3D3%26head%3D1    the current view, and another head
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ OF: Final[dict[Compared, tuple[str, ...]]] = {
 }
 """What the second run of each comparison differs in; where it differs in several, the first one here names it."""
 
-HEADS: Final = "attention"  # the page on which a head that was chosen is what is looked at
+HEADS: Final = "attention"  # the page on which a selected head is the subject
 _BELONGS: Final[dict[str, tuple[str, ...]]] = {
     "rev": ("model",),
     "answers": ("model",),
@@ -46,10 +46,10 @@ _FIELDS: Final = {"rev": "revision", "answers": "answers", "do": "interventions"
 
 
 def comparing(link: Link, *, with_: Link | None = None) -> Link:
-    """What the page Compare is opened with: give it to `menu.link`.
+    """The link that opens the page Compare, for `menu.link`.
 
-    The first run stands on the left, `with_` on the right; None where it is still to be chosen. If the two differ in
-    nothing but that one of them has no interventions, it is that one which stands on the left.
+    The first run is on the left, `with_` on the right; None if it is not chosen yet. If the two differ only in that one
+    of them has no interventions, that one is on the left.
     """
     link = replace(link, beside="", view=link.view.but(compared="auto"))
     if with_ is None:
@@ -61,9 +61,9 @@ def comparing(link: Link, *, with_: Link | None = None) -> Link:
 
 
 def of_what_is_looked_at(link: Link, page: str) -> Link:
-    """What "Compare this" leads to: a changed run and its control, a branch and the own choice, a head and another.
+    """The target of "Compare this": a changed run and its control, a branch and the own choice, a head and another.
 
-    The link is as the page publishes it. Where there is none of these, Compare leads on itself.
+    The link is as the page publishes it. Without any of these, Compare asks for a choice.
     """
     link = replace(link, job="", beside="", view=link.view.but(query=None, key=None, compared="auto"))
     if link.interventions:
@@ -79,11 +79,11 @@ def of_what_is_looked_at(link: Link, page: str) -> Link:
 
 
 def differences(first: Link, second: Link) -> dict[str, str]:
-    """What a second run differs in, as an address says it; the step is that of the first."""
+    """A second run's difference, as query parameters; the step is the first run's."""
     here, there = write_link(replace(first, beside="")), write_link(replace(second, beside=""))
     names = {name for name in NAMES if name != STEP and here.get(name) != there.get(name)}
     changed = names | {"whole"} if _whole(first.model) != _whole(second.model) else names
-    own = {name for name, of in _BELONGS.items() if changed & set(of)}  # not taken over, so that it is said again
+    own = {name for name, of in _BELONGS.items() if changed & set(of)}  # not inherited, so it is repeated
     names = (names - {"rev", "answers"}) if "model" not in names else names
     return {name: there.get(name, "") for name in NAMES if name in names or (name in own and name in there)}
 
@@ -104,13 +104,13 @@ def second_of(link: Link) -> tuple[Link, tuple[str, ...]]:
 
 
 def _whole(model: str) -> str:
-    """The checkpoint of which a snapshot is named; the name itself for any other."""
+    """The checkpoint of a snapshot; any other name unchanged."""
     named = split(model)
     return model if named is None else named[0]
 
 
 def control_of(link: Link) -> Link:
-    """The same run with nothing changed inside the model, whatever else is said of a second one."""
+    """The same run with nothing changed inside the model, and without a second run."""
     return replace(link, interventions=(), beside="", tried=())
 
 
@@ -130,7 +130,7 @@ def settled(link: Link) -> tuple[Compared, tuple[str, ...]]:
 
 
 def with_said(text: str, **changes: str | None) -> str:
-    """What a second run differs in, changed, by the names of `nested.NAMES`; None takes a name out."""
+    """A second run's difference, changed, by the names of `nested.NAMES`; None removes a name."""
     said = {**(read_nested(text) or {}), **changes}
     return write_nested({name: value for name, value in said.items() if value is not None})
 
@@ -148,7 +148,7 @@ class Pair(Generic[_Run]):
 
     @property
     def main(self) -> _Run:
-        """The run of the main slot, whose step the page's address says."""
+        """The run of the main slot, whose step is in the page's URL."""
         return self.left if self.left.slot == MAIN else self.right
 
     @property
@@ -158,7 +158,7 @@ class Pair(Generic[_Run]):
 
     @property
     def leads(self) -> _Run:
-        """The one whose stepper has the buttons, so that they reach every step of both: the longer one."""
+        """The longer run, whose stepper has the buttons because it reaches every step of both."""
         return self.second if self.second.trace.n_steps > self.main.trace.n_steps else self.main
 
     @property
@@ -183,12 +183,12 @@ class Pair(Generic[_Run]):
 
     @property
     def is_one_run(self) -> bool:
-        """Whether both sides show the same run, and differ in what of it is looked at."""
+        """Whether both sides show the same run, and differ only in the view."""
         return self.left.trace.query == self.right.trace.query
 
     @property
     def is_one_model(self) -> bool:
-        """Whether both are outputs of one model for one source, which expects the same behind the same pieces."""
+        """Whether both are outputs of one model for one source, with equal predictions after equal pieces."""
         left, right = self.left.trace, self.right.trace
         same = left.query.checkpoint == right.query.checkpoint and left.src_ids == right.src_ids
         return same and left.query.interventions == right.query.interventions
@@ -200,7 +200,7 @@ class Pair(Generic[_Run]):
 
 
 def pair_of(shown: ViewedRun | Pair[ViewedRun]) -> Pair[ViewedRun] | None:
-    """Such a pair; of a run that is on no page, the one that its link names, if both are of one checkpoint.
+    """Such a pair; for a run outside a page the one that its link names, if both have one checkpoint.
 
     Errors as of `Work`.
     """
@@ -220,9 +220,9 @@ def pair_of(shown: ViewedRun | Pair[ViewedRun]) -> Pair[ViewedRun] | None:
 
 
 def read_by(reader: ViewedRun, written: ViewedRun) -> Trace:
-    """What a run's model makes of the other run's output, behind its own source; once for all visitors.
+    """A run's model reads the other run's output after its own source; cached for all users.
 
-    Raises `QueryError` if the output does not fit the model, and `BusyError` if that has too much to do.
+    Raises `QueryError` if the output does not fit the model, and `BusyError` if its queue is full.
     """
     if reader.trace.query == written.trace.query:
         return written.trace

@@ -15,7 +15,7 @@ from glassformer.shared.i18n import st
 from transformer.checkpoint.load import Checkpoint
 from transformer.runs.trace import Kind, Trace
 
-WISH: Final = "matters_wish"  # in the session: the run whose measurement was asked for or stopped last, and which
+WISH: Final = "matters_wish"  # in the session: the run last requested (True) or cancelled (False)
 PATIENCE_SECONDS: Final = 0.35  # that a page waits before it shows how far it is
 
 
@@ -25,7 +25,7 @@ def key_of(trace: Trace) -> Hashable:
 
 
 def begun(checkpoint: Checkpoint, trace: Trace) -> JobStatus | None:
-    """How far the measurement is, which begins now if it shall, else BusyError; None if it does not."""
+    """The measurement's progress, after starting it if wanted, else BusyError; None if it is not wanted."""
     key, visitor = key_of(trace), loading.visitor()
     wish = _wish(key)
     found = studies().look(key, visitor)
@@ -45,7 +45,7 @@ def look(trace: Trace, *, patience: float = 0.0) -> JobStatus | None:
 
 
 def found_now(checkpoint: Checkpoint, trace: Trace) -> HeadEffects | None:
-    """The effects, where they are there or come while a page may wait; it is begun where it begins by itself."""
+    """The effects, if they exist or arrive while a page may wait; starts the job if it starts automatically."""
     if not begins_by_itself(checkpoint) or not trace.keeps_maps:
         return None
     try:
@@ -58,10 +58,7 @@ def found_now(checkpoint: Checkpoint, trace: Trace) -> HeadEffects | None:
 
 
 def matters_most(found: HeadEffects) -> tuple[Kind, int, int]:
-    """The head without which the output loses most: its attention, its layer and its place there.
-
-    Of an encoder alone it is the one without which the vectors move most.
-    """
+    """The head that matters most to the output (in an encoder-only model, to the vectors): attention, layer, head."""
 
     def loss(kind: Kind) -> np.ndarray:
         effect = found.of[kind]
@@ -79,12 +76,12 @@ def want(key: Hashable) -> None:
 
 
 def stop(key: Hashable) -> None:
-    """Callback: want it no more."""
+    """Callback: cancel it."""
     studies().withdraw(key, loading.visitor())
     st.session_state[WISH] = key, False
 
 
 def _wish(key: Hashable) -> bool | None:
-    """Whether a measurement was asked for (True) or stopped (False); None: neither."""
+    """Whether a measurement was requested (True) or cancelled (False); None: neither."""
     kept: tuple[Hashable, bool] | None = st.session_state.get(WISH)
     return kept[1] if kept is not None and kept[0] == key else None

@@ -37,7 +37,7 @@ from transformer.runs.interventions import as_changed
 from transformer.runs.model_protocols import Runnable
 from transformer.runs.trace import Trace
 
-MOST_LOGITS = 2**19  # that are looked at at once, 2 MB in float32: they stay in the cache
+MOST_LOGITS = 2**19  # computed at once, 2 MB in float32: they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class EffectReading:
         memory = self._memory(tap) if heads[0].kind == "encoder" else control.memory
         # Where a skipped layer hides all of the heads, there is one row still.
         last = self._last(memory, tap).expand(len(heads), -1, -1)  # [R, T, D]
-        # A tap that sees logits sees all of a row at once: memory then has room for one row.
+        # A tap that sees logits sees a whole row at once: memory then suffices for one row.
         parts = [self._compared(rows, control, tap) for rows in last.split(1 if tap.wants("logits") else len(last))]
         moved = self._moved(memory, control)
         vectors = last.new_empty(len(last), 0) if moved is None else moved.expand(len(last), -1)
@@ -139,7 +139,7 @@ class EffectReading:
         return self.model.encode(self.src_ids, tap=tap) if self.model.anatomy.reads else None
 
     def _last(self, memory: Tensor | None, tap: Tap) -> Tensor:
-        """The vectors that the logits of the steps come from [R, T, D]."""
+        """The vectors from which the logits are computed [R, T, D]."""
         if memory is not None and not self.model.anatomy.writes:
             return memory[:, self.rows] if self.ids.numel() else memory[:, :0]
         mask = self.model.source_mask(self.src_ids) if memory is not None else None
@@ -152,7 +152,7 @@ class EffectReading:
 
     def _logits(self, last: Tensor, tap: Tap) -> Iterator[Tensor]:
         """[R, T, D] -> [R, T, v], a part of the vocabulary at a time."""
-        if not self.ids.numel():  # no step: an encoder alone may have no logits
+        if not self.ids.numel():  # no step: an encoder-only model may have no logits
             yield last[..., :1]
             return
         at_once = max(1, MOST_LOGITS // last[..., 0].numel())
@@ -190,7 +190,7 @@ class EffectReading:
         }
 
     def _moved(self, memory: Tensor | None, control: Control) -> Tensor | None:
-        """Of an encoder alone: how far its final vectors moved, as a share of their length [R, S]."""
+        """In an encoder-only model: how far its final vectors moved, as a share of their length [R, S]."""
         if memory is None or control.memory is None or self.model.anatomy.writes:
             return None
         return (memory - control.memory).norm(dim=-1) / control.memory.norm(dim=-1)
@@ -209,8 +209,8 @@ class Effect(ArrayRecord):
     probability: np.ndarray  # change of its probability [L, H, T]
     kl: np.ndarray  # how far the distribution of the next piece moves, KL(before, after) in nats [L, H, T]
     best: np.ndarray  # the id that is then most probable [L, H, T]
-    # Of an encoder alone, how far each token's final vector moves, as a share of its length [L, H, S]; else [L, H,
-    # 0].
+    # In an encoder-only model, how far each token's final vector moves, as a share of its length [L, H, S]; else
+    # [L, H, 0].
     vectors: np.ndarray
 
 
@@ -277,10 +277,10 @@ def _put(found: dict[Kind, dict[str, np.ndarray]], group: list[Head], rows: Rows
 
 
 def together(config: ModelConfig, n_source: int, n_target: int) -> Iterator[list[Head]]:
-    """Which heads are measured in one pass, in the order of the computation; never heads of both stacks.
+    """The heads of each pass, in the order of the computation; never heads of both stacks.
 
-    More rows use each matrix more often. But rows differ from their first zeroed head on, so more is computed in many
-    rows. So there are enough rows to fill a pass with tokens, and no more than memory allows.
+    More rows use each matrix more often, but rows differ from their first zeroed head on, so more rows compute more. So
+    there are just enough rows to fill a pass with tokens, within the memory limit.
     """
     longest = max(n_source, n_target)
     for stack in anatomy(config).stacks:

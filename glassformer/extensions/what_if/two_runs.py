@@ -67,7 +67,7 @@ def _fewest(left: Sequence[object], right: Sequence[object], shift: int) -> list
 
 
 def _costs(left: Sequence[object], right: Sequence[object]) -> list[list[int]]:
-    """The fewest differences of each beginning of one with each of the other [left + 1, right + 1]."""
+    """The edit distance of each pair of prefixes [left + 1, right + 1]."""
     cost = [list(range(len(right) + 1))]
     for i, a in enumerate(left, start=1):
         above, row = cost[-1], [i]
@@ -112,9 +112,8 @@ def share_vocabulary(left: Trace, right: Trace) -> bool:
 def read_output(checkpoint: Runnable, query: Query, ids: Sequence[int], *, most_map_bytes: int | None = None) -> Trace:
     """Let a model read an output, its own or another's, with its own source and interventions.
 
-    Nothing is decoded: one pass over the output, like the recording pass of a run, gives the trace of a run that was
-    forced to write it. A QueryError says that there is no output, that it does not fit the model, or that the model
-    computes a value that is not finite.
+    Nothing is decoded: one pass over the output returns the trace of a run that was forced to write it. A QueryError
+    says that there is no output, that it does not fit the model, or that the model computes a value that is not finite.
     """
     if not ids:
         raise QueryError("there is no output to read: the run wrote nothing.")

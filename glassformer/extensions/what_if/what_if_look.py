@@ -8,6 +8,6 @@ Compared = Literal["auto", "changed", "sentences", "checkpoints", "branches", "h
 
 
 class WhatIfLook(Look):
-    """What is looked at on the page Compare alone."""
+    """View state of the page Compare."""
 
-    compared: Compared = choice("compare", "auto")  # "auto" for what the link says of a second run
+    compared: Compared = choice("compare", "auto")  # "auto" for the link's second run

@@ -1,9 +1,8 @@
 """Dialog "What if": adds an intervention to the run; chips above a run, one per intervention.
 
-The fields stand in a panel at the right edge, beside what they change, with what the change would do.
+The fields are in a panel at the right edge, with the effect of the change.
 
-What can be changed, and how, is said by `transformer.runs.interventions.kinds`; nothing here knows a kind by name but
-the head that writes nothing.
+`transformer.runs.interventions.kinds` defines the kinds of change; only the head that writes nothing is named here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +38,7 @@ from transformer.runs.trace import Trace
 from transformer.text.tokenizer import AnyTokenizer
 
 OPEN: Final = "what_if"
-FIELD: Final = "what_if_"  # begins the keys of what stands in the dialog
+FIELD: Final = "what_if_"  # prefix of the dialog's keys
 GROUPS: Final[dict[Group, Sentence]] = {
     "heads": say("Heads"),
     "rows": say("Rows of a map"),
@@ -102,14 +101,14 @@ def for_head(run: OpenRun, kind: Kind, layer: int | None, head: int | None) -> N
 
 
 def open_dialog(checkpoint: Checkpoint, *, slot: Slot = MAIN) -> None:
-    """Open the dialog; what it proposes first is what the slot looks at."""
+    """Open the dialog; its defaults are the slot's view."""
     for key in [key for key in st.session_state if str(key).startswith(FIELD)]:
         del st.session_state[key]
     st.dialog(say("What if …"), width="medium")(partial(draw, checkpoint, slot))()
 
 
 def draw(checkpoint: Checkpoint, slot: Slot) -> None:
-    """Draw what stands in the dialog: which kind of change, its fields, and what it says in words."""
+    """Draw the dialog: the kind of change, its fields, and its description."""
     config = checkpoint.config
     trace = _trace(checkpoint, slot)
     st.html(_PANEL)
@@ -142,7 +141,7 @@ def draw(checkpoint: Checkpoint, slot: Slot) -> None:
 
 
 def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> ZeroHead | None:
-    """Offer the head that matters most, where that is measured at once and no question is open; None elsewhere."""
+    """Offer the head that matters most, if it is known at once and no question is open; else None."""
     found = None if trace is None or cover_box.is_on() else head_effect_jobs.found_now(checkpoint, trace)
     if found is None:
         return None
@@ -154,7 +153,7 @@ def _most(checkpoint: Checkpoint, slot: Slot, trace: Trace | None) -> ZeroHead |
 
 
 def _proposed(slot: Slot, kind: type[Intervention], most: ZeroHead | None) -> View:
-    """What the fields say first: what is looked at; of a head, where all are looked at, the one that matters most."""
+    """The fields' defaults: the current view; for a head, if none is selected, the one that matters most."""
     view = session.view(slot)
     if kind.group != "heads" or most is None or view.layer is not None:
         return view
@@ -183,18 +182,17 @@ def _one(
 
 
 def _make(slot: Slot, change: Intervention, label: str, **look: Any) -> None:
-    """Draw a button that makes a change."""
     if st.button(label, on_click=partial(session.change, slot, _with(slot, change)), **look):
         st.rerun()  # the whole page: the panel closes
 
 
 def _with(slot: Slot, change: Intervention) -> tuple[Intervention, ...]:
-    """The changes of a slot with another, in the place of one of the same."""
+    """A slot's changes with a new one, which replaces one of the same target."""
     return (*(one for one in session.standing(slot).interventions if one.target != change.target), change)
 
 
 def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Intervention, ...]) -> None:
-    """Say what the changes would do: the output before and after, and where they come first to another piece."""
+    """Show the effect of the changes: the output before and after, and where it first differs."""
     after = _trace(checkpoint, slot, changes)
     if after is None or not trace.n_steps:
         return  # the page says it once the change is made
@@ -213,7 +211,7 @@ def _effect(checkpoint: Checkpoint, slot: Slot, trace: Trace, changes: tuple[Int
 
 
 def _trace(checkpoint: Checkpoint, slot: Slot, changes: tuple[Intervention, ...] = ()) -> Trace | None:
-    """A run of the sentence: the unchanged one, whose pieces are chosen from, or another; None if there is none."""
+    """A run of the sentence with these changes, by default none; None if it fails."""
     link = replace(session.asked(slot), interventions=changes)
     if changes:
         link = replace(link, hypothesis=0)
@@ -234,7 +232,7 @@ ELSEWHERE: Final = say("**Changed on pages that show a run:**")
 
 
 def chips(changes: Sequence[Intervention], slot: Slot, *, of_runs: str = HERE) -> None:
-    """Draw what is changed, if anything is, after a text that says where; a click on a change takes it back."""
+    """Draw the changes, if any, after a label; a click on a change removes it."""
     if not changes:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"{slot}{CHANGES}"):
@@ -259,7 +257,7 @@ def chips(changes: Sequence[Intervention], slot: Slot, *, of_runs: str = HERE) -
 
 
 def told(changes: Sequence[Intervention]) -> str:
-    """What was changed, in words."""
+    """The description of the changes."""
     parts = [say("The model was changed for this run.")]
     parts += [say("{change}.", change=one.told()) for one in changes[:MOST_TOLD]]
     more = len(changes) - MOST_TOLD
@@ -275,7 +273,7 @@ class WhatIfBlocks(PageBlocks):
     """See the module."""
 
     def under_entry(self, path: str, run: Link | None) -> tuple[Sentence, Link | None] | None:
-        """The way to a comparison with what is looked at."""
+        """The link to a comparison with the current view."""
         if path != COMPARE:
             return None
         leads_to = None if run is None or menu.current() == COMPARE else of_what_is_looked_at(run, menu.current())
@@ -312,14 +310,14 @@ class Around:
     """What the controls choose from."""
 
     checkpoint: Checkpoint  # the one that is open
-    view: View  # what is looked at, which is proposed first
+    view: View  # the current view, for defaults
     trace: Trace | None  # the unchanged run of the sentence; None if there is none
-    # What the controls before this one say, by what they are of.
+    # The previous controls' values, by what they choose.
     chosen: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def attention(self) -> Attention:
-        """The attention that is chosen, or the one that is looked at, or the last one."""
+        """The chosen attention, or the one in view, or the last one."""
         parts = anatomy(self.checkpoint.config)
         kind = self.chosen.get("attention", self.view.kind)
         return parts.attention(kind if kind in parts.kinds else parts.kinds[-1])
@@ -331,7 +329,7 @@ class Around:
 
 
 def control(spelling: Spelling, key: str, around: Around) -> Any:
-    """Draw a control; what it says, as the field takes it. Raises `QueryError`: what was typed is no such value."""
+    """Draw a control; return its value for the field. Raises `QueryError`: the input is not a valid value."""
     return _CONTROLS[spelling.what](spelling, key, around)
 
 
@@ -375,7 +373,7 @@ def _menu(label: str, key: str, options: dict[Any, str], first: Any) -> Any:
 
 
 def _typed_piece(spelling: Spelling, key: str, tokenizer: AnyTokenizer) -> int:
-    """A piece as it is drawn elsewhere, or its id."""
+    """Draw an input for a piece as displayed, or its id; returns the id."""
     typed = (
         st.text_input(spelling.label, key=key, help=say("A piece as shown on the page, or its id."), max_chars=100)
         or ""

@@ -2,9 +2,8 @@
 
     transformer.given_maps(encoder=output.attentions, source=tokens)
 
-Hugging Face's `transformers` returns a list of [batch, head, query, key], one per layer, with
-`output_attentions=True`. `transformer.model.anatomy` says which tokens are the rows and columns of an attention: in
-cross-attention the target's are queries and the source's are keys.
+Hugging Face's `transformers` returns such a list, one [batch, head, query, key] per layer, with
+`output_attentions=True`. In cross-attention the target's tokens are queries and the source's are keys.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -76,7 +75,6 @@ def _labels(kind: Kind, tokens: Mapping[StackName, Sequence[str] | None]) -> tup
 
 
 def _stacked(kind: Kind, weights: Any, row: int) -> np.ndarray:
-    """One array [layer, head, query, key]."""
     if not isinstance(weights, list | tuple):
         return _numbers(kind, weights)
     layers = [_layer(kind, number, one, row) for number, one in enumerate(weights, start=1)]
@@ -95,7 +93,6 @@ def _stacked(kind: Kind, weights: Any, row: int) -> np.ndarray:
 
 
 def _layer(kind: Kind, number: int, weights: Any, row: int) -> np.ndarray:
-    """One layer [head, query, key]."""
     if weights is None:
         raise ClauseError(
             "layer {layer} has no weights, because fused attention does not keep them. Load the model with {eager}, "
@@ -151,8 +148,10 @@ def _without(
     skip: Collection[str],
     sums_to_one: bool,
 ) -> GivenAttention:
-    """The attention without the rows and columns of some tokens."""
-    if not skip or weights.ndim != 4 or weights.shape[2:] != (len(queries), len(keys)):  # what is wrong, it says itself
+    """Remove the rows and columns of some tokens."""
+    if (
+        not skip or weights.ndim != 4 or weights.shape[2:] != (len(queries), len(keys))
+    ):  # invalid shapes are reported later
         return GivenAttention(kind, weights, queries, keys, allowed, sums_to_one)
     rows, columns = ([place for place, label in enumerate(labels) if label not in skip] for labels in (queries, keys))
     mask = None if allowed is None else np.asarray(allowed)

@@ -6,8 +6,8 @@ For each of `encoder`, `decoder` and `cross` that exists: `_weights` [layer, hea
 `_keys`; optionally `_allowed`, bool [query, key], and `_sums_to_one`, bool. Optional for the whole file:
 `checkpoint`, `sentence`, `special`. `GivenAttention` and `GivenMaps` explain each.
 
-An `.npz` is a ZIP archive of arrays. It may come from anybody, and a small one may unpack to anything: so every size
-that the archive and the headers claim is checked before a byte of an array is read, and nothing is unpickled.
+An `.npz` is a ZIP archive of arrays. The file is not trusted, and a small one may unpack to any size. Every size that
+the archive and the headers claim is checked before an array is read, and nothing is unpickled.
 
 Source: numpy.lib.format (the arrays' headers); PKWARE's APPNOTE, 4.3.16 (the end of an archive).
 """
@@ -52,13 +52,13 @@ _ZIP64: Final = 20, b"PK\x06\x07"
 
 @dataclass(frozen=True)
 class _Form:
-    """What an array of one name has to be."""
+    """The required shape and type of an array."""
 
     kind: str  # of its dtype, as numpy has it
     axes: int  # how many
     most_bytes: int  # of one value
     most: int  # values
-    what: Sentence  # the same in words
+    what: Sentence  # the same as text
 
 
 _TOKENS: Final = _Form(
@@ -173,7 +173,7 @@ def _check_form(name: str, header: ArrayHeader) -> None:
 
 
 def _check_complete(found: Mapping[str, ArrayHeader]) -> None:
-    """Whether each attention that is begun has what it needs."""
+    """Check that each attention of the file is complete."""
     begun = {kind: {name for name in found if name.startswith(f"{kind}_")} for kind in KINDS}
     for kind, names in begun.items():
         for part in ("weights", "queries", "keys") if names else ():
@@ -196,13 +196,9 @@ _WHAT_NUMPY_RAISES: Final = (
 
 
 def load_maps(path: str | Path) -> GivenMaps:
-    """Read a file of maps.
+    """Read a file of maps, whose name ends in ".npz".
 
-    Args:
-        path: Ends in ".npz".
-
-    Raises:
-        GlassformerError: There is no such file, or it has no maps that can be shown.
+    Raises `GlassformerError`: the file does not exist, or has no maps that can be shown.
     """
     path = Path(path)
     files = FolderFiles(path.parent)
@@ -211,13 +207,9 @@ def load_maps(path: str | Path) -> GivenMaps:
 
 
 def save_maps(maps: GivenMaps, path: str | Path) -> None:
-    """Write a file of maps; an existing file is replaced once the new one is complete.
+    """Write a file of maps, whose name ends in ".npz"; an existing file is replaced once the new one is complete.
 
-    Args:
-        path: Ends in ".npz".
-
-    Raises:
-        MapsError: The name has another ending.
+    Raises `MapsError`: the name has another ending.
     """
     path = Path(path)
     if path.suffix != SUFFIX:
@@ -286,7 +278,7 @@ def check_maps(file: BinaryIO, size: int, *, label: str) -> str:
 
 @contextmanager
 def _opened(file: BinaryIO, size: int, label: str) -> Iterator[zipfile.ZipFile]:
-    """The archive; whatever goes wrong inside is said of this file."""
+    """Open the archive; every error inside is reported with the file's name."""
     try:
         check_end(file, size)
         with zipfile.ZipFile(file) as archive:
@@ -302,7 +294,7 @@ def _opened(file: BinaryIO, size: int, label: str) -> Iterator[zipfile.ZipFile]:
 
 
 def _read(archive: zipfile.ZipFile, name: str, header: ArrayHeader) -> Any:
-    """The values of one array: text as Python's, everything else as an array."""
+    """Read the values of one array: text as Python strings, all else as an array."""
     with within(name, MapsError):
         with archive.open(f"{name}.npy") as member:
             read_header(member)
@@ -318,7 +310,7 @@ def _read(archive: zipfile.ZipFile, name: str, header: ArrayHeader) -> Any:
 
 
 def _values(member: IO[bytes], count: int, dtype: np.dtype[Any]) -> np.ndarray | None:
-    """So many values, part by part, as floats of 8 bytes would fill twice the memory; None if there are fewer."""
+    """Read n values in parts, because float64 would double the memory; None if there are fewer."""
     found = np.zeros(count, np.float32 if dtype.kind == "f" else dtype)
     for begin in range(0, count if dtype.itemsize else 0, CHUNK):
         n_bytes = min(CHUNK, count - begin) * dtype.itemsize

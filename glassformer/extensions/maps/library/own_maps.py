@@ -1,11 +1,8 @@
 """Given attention maps: `LabelledMaps` that are checked when they are made.
 
-Nothing is rescaled, cut or made up. Weights in memory and a file's header go through the same checks of sizes and
-texts.
+Nothing is rescaled, cut or made up. Weights in memory and a file's header pass the same checks of sizes and texts.
 
-Axes: [layer, head, query, key].
-
-Knows nothing of files or of libraries that compute attention.
+Axes: [layer, head, query, key]. Knows nothing of files or of libraries that compute attention.
 """
 
 from collections.abc import Sequence
@@ -88,10 +85,9 @@ def check_text(name: str, text: object, most: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GivenAttention(LabelledAttention):
-    """Maps of one attention that fit together. Its arrays are read-only.
+    """Consistent maps of one attention; its arrays are read-only.
 
-    Raises:
-        MapsError: The parts do not fit together, or a number cannot be a weight.
+    Raises `MapsError`: the parts do not fit together, or a number cannot be a weight.
     """
 
     def __post_init__(self) -> None:
@@ -111,16 +107,15 @@ class GivenAttention(LabelledAttention):
         if self.sums_to_one:
             _check_sums(self.kind, weights, allowed)
         for name, array in (("weights", weights), ("allowed", allowed)):
-            array.flags.writeable = False  # many sessions look at it
+            array.flags.writeable = False  # many sessions share it
             object.__setattr__(self, name, array)
 
 
 @dataclass(frozen=True, eq=False)
 class GivenMaps(LabelledMaps):
-    """Maps of one sentence that are not too large, in the order of the kinds.
+    """Maps of one sentence within the size limits, in the order of the kinds.
 
-    Raises:
-        MapsError: There are no maps, a kind occurs twice, or they are too large.
+    Raises `MapsError`: there are no maps, a kind occurs twice, or they are too large.
     """
 
     def __post_init__(self) -> None:
@@ -223,7 +218,7 @@ def _check_sums(kind: Kind, weights: np.ndarray, allowed: np.ndarray) -> None:
 
 
 def _where(wrong: np.ndarray) -> Sentence:
-    """Where the first wrong value is, counted from 1: bool [layer, head, query] or [layer, head, query, key]."""
+    """The first wrong value's indices, from 1, in bool [layer, head, query] or [layer, head, query, key]."""
     layer, head, row, *column = (int(index) + 1 for index in np.unravel_index(int(wrong.argmax()), wrong.shape))
     if not column:
         return say("layer {layer}, head {head}, row {row}", layer=layer, head=head, row=row)
@@ -233,5 +228,4 @@ def _where(wrong: np.ndarray) -> Sentence:
 
 
 def _first(wrong: np.ndarray, values: np.ndarray) -> str:
-    """What the first wrong value is."""
     return f"{float(values.flat[wrong.argmax()]):.4g}"

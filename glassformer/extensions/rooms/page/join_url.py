@@ -1,7 +1,7 @@
 """Join URL of a room as the class can reach it, and its QR code.
 
-A QR code is black on white, with the quiet zone of four modules, in a dark theme too: readers take nothing else for
-granted. Source: ISO/IEC 18004:2015, section 6.3.8 (quiet zone).
+A QR code is black on white with a quiet zone of four modules, also in a dark theme, as scanners require.
+Source: ISO/IEC 18004:2015, section 6.3.8 (quiet zone).
 """
 
 import ipaddress
@@ -22,7 +22,7 @@ _ELSEWHERE: Final = ("192.0.2.1", 9)  # of RFC 5737: nobody has it, and nothing 
 
 
 def class_base() -> str:
-    """The address of the app, as other computers reach it, as far as that is known here."""
+    """The app's URL for other computers, as far as it is known here."""
     found = urlsplit(base())
     if not is_alone(found.hostname or "") or is_alone(str(st.get_option("server.address") or "")):
         return base()
@@ -31,7 +31,7 @@ def class_base() -> str:
 
 
 def is_alone(host: str) -> bool:
-    """Whether a host names the computer that asks, so that a phone that asks finds itself."""
+    """Whether a host name means the client's own computer, so a phone would reach itself."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -39,7 +39,7 @@ def is_alone(host: str) -> bool:
 
 
 def own_address() -> str:
-    """This computer's address in its network; "" where it is in none. Nothing is sent for it."""
+    """This computer's IP address in its network; "" without one. Nothing is sent for it."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             asked.connect(_ELSEWHERE)
@@ -50,12 +50,12 @@ def own_address() -> str:
 
 
 def address(code: str) -> str:
-    """The address at which a browser joins a room."""
+    """The URL to join a room."""
     return f"{class_base()}/?{room_session.PARAMETER}={code}"
 
 
 def caution() -> None:
-    """Say so where the address may be none for a class."""
+    """Warn if a class may not reach the URL."""
     if is_alone(urlsplit(class_base()).hostname or ""):
         said = say(
             "This app is open at {address}, which only this computer can reach. For a class, serve the app on "
@@ -68,10 +68,7 @@ def caution() -> None:
 
 
 def qr(text: str, *, where: str) -> str:
-    """A QR code as HTML: a picture inside the page, black on white in every theme.
-
-    Its class, `where`, says how large it is.
-    """
+    """A QR code as inline HTML, black on white in every theme; its class `where` sets the size."""
     made = segno.make_qr(text, error="m")
     uri = made.svg_data_uri(scale=8, border=_QUIET, dark="#000", light="#fff", xmldecl=False)
     said = escape(here(say("QR code of {address}", address=text)))

@@ -49,7 +49,7 @@ def controls(taught: OpenedRoom, public: Public, *, answer: Callable[[OpenedRoom
 
 
 def _timer(taught: OpenedRoom, public: Public) -> None:
-    """Draw how long a class may vote and talk, or what ends that."""
+    """Draw the timer of the vote or discussion, or the buttons that end it."""
     if public.answered:
         return
     if public.phase == "vote":
@@ -78,7 +78,7 @@ def _start(taught: OpenedRoom) -> None:
 
 
 def do(taught: OpenedRoom, act: Callable[..., bool | None], *of: Any) -> None:
-    """Callback: `Registry.do`; a room that has ended, or has moved on, is left as it is."""
+    """Callback: `Registry.do`; nothing happens if the room has ended or moved on."""
     with contextlib.suppress(RoomRefusedError):
         ROOMS.do(taught, act, *of)
 
@@ -90,10 +90,7 @@ def ask_aloud(taught: OpenedRoom, number: int, choices: int) -> None:
 
 
 def lettered(choices: Sequence[str], *, right: int | None = None) -> list[str]:
-    """Choices as a class speaks of them, "B. the first piece", the right one marked, if it is given.
-
-    Letters, and right or not, are said as they are.
-    """
+    """Choices with letters, "B. the first piece"; `right` is marked if given."""
     called = list(choices)
     if tuple(choices) not in (RIGHT_OR_NOT, tuple(LETTERS[: len(choices)])):
         called = [joined(" ", [f"{letter}.", one]) for letter, one in zip(LETTERS, choices, strict=False)]
@@ -115,7 +112,7 @@ def too_few(public: Public) -> Sentence | None:
 
 
 def _are_seen(public: Public) -> bool:
-    """Whether votes may be seen: not while others are taken, nor while a class talks of what it votes on again."""
+    """Whether votes may be shown: not during a vote, nor during the discussion before a second one."""
     return bool(public.shown) and not public.taken and not public.phase
 
 

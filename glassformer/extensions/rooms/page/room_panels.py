@@ -1,6 +1,6 @@
 """The page about rooms: to open one, to join one, and what is known of the one that the session is in.
 
-That also stands at the foot of every page, as a line.
+The status of the session's room is also a line below every page.
 """
 
 import contextlib
@@ -159,7 +159,7 @@ def _end() -> None:
 
 
 def last() -> None:
-    """Draw what is left of the room that this session has ended: its rounds, for its teacher alone."""
+    """Draw the rounds of the room that this session has ended, for its teacher only."""
     code, record = st.session_state.get(ENDED, ("", ()))
     if record:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -1,9 +1,9 @@
 """Room status bar and projector view: join code, counts, question, votes, and their CSS.
 
-The browser hears of the teacher's moves by itself and opens the address as a link would be opened: a run of the
-script for each move, none for a step until it has settled, and none while nothing happens.
+The browser receives the teacher's moves directly and opens the URL like a link: one script run per move, none for a
+step until it has settled, none while nothing happens.
 
-It knows no secret: a projector's computer is one that only looks on.
+It holds no secret: a projector's computer only watches.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ RULES = """
 </style>
 """
 NO_FEET = "<style>.gf-foot { display: none; }</style>"  # of charts, on the wall
-# `--gf-room` is how high the line is (`extensions/rooms/components/room/view.js`); nothing lies under it.
+# `--gf-room` is the line's height (`extensions/rooms/components/room/view.js`), which stays free.
 BAR_RULES = styled("""
 <style>
 .st-key-room_bar { position: fixed; z-index: 999991; bottom: 0.5rem; left: 0.5rem; width: 17.75rem !important; }
@@ -80,14 +80,14 @@ def room_bar(
     *,
     key: str,
     role: Role,
-    secret: str = "",  # the teacher's, for the teacher's own browser, whose tab keeps it for a reload
-    # The round, and which choice the student committed to, from 0; the browser posts it with its token.
+    secret: str = "",  # the teacher's; the teacher's browser tab keeps it for a reload
+    # The round and the student's choice, from 0; the browser posts it with its token.
     vote: tuple[int, int] | None = None,
-    at: str = "",  # the address that is drawn, behind the app's own
-    lesson: bool = False,  # whether the session is in a lesson, whatever the address says
-    # Called when a tab that has kept the secret was loaded again; `told_text(key, "teacher")` tells it.
+    at: str = "",  # the shown URL, after the app's own
+    lesson: bool = False,  # whether the session is in a lesson, whatever the URL says
+    # Called when a tab that kept the secret was reloaded; `told_text(key, "teacher")` returns it.
     on_teacher: Callable[[], None] | None = None,
-    on_left: Callable[[], None] | None = None,  # called when the reader leaves a room that has ended
+    on_left: Callable[[], None] | None = None,  # called when the user leaves an ended room
 ) -> None:
     """Draw the line."""
     choice = None if vote is None else dict(zip(("round", "choice"), vote, strict=True))
@@ -104,7 +104,7 @@ RIGHT_ALONE = say("The results show only how many answers were right, not which 
 
 
 def draw() -> None:
-    """Draw the view, or that there is no room."""
+    """Draw the view, or a message that there is no room."""
     code, public = room_session.current(), room_session.public()
     if public is None:
         gone = room_session.away() or say("There is no room {code}, or it has ended.", code=code)

@@ -1,12 +1,11 @@
 """Registry of all rooms: bounded, rate-limited (token buckets), expiring after four hours.
 
-They are in this process's memory, or in a store that several processes share (`stores` of an extension). A teacher's
-session calls it in this process, with the room's secret; what comes over HTTP can join, listen and vote
-(`extensions/rooms/server/routes.py`), and nothing else. What changes a room may wait for the store.
+Rooms are in this process's memory, or in a store that several processes share (`stores` of an extension). A teacher's
+session calls the registry in this process, with the room's secret; HTTP requests can only join, listen and vote
+(`extensions/rooms/server/routes.py`). A call that changes a room may wait for the store.
 
-A client of a room is an address of the network, which all pupils of a school may share: so a limit of what a class
-does is as high as a whole class needs at once, for one client and one room together. Of an address only a number is
-kept that means nothing outside of this process.
+A client is a network address, which all students of a school may share. So a limit on a class's requests allows a
+whole class at once, per client and room. An address is kept only as a number that has no meaning outside this process.
 """
 
 import hashlib
@@ -38,7 +37,7 @@ def new_code() -> str:
 
 
 def read_code(typed: str) -> str:
-    """The code that somebody typed, in any case, with spaces or hyphens; "" for what is none."""
+    """A typed code, normalised: any case, spaces and hyphens are allowed; "" if invalid."""
     found = re.sub(r"[\s-]", "", typed[:_LONGEST_TYPED]).upper()
     return found if _CODE.fullmatch(found) else ""
 
@@ -58,7 +57,7 @@ def alike(secret: str, found: str) -> bool:
     return hmac.compare_digest(secret.encode(), found.encode("utf-8", "replace"))
 
 
-# How many at once, and a second: rooms of a visitor, codes that are no room's, and what a whole class does in a room.
+# Burst, and rate per second: rooms per client, unknown codes, and a whole class's requests to a room.
 LIMITS: Final = {"open": (10, 0.05), "miss": (20, 0.5), "join": (100, 4.0), "vote": (100, 4.0)}
 MOST_KNOWN: Final = 5000
 _LOCAL: Final = "127.0.0.1"
@@ -66,7 +65,7 @@ _SALT: Final = secrets.token_bytes(16)
 
 
 def client(address: object) -> str:
-    """What an address counts as: of IPv6 its network of 64 bits, as whoever has one address there has all."""
+    """The client of an address; of IPv6 its /64 network, because one user has all of it."""
     name = str(address or _LOCAL).removeprefix("::ffff:").partition("%")[0]
     with suppress(ValueError):  # of IPv4, or whatever a proxy says
         name = _LOCAL if name == "::1" else IPv6Address(name).exploded[:19]
@@ -74,13 +73,13 @@ def client(address: object) -> str:
 
 
 class RateLimits:
-    """A bucket for each that asks for something; not locked, whoever holds it is."""
+    """One token bucket per client; not thread-safe, its owner locks."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._buckets = clock, dict[tuple[str, ...], TokenBucket]()  # who asked last stands last
 
     def take(self, what: str, who: str, room: str = "") -> bool:
-        """Take one; whether there was one. Nothing limits who is unknown."""
+        """Take a token; returns whether there was one. Unknown clients are not limited."""
         if not who:
             return True
         most, per_second = LIMITS[what]
@@ -93,10 +92,10 @@ class RateLimits:
         return bucket.take()
 
 
-LEFT_SECONDS: Final = 900.0  # a room that nobody listens to may be dropped for another after so long
+LEFT_SECONDS: Final = 900.0  # a room without listeners may be dropped for another after this time
 OPENED_AT_ONCE, OPENED_A_SECOND = LIMITS["open"]
-MOST_OF_CLIENT: Final = 15  # rooms, so that some are left for others
-MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of codes that are no room's, by all
+MOST_OF_CLIENT: Final = 15  # rooms, which leaves some for other clients
+MISSES_AT_ONCE, MISSES_A_SECOND = 200, 10.0  # of unknown codes, by all clients
 
 
 class Registry:
@@ -133,7 +132,7 @@ class Registry:
         return self._store.is_shared
 
     def begin(self) -> None:
-        """Be ready, before there is a visitor; a store that does not answer is waited for later."""
+        """Prepare before the first user; an unreachable store is retried later."""
         self._store.begin()
 
     # ---------------------------------------------------------------- the teacher
@@ -160,7 +159,7 @@ class Registry:
             return OpenedRoom(code, room.secret)
 
     def _drop_one(self, why: Why, among: Collection[str]) -> None:
-        """Let go of the room that nobody listens to, and that was not used for longest."""
+        """Remove the least recently used room that has no listeners."""
         with self._lock:
             now = self._clock()
             rooms = [room for code, room in self._rooms.items() if code in among]
@@ -170,15 +169,15 @@ class Registry:
         self._store.end(min(left, key=lambda room: room.used))
 
     def is_teacher(self, code: str, secret: str) -> bool:
-        """Whether somebody knows the secret of a room that is open."""
+        """Whether this is the secret of an open room."""
         room = self._found(code)
         return room is not None and alike(room.secret, secret)
 
     def do(self, taught: OpenedRoom, act: Callable[..., bool | None], *of: Any) -> None:
-        """Have a room do what its teacher alone may have it do, such as `Room.ask`, and tell those who listen.
+        """Have a room do a teacher-only action, such as `Room.ask`, and notify its listeners.
 
-        `act`, given the room and `of`, returns False if it is no news. Raises `RefusedError`: the room is gone, does
-        not do it, or its store is away.
+        `act`, called with the room and `of`, returns False if nothing changed. Raises `RefusedError`: the room is gone
+        or refuses, or its store is unreachable.
         """
         room = self._taught(taught)
         if self._store.change(room, lambda room: act(room, *of)) is not False:
@@ -197,7 +196,7 @@ class Registry:
     # ---------------------------------------------------------------- everybody
 
     def public(self, code: str, *, go_on: bool = True) -> Public | None:
-        """What everybody may know of a room, None if there is none; `go_on` where a time is up, which may wait."""
+        """The public state of a room, None if there is none; `go_on` first advances its timers, which may wait."""
         room = self._found(code, tick=go_on)
         return None if room is None else room.public
 
@@ -212,13 +211,13 @@ class Registry:
             return Counted(0, 0, 0) if room is None else room.counted()
 
     def left(self, public: Public) -> float:
-        """How many seconds are left of what is timed; 0 where nothing is."""
+        """Seconds left on the timer; 0 without one."""
         return max(0.0, public.until - self._clock()) if public.phase else 0.0
 
     def missed(self, code: str, client: str = "") -> bool:
-        """A client asked for a room that is not there; whether that may be said, or it is asked too often.
+        """Count a request for an unknown room; returns whether to say so, False if the client asks too often.
 
-        A class that asks for the one room that was is no more than one who does.
+        A class that asks for one ended room counts as one request.
         """
         with self._lock:
             if (code, client) in self._told:
@@ -229,12 +228,12 @@ class Registry:
             return may
 
     def join(self, code: str, client: str = "") -> str:
-        """Let a student in; returns the student's token.
+        """Admit a student; returns the student's token.
 
-        Raises `RefusedError`: there is no such room, it is full or locked, or too many come at once.
+        Raises `RefusedError`: the room is unknown, full or locked, or too many join at once.
         """
         token, room = new_token(), self._asked(code)
-        if not room.public.locked:  # who waits at the door keeps nobody out
+        if not room.public.locked:  # attempts at a locked room are not counted
             self._take("join", client, code)
         self._store.change(room, lambda room: room.join(token, client))
         return token
@@ -254,11 +253,11 @@ class Registry:
 
     @contextmanager
     def listening(self, code: str, token: str, wake: Callable[[], None], *, counts: bool) -> Iterator[None]:
-        """Be told of changes.
+        """Call `wake` on changes while the context lasts.
 
-        The token is that of a student, who is there as long as this lasts; "" is nobody's. `wake` is called after
-        each change, from any thread, with `counts` also when somebody comes, leaves or votes; it has to be quick, and
-        what there is to know it asks itself. Raises `RefusedError`: there is no such room, or too many listen.
+        `token` is a student's, who is present meanwhile; "" is an anonymous listener's. `wake` is called after each
+        change, from any thread, and with `counts` also when somebody joins, leaves or votes. It must be quick, and it
+        reads the state itself. Raises `RefusedError`: the room is unknown, or has too many listeners.
         """
         with self._lock:
             room = self._found(code, tick=False)
@@ -287,7 +286,7 @@ class Registry:
         self._tell(room, counts=True)
 
     def sweep(self) -> None:
-        """Let go of rooms that nobody used for long."""
+        """Remove rooms that were unused for long."""
         with self._lock:
             now = self._clock()
             old = [room for room in self._rooms.values() if now - room.used > IDLE_SECONDS]
@@ -308,12 +307,12 @@ class Registry:
             self.sweep()
             room = self._rooms.get(code)
         if room is not None and tick and room.is_due():
-            with suppress(RoomRefusedError):  # then it goes on later
+            with suppress(RoomRefusedError):  # retried later
                 self._store.change(room, Room.tick)
         return room
 
     def _asked(self, code: str, token: str = "") -> Room:
-        """A room that something is asked of; this may wait. Raises `RefusedError`: there is none."""
+        """The requested room; may wait. Raises `RefusedError`: there is none."""
         self._store.look(code, token)
         room = self._found(code, tick=False)
         if room is None:
@@ -327,7 +326,6 @@ class Registry:
         return room
 
     def _tell(self, room: Room, *, counts: bool = False) -> None:
-        """Wake those who listen."""
         with self._lock:
             woken = [wake for wake, wants in room.listeners.items() if wants or not counts]
         for wake in woken:

@@ -1,9 +1,9 @@
 """A room: teacher, students, questions, votes, token-bucket rate limits.
 
-All that is true of a room everywhere is its state, values that never change; who listens is known of this process,
-and told to others by the store (`extensions/rooms/server/store.py`), which also holds a lock around every call.
+The state of a room is an immutable value, the same in all processes. Its listeners are known per process; the store
+(`extensions/rooms/server/store.py`) reports them to the others, and holds a lock around every call.
 
-Knows nothing of Streamlit, and nothing of threads.
+Knows nothing of Streamlit or threads.
 """
 
 import copy
@@ -27,9 +27,9 @@ from glassformer.extensions.rooms.server.room_state import (
 )
 
 MOST_TOKENS: Final = 200
-MOST_STREAMS: Final = 300  # open streams of events for teachers, projectors and whoever looks on
+MOST_STREAMS: Final = 300  # open event streams of teachers, projectors and spectators
 MOST_OF_TOKEN: Final = 3  # streams: a tab that comes again may be there twice for a while
-MOST_ADDRESS: Final = 8000  # characters of a teacher's address
+MOST_ADDRESS: Final = 8000  # characters of a teacher's URL
 VOTES_AT_ONCE, VOTES_A_SECOND = 5, 0.5  # of one token
 JOINS_AT_ONCE, JOINS_A_SECOND = 200, 10.0
 MOST_KEPT: Final = 200  # rounds
@@ -39,7 +39,7 @@ _OF_A_STUDENT: Final = "t."  # names of a state that begin so
 
 
 class TokenBucket:
-    """Tokens that refill, of which `most` may be taken at once; not locked, whoever holds it is."""
+    """Token bucket with a burst of `most`; not thread-safe, its owner locks."""
 
     def __init__(
         self, most: float, *, per_second: float, clock: Callable[[], float], held: tuple[float, float] | None = None
@@ -61,7 +61,7 @@ class Student(NamedTuple):
     seen: float  # when it was last
     vote: int | None = None  # in this round
     rate: tuple[float, float] | None = None  # what its bucket of votes holds
-    client: str = ""  # tells who came from one address of the network, in this room alone
+    client: str = ""  # identifies a network address, in this room only
 
 
 class Room:
@@ -74,9 +74,9 @@ class Room:
         self.used = clock()
         self.record: tuple[Kept, ...] = ()
         self.joins = TokenBucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=clock).held
-        self.ahead: tuple[tuple[Phase, float], ...] = ()  # what is timed after what is timed now, and for how long
+        self.ahead: tuple[tuple[Phase, float], ...] = ()  # the next timed phases, and their seconds
         self._students: dict[str, Student] = {}
-        # What follows is of this process, and of what it heard of others.
+        # State of this process, and reports of the others.
         self.listeners: dict[Callable[[], None], bool] = {}
         self._streams: dict[str, int] = {}
         self.elsewhere: dict[str, Collection[str]] = {}  # the tokens that listen at each other process
@@ -106,7 +106,7 @@ class Room:
 
     @property
     def is_left(self) -> bool:
-        """Whether nobody listens."""
+        """Whether there are no listeners."""
         return not self.listeners and not any(self.elsewhere.values())
 
     def here(self) -> frozenset[str]:
@@ -125,7 +125,7 @@ class Room:
         return {token: one.vote for token, one in self._students.items() if one.vote is not None}
 
     def join(self, token: str, client: str = "") -> None:
-        """Let somebody in. Raises `RefusedError`: the room is locked or full, or too many come at once."""
+        """Admit a student. Raises `RefusedError`: the room is locked or full, or too many join at once."""
         if self.public.locked:
             raise RoomRefusedError("locked")
         joins = TokenBucket(JOINS_AT_ONCE, per_second=JOINS_A_SECOND, clock=self._clock, held=self.joins)
@@ -138,10 +138,7 @@ class Room:
         self._students[token] = Student(self.used, client=client)
 
     def _drop_one(self, client: str) -> None:
-        """Forget the token that was not seen for longest, of those that did not vote.
-
-        A client that has more tokens than the one that comes makes way at once.
-        """
+        """Remove the longest unseen token without a vote: one that expired, or one of a client with more tokens."""
         now, listening = self._clock(), self._listening()
         held = Counter(one.client for one in self._students.values() if one.client)
         gone = {
@@ -155,11 +152,11 @@ class Room:
         del self._students[min(gone, key=gone.__getitem__)]
 
     def knows(self, token: str) -> bool:
-        """Whether somebody was let in."""
+        """Whether a token was admitted."""
         return token in self._students
 
     def has_place(self, token: str) -> bool:
-        """Whether somebody may listen here; those without a token keep no student out, nor does another student."""
+        """Whether there is space for a listener; a student's tabs and spectators are limited separately."""
         of_students = sum(self._streams.values())
         return (
             self._streams.get(token, 0) < MOST_OF_TOKEN if token else len(self.listeners) - of_students < MOST_STREAMS
@@ -170,7 +167,7 @@ class Room:
         self._streams[token] = self._streams.get(token, 0) + 1
 
     def leave(self, token: str) -> None:
-        """Somebody listens no more."""
+        """A listener left."""
         left = self._streams.get(token, 0) - 1
         if left > 0:
             self._streams[token] = left
@@ -178,17 +175,14 @@ class Room:
             self._streams.pop(token, None)
 
     def saw(self, tokens: Collection[str]) -> None:
-        """Somebody came or left, as the room shall know."""
+        """Update when these students were last seen."""
         for token in self._students.keys() & set(tokens):
             self._students[token] = self._students[token]._replace(seen=self._clock())
 
     # ---------------------------------------------------------------- what its teacher does
 
     def move(self, page: str, parameters: Mapping[str, str]) -> bool:
-        """The teacher is somewhere; whether that is news.
-
-        Raises `RefusedError`: the address is too long to be sent.
-        """
+        """Set the teacher's page; returns whether it changed. Raises `RefusedError`: the URL is too long."""
         before = self.public
         self.used = self._clock()
         if (page, dict(parameters)) == (before.page, before.parameters):
@@ -199,9 +193,9 @@ class Room:
         return True
 
     def ask(self, question: Question | None) -> bool:
-        """Put a question, and take votes on it; None: no question any more. Whether that is news.
+        """Ask a question and take votes, or end it with None; returns whether anything changed.
 
-        Raises `RefusedError`: the question has too few choices, or too many.
+        Raises `RefusedError`: the question has too few or too many choices.
         """
         self.used = self._clock()
         if question == self.public.question:
@@ -212,7 +206,7 @@ class Room:
         return True
 
     def again(self) -> None:
-        """Take new votes on the same question; those before stay to be compared with.
+        """Take new votes on the same question; the first votes stay for comparison.
 
         Raises `RefusedError`: there is no question, its votes were not shown, or its answer was.
         """
@@ -264,9 +258,9 @@ class Room:
             self.record = (*self.record, Kept(question, self.public.round, latest))[-MOST_KEPT:]
 
     def answer(self, right: int | None = None, told: str = "") -> None:
-        """Let everybody see the answer; no votes are taken from then on.
+        """Show the answer and stop the votes.
 
-        No choice is right where choices are not compared; what is right is told where there are no choices. Raises
+        `right` is None where no choice is right; `told` is the answer where there are no choices. Raises
         `RefusedError`: there is no question.
         """
         here = self.public
@@ -279,7 +273,7 @@ class Room:
         self.record = tuple(replace(one, right=right) if one.question == here.question else one for one in self.record)
 
     def lock(self, locked: bool) -> None:
-        """Let nobody else in, or somebody again; who is in stays."""
+        """Lock or unlock the room; admitted students stay."""
         self.used = self._clock()
         self._change(locked=locked)
 
@@ -290,10 +284,10 @@ class Room:
         self._change(few=few, **({"least": LEAST_OF_FEW if few else LEAST_VOTES} if between else {}))
 
     def start(self, vote: float, discuss: float) -> None:
-        """Take votes for so many seconds; then have the class discuss for others, and vote again for as long.
+        """Take votes for `vote` seconds, then discuss for `discuss` seconds, then vote again for as long as before.
 
-        With 0 seconds to discuss there is one vote alone, which is shown at its end. Raises `RefusedError`: there is
-        no question, or its answer was shown.
+        With 0 seconds to discuss there is one vote, shown at its end. Raises `RefusedError`: there is no question, or
+        its answer was shown.
         """
         if not self.public.taken:
             self.again()
@@ -302,7 +296,7 @@ class Room:
         self._change(phase="vote", until=self._clock() + vote)
 
     def stop(self) -> None:
-        """Time nothing any more; what goes on stays until its teacher ends it."""
+        """Stop the timer; the current phase lasts until the teacher ends it."""
         self.ahead = ()
         if self.public.phase:
             self._change(phase="")
@@ -317,7 +311,7 @@ class Room:
             self._go_on()
 
     def _go_on(self) -> None:
-        """From a vote to what follows, from discussing to the vote after it."""
+        """Go from a vote to the discussion or end, and from a discussion to the second vote."""
         here, (next_one, *rest) = self.public, self.ahead or (("", 0.0),)
         if here.phase == "vote":
             self._close()
@@ -327,9 +321,9 @@ class Room:
         self._change(phase=next_one[0], until=self._clock() + next_one[1])
 
     def let_own(self, own: bool) -> bool:
-        """Have students keep sentences of their own, or not; whether that is news.
+        """Set whether students keep their own sentences; returns whether it changed.
 
-        A lesson's question is taken back: what a vote on it says is another thing then.
+        A lesson's question is withdrawn, because its votes would then mean something else.
         """
         self.used = self._clock()
         if own == self.public.own:

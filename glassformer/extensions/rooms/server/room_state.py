@@ -1,7 +1,7 @@
 """Public state of a room: page, question, votes, timer; no personal data.
 
-Its record is a table of what was asked and how often each choice was chosen, of nobody in particular; rounds with too
-few votes to be counted by choice have only their number of votes there, too.
+Its record is a table of questions and of how often each choice was chosen, without names. A round with too few votes
+has only its total, in the record too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ Phase = Literal["", "vote", "discuss"]
 
 
 class RoomRefusedError(Exception):
-    """What was asked for is not done; `why` is a plain word for it."""
+    """An action is refused; `why` is a word for the reason."""
 
     def __init__(self, why: Why) -> None:
         super().__init__(why)
@@ -45,7 +45,7 @@ class Counted:
 
     students: int  # that listen now
     voted: int  # that voted in this round
-    expected: int  # that are there, or voted and left
+    expected: int  # students who are present, or voted and left
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class Question:
     """What the class is asked."""
 
     name: str  # changes exactly when the question does
-    text: str  # what is asked, to be shown on the wall
+    text: str  # shown by the projector
     choices: tuple[str, ...]  # what can be chosen, in order
-    aloud: bool = False  # it stands in no lesson: the teacher asks it aloud, and its choices are letters
+    aloud: bool = False  # not from a lesson: the teacher asks it aloud, and its choices are letters
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ class Round:
 
 @dataclass(frozen=True)
 class Public:
-    """What everybody in a room may know."""
+    """The public state of a room."""
 
     version: int = 0  # grows with every change of what follows
     moves: int = 0  # how often the teacher moved
     page: str = ""  # where the teacher is; an empty page as long as the teacher has opened none
     parameters: Mapping[str, str] = field(default_factory=dict)
-    question: Question | None = None  # what is asked; None for nothing
+    question: Question | None = None  # None for none
     round: int = 0  # counts the rounds of votes of the room; 0 before the first
     taken: bool = False  # whether votes are taken
     shown: tuple[Round, ...] = ()  # votes of this question that the teacher showed, the latest last
@@ -85,9 +85,9 @@ class Public:
     at: float = 0.0  # when the teacher moved last, in seconds since 1970
     few: bool = False  # whether fewer votes than `LEAST_VOTES` are counted by choice, too, from the next round on
     least: int = LEAST_VOTES  # so many votes of this round are needed to be counted by choice
-    phase: Phase = ""  # what is timed; "" for nothing
+    phase: Phase = ""  # the timed phase; "" for none
     until: float = 0.0  # when that ends, by the clock of the rooms
-    locked: bool = False  # nobody else is let in
+    locked: bool = False  # no more students are admitted
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Kept:
 
 
 def table(record: Sequence[Kept]) -> dict[str, list[Any]]:
-    """The columns by their names: a row for each choice of each round."""
+    """The columns by name: one row per choice of each round."""
     rows: list[tuple[Any, ...]] = []
     for one in record:
         counts = one.round.counts or (None,) * len(one.question.choices)

@@ -1,17 +1,15 @@
 """HTTP routes of rooms: join, event stream, vote.
 
-A vote costs no run of a script, and a move of the teacher reaches all in milliseconds. Nothing here moves a class or
-shows votes: a teacher's session does that in this process. What is posted has to come from a page of ours, as JSON,
-and is short. A page is ours whose `Origin` is the host that was asked for, or one that the server was told of: behind
-a proxy that passes on another `Host` only the latter holds.
+A vote costs no script run, and a teacher's move reaches all students in milliseconds. No route moves a class or shows
+votes: the teacher's session does that in this process. A POST must be short JSON from an own page. A page is own if
+its `Origin` is the requested host, or a configured one: behind a proxy that changes `Host` only the latter holds.
 
-Events are server-sent (HTML standard, 9.2). A stream says where the room stands, not what happened: whoever
-was away for a while, or reads slowly, gets the latest state, and nothing has to be kept for anybody. A store of the
-rooms that does not answer is told, too; the stream stays open, and goes on by itself.
+Events are server-sent (HTML standard, 9.2). An event carries the room's whole state, not a change: a slow or
+reconnecting client gets the latest state, and nothing is queued. An unreachable room store is reported as well; the
+stream stays open and continues.
 
-All streams end when the server is told to end: it would wait for each of them for ever. It first waits until what it
-serves has ended, and only then tells the app. So the app listens for the signal itself, and passes it on. Source:
-uvicorn/server.py of 0.4x, `Server.shutdown`, which waits for open connections before the lifespan's end.
+All streams must end when the server ends, which waits for open connections before it ends the app. So the app handles
+the signal itself and passes it on. Source: `Server.shutdown` in uvicorn/server.py of 0.4x.
 """
 
 import asyncio
@@ -37,17 +35,17 @@ from glassformer.extensions.rooms.server.room_state import LEAST_VOTES, Public, 
 from glassformer.server.parts import ServerPart
 from transformer.i18n import say
 
-HEARTBEAT_SECONDS: Final = 15.0  # proxies close what is silent for 60
+HEARTBEAT_SECONDS: Final = 15.0  # proxies close silent connections after 60
 RETRY_MS: Final = 2000
 LEAST_SECONDS: Final = 0.02  # between two looks
-LATE_SECONDS: Final = 1.0  # between two looks at what is due, and waits for the store
-TOGETHER_SECONDS: Final = 0.25  # votes and comings of so long are told at once
+LATE_SECONDS: Final = 1.0  # between checks of timers, and retries of the store
+TOGETHER_SECONDS: Final = 0.25  # votes and joins within this time are sent together
 _Result = TypeVar("_Result")
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 SPREAD_EACH_MS, SPREAD_MOST_MS = 8, 800  # pages begin to redraw at random moments within
 
 
-_WAITING = ThreadPoolExecutor(8, thread_name_prefix="rooms")  # for what may wait for the store: no more threads do
+_WAITING = ThreadPoolExecutor(8, thread_name_prefix="rooms")  # threads that may wait for the store
 
 
 async def in_thread(call: Callable[..., _Result], *of: Any) -> _Result:
@@ -58,8 +56,8 @@ async def in_thread(call: Callable[..., _Result], *of: Any) -> _Result:
 async def stream(rooms: Registry, code: str, token: str, *, counts: bool, last: str = "") -> AsyncIterator[bytes]:
     """The events of a room until it ends.
 
-    The token is a student's, "" that of whoever only looks on; with `counts` it is told how many there are and voted.
-    `last` is what the browser heard last, as it says when it comes again.
+    `token` is a student's, or "" for a spectator; with `counts` events include how many are present and voted. `last`
+    is the last event id that a reconnecting browser received.
     """
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
 
@@ -87,7 +85,7 @@ async def _told(rooms: Registry, code: str, changed: asyncio.Event, *, counts: b
         public = rooms.public(code, go_on=False)
         if public is not None and public.phase and not rooms.left(public):
             public = await in_thread(rooms.public, code)
-        if rooms.closed:  # the browser comes again, and is told by the next server
+        if rooms.closed:  # the browser reconnects to the next server
             return
         if public is None:
             yield event("ended", {"boot": rooms.boot})
@@ -113,10 +111,10 @@ async def _told(rooms: Registry, code: str, changed: asyncio.Event, *, counts: b
 
 
 def plain(public: Public, students: int, *, left: float = 0.0) -> dict[str, Any]:
-    """What everybody may know of a room, as JSON values.
+    """The public state of a room as JSON values.
 
-    The more students there are, the longer their redrawing is spread. `left` are the seconds of what is timed, as a
-    browser's clock may be another.
+    The more students, the longer their page updates are spread. `left` is the remaining seconds of the timer, because a
+    browser's clock may differ.
     """
     question = public.question
     return {
@@ -147,7 +145,7 @@ def event(kind: str, data: dict[str, Any], *, name: str = "") -> bytes:
 
 @contextlib.contextmanager
 def closed_in_time(rooms: Registry = ROOMS) -> Iterator[None]:
-    """Begin with the rooms, and close them when the process is told to end, while this lasts."""
+    """Open the rooms, and close them when the process gets a signal to end."""
     rooms.begin()
     if threading.current_thread() is not threading.main_thread():  # as in a test; only this thread may listen
         yield
@@ -193,10 +191,7 @@ class _BadRequestError(Exception):
 def routes(
     base: str = "", rooms: Registry = ROOMS, *, origins: Callable[[], Collection[str]] = frozenset
 ) -> list[Route]:
-    """The routes; `base` is the path that the app is served under.
-
-    `origins` are what pages of ours are called beside the host that is asked for, such as "https://glass.example".
-    """
+    """The routes; `base` is the app's path, `origins` are own origins besides the requested host."""
 
     async def posted(request: Request, do: Callable[[str, dict[str, Any]], Response]) -> Response:
         return await _posted(rooms, origins(), request, do)
@@ -220,7 +215,7 @@ def routes(
 
 
 def _client(request: Request) -> str:
-    """Who asks, as far as the server knows: a proxy that does not say for whom it asks is one client."""
+    """The client, as far as the server knows: a proxy that does not forward addresses is one client."""
     return client(request.client.host) if request.client else ""
 
 
@@ -270,7 +265,7 @@ def _whole(said: dict[str, Any], name: str) -> int:
 
 
 def _check_origin(request: Request, origins: Collection[str]) -> None:
-    """Look whether something was posted by a page of ours. Raises `_BadRequestError`: it was not."""
+    """Check that a POST comes from an own page. Raises `_BadRequestError`: it does not."""
     origin = request.headers.get("origin", "")
     host = urlsplit(origin).netloc
     if not host or (host != request.headers.get("host") and origin not in origins):
@@ -278,7 +273,7 @@ def _check_origin(request: Request, origins: Collection[str]) -> None:
 
 
 async def _said(request: Request) -> dict[str, Any]:
-    """What was posted. Raises `_BadRequestError`: it is nothing that a page of ours sends."""
+    """The body of a POST. Raises `_BadRequestError`: an own page would not send it."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise _BadRequestError(415, "no-json")
     body = b""
@@ -301,7 +296,6 @@ class _RoomsServer(ServerPart):
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Have rooms while the server runs."""
         with closed_in_time():
             yield
 

@@ -1,7 +1,7 @@
 """Room store: in memory, or shared through Redis.
 
-Every process reads its own copies of rooms, which never waits. A change is tried on a copy of the room's state and
-counts once it is made, so nothing is half done.
+Every process reads its own copies of rooms, without waiting. A change is tried on a copy of the room's state and counts
+once it is complete.
 """
 
 import secrets
@@ -30,7 +30,7 @@ class RoomStore:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
-        self.boot = secrets.token_urlsafe(6)  # tells this start of the server, or of the store, from others
+        self.boot = secrets.token_urlsafe(6)  # identifies this start of the server or store
         self.lock = threading.RLock()  # never held while anything waits
         self.rooms: dict[str, Room] = {}
         self.tell: Callable[..., None] = lambda room, *, counts=False: None  # wakes who listens to a room here
@@ -46,9 +46,9 @@ class RoomStore:
         return True
 
     def change(self, room: Room, act: Callable[[Room], _Result]) -> _Result:
-        """Do something to a room, once the time of what is timed there is up.
+        """Call `act` on a room, after its timers are advanced.
 
-        Raises `RefusedError`: the room does not do it, is gone, or the store is away; then nothing was done.
+        Raises `RefusedError`: the room refuses or is gone, or the store is unreachable; then nothing was changed.
         """
         with self.lock:
             room.tick()
@@ -68,7 +68,7 @@ class RoomStore:
             room.saw((token,))
 
     def close(self) -> None:
-        """Let go of what is of this process, as it ends."""
+        """Release this process's resources."""
         self.closed = True
         with self.lock:
             gone = list(self.rooms.values())

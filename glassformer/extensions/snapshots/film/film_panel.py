@@ -25,7 +25,7 @@ def open_film(run: OpenRun) -> Film | None:
 
 
 def draw(run: OpenRun, row: Any) -> None:
-    """Draw the part, with its controls in `row`; it chooses a head where nobody has."""
+    """Draw the part, with its controls in `row`; it chooses a head if none is selected."""
     whole_page_if_moved()
     found = None if hides(run) or cover_box.covered(cover_box.PART) else attempt(lambda: open_film(run))
     if found is not None:
@@ -35,7 +35,6 @@ def draw(run: OpenRun, row: Any) -> None:
 
 
 def _strip(run: OpenRun, film: Film | None) -> None:
-    """The strip as far as it is."""
     if hides(run):
         st.info(HIDDEN, icon=":material/visibility_off:")
     elif film is None:

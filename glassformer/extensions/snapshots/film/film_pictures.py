@@ -1,7 +1,6 @@
 """The picture of the part "Over training": the map of one head at each snapshot, side by side.
 
-All snapshots read the finished checkpoint's output (`extensions.snapshots.snapshot_runs`), so all tiles have the same
-rows and columns.
+All snapshots read the finished checkpoint's output (`extensions.snapshots.snapshot_runs`), so tiles have equal axes.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """fairseq: Transformers that translate, as its `checkpoint_best.pt` and `dict.en.txt` have them.
 
-A file holds `model`, and the options as `args` (a Namespace, until version 0.9) or as `cfg` with a part for the model
-and one for the task. Text ends with `</s>`, and so begins what the decoder reads; positions are counted from behind
-the padding id.
+A file has `model`, and the options as `args` (a Namespace, until version 0.9) or as `cfg` with a section for the model
+and one for the task. Text ends with `</s>`, and the decoder's input begins with it; positions begin after the padding
+id.
 
 Refused by name: architectures other than the plain Transformer (convolutions, LSTM, language models, multilingual,
 non-autoregressive, BART), tasks that put a language before a text, adaptive softmax and inputs, embeddings narrower
@@ -60,7 +60,7 @@ REFUSED = (
     "encoder_xformers_att_config", "decoder_xformers_att_config", "encoder_factorized_embed_dim",
     "decoder_factorized_embed_dim", "encoder_langtok", "decoder_langtok",
 )  # fmt: skip
-# Of training, or of tables that are then in the file.
+# Of training, or of tables that are in the file.
 WITHOUT_EFFECT = [
     f"{stack}_{name}"
     for stack, name in product(
@@ -120,7 +120,7 @@ def _recognises(weights: Weights) -> bool:
 
 
 def _options(place: ToolkitFiles) -> dict[str, Any]:
-    """The options in one flat record: those of a stack may be a part of their own."""
+    """The options in one flat record; those of a stack may be in a section of their own."""
     said = place.weights.evidence
     task, model = (part(said.get("cfg"), name) for name in ("task", "model"))
     record = part(said, "args") or task | model
@@ -172,7 +172,7 @@ def _fields(options: ToolkitOptions, _: Present, __: ToolkitPieces | None) -> Fi
 
 
 def _length(options: ToolkitOptions) -> Known:
-    """The shorter of the two lengths: here there is one."""
+    """The shorter of the two lengths: models here have one."""
     both = [options.whole(f"max_{side}_positions", 1024, null=1024, least=1) for side in ("source", "target")]
     return min(both, key=lambda one: one.value)
 
@@ -193,7 +193,7 @@ def _pieces(options: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sen
 
 
 def _list(place: ToolkitFiles, name: str) -> tuple[str, ...]:
-    """The pieces of a list: each line has one and how often it was seen."""
+    """The pieces of a list: each line has a piece and its count."""
     found = list(SPECIAL)
     for number, line in enumerate(lines(place, name), start=1):
         piece, _, count = line.removesuffix(OVERWRITE).rpartition(" ")

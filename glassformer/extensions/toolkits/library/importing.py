@@ -1,6 +1,6 @@
 """Imports a toolkit model: tensors, options, vocabularies.
 
-What this program has no arithmetic for is refused, with the option or the tensor. Nothing is asked.
+Options and tensors without an implementation here are refused by name. There are no questions.
 """
 
 import json
@@ -81,11 +81,10 @@ def import_toolkit(
     also: ImportInputs,
     open_again: Callable[[], AbstractContextManager[Weights]],
 ) -> Imported:
-    """Read what a toolkit saved.
+    """Import what a toolkit saved.
 
-    Nothing is asked, so each answer is refused; and so are tokenizers, as a toolkit's own list of pieces is read. A
-    CheckpointError names the option or the tensor that is damaged, missing, left over, or that asks for arithmetic
-    that this program does not have.
+    It takes no answers and no tokenizer, because a toolkit has its own list of pieces. A CheckpointError names the
+    option or tensor that is damaged, missing, left over, or not supported.
     """
     weights = place.weights
     with within(weights.label):
@@ -136,7 +135,6 @@ def _check_alone(toolkit: Toolkit, answers: Mapping[str, Any], also: ImportInput
 
 
 def _sizes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
-    """The rows of both tables of embeddings."""
     rows = [shapes.get(name, shapes.get("src_table", ())) for name in ("src_table", "tgt_table")]
     if not all(len(shape) == 2 for shape in rows):
         raise ClauseError("has an embedding table that is not a matrix; save the model again")
@@ -146,7 +144,7 @@ def _sizes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
 def _tokenizers(
     lists: ToolkitPieces | Sentence, said: Fields, place: ToolkitFiles, special: Sequence[int]
 ) -> Tokenizers:
-    """The vocabulary: by SentencePiece if a file of it is there, else as pieces between spaces; or none."""
+    """The vocabulary: SentencePiece if its file exists, else pieces between spaces; or none."""
     sizes = said["src_vocab_size"].value, said["tgt_vocab_size"].value
     if not isinstance(lists, ToolkitPieces):
         made = import_inputs.without(sizes, special)

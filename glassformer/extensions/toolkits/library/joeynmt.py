@@ -1,8 +1,8 @@
 """Joey NMT: Transformers as its `best.ckpt`, with `config.yaml`, `src_vocab.txt` and `trg_vocab.txt` beside.
 
-The source ends with `</s>`, the decoder begins with `<s>`; both lists begin with `<unk>`, `<pad>`, `<s>`, `</s>`
-unless the config says otherwise. Norms stand before sub-layers in version 1; in version 2 the config says where, and
-where it is silent the two stacks differ, which is refused.
+The source ends with `</s>`, the decoder begins with `<s>`; both lists begin with `<unk>`, `<pad>`, `<s>`, `</s>` unless
+the config says otherwise. Version 1 is pre-norm. Version 2 configures it; without the option its two stacks differ,
+which is refused.
 
 Refused by name: recurrent encoders and decoders, a residual that is weighted (alpha), embeddings narrower than the
 stream, language tags.
@@ -74,7 +74,7 @@ TABLE = KeyTable(say("A Joey NMT Transformer."), tuple(_rules()))
 
 
 def _options(place: ToolkitFiles) -> dict[str, Any]:
-    """The config's part about the model, flat, with what its part about data says of special pieces."""
+    """The config's model section, flat, with the special pieces of its data section."""
     if not place.files.has(CONFIG):
         raise CheckpointError(
             "{label}: is a Joey NMT model, but {config} is not next to it; copy it there from the model's folder.",
@@ -131,7 +131,7 @@ def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | N
 
 
 def _one(options: ToolkitOptions, key: str, names: Mapping[str, str], absent: str) -> Known:
-    """A word that both stacks have alike."""
+    """An option that must be equal in both stacks."""
     first, second = (options.word(f"{stack}.{key}", absent, names=names) for stack in ("encoder", "decoder"))
     if first.value != second.value:
         raise options.refused(
@@ -141,7 +141,7 @@ def _one(options: ToolkitOptions, key: str, names: Mapping[str, str], absent: st
 
 
 def _norm(options: ToolkitOptions, present: Present) -> Known:
-    """Where norms stand; a config of version 1 does not say, and all its models have them before sub-layers."""
+    """Pre-norm or post-norm; a config of version 1 does not say, and all its models are pre-norm."""
     if any(options.has(f"{stack}.layer_norm") for stack in ("encoder", "decoder")):
         return _one(options, "layer_norm", {"pre": "pre", "post": "post"}, "post")
     if "encoder.final_norm.weight" not in present:
@@ -158,7 +158,7 @@ def _scale(options: ToolkitOptions) -> Known:
 
 
 def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:
-    """The ids of special pieces, by the lists or else by the config."""
+    """The ids of special pieces, from the lists or else from the config."""
     found: dict[str, Known] = {}
     for i, (name, (short, piece)) in enumerate(SPECIAL.items()):
         said = options.raw(f"special.{short}_token", piece)

@@ -1,13 +1,13 @@
 """Marian: Transformers in its `model.npz` with its options; vocabularies as YAML or SentencePiece beside it.
 
-Matrices multiply from the right, so they are transposed. The decoder begins with a vector of zeros: it gets a row of
-zeros behind the last piece, as padding, which no output can hold (its bias is far below all others).
+Matrices multiply from the right, so they are transposed. The decoder begins with a vector of zeros: a row of zeros is
+added after the last piece, as padding, which is never written (its bias is far below all others).
 
 Refused by name: types other than `transformer` (s2s, amun, nematus, multi-transformer, language models, BERT),
 decoders of average attention or an RNN (SSRU), sub-layers with a highway or without a sum, norms before sub-layers,
 RMS norms, feed-forward networks of another depth or another width in the decoder, layers that are shared, no
 projection, pooling, factored vocabularies, other inputs than text, right to left, universal tables, an output without
-bias, and integers in the place of floats.
+bias, and integers instead of floats.
 
 Source: Junczys-Dowmunt et al., "Marian: Fast Neural Machine Translation in C++" (2018), and its code up to 1.12.
 """
@@ -47,7 +47,7 @@ REFUSED = (
     "transformer-no-affine", "right-left", "ulr", "input-types", "lemma-dim-emb", "lemma-dependency",
     "output-omit-bias", "factors-dim-emb", "char-stride", "bert-train-type-embeddings-used", "output-approx-knn",
 )  # fmt: skip
-# Of recurrent networks, of other kinds of decoder, or of training.
+# Of recurrent networks, other decoders, or training.
 WITHOUT_EFFECT = (
     "bert-train-type-embeddings", "bert-type-vocab-size", "char-conv-filters-num", "char-conv-filters-widths",
     "char-highway", "dec-cell", "dec-cell-base-depth", "dec-cell-high-depth", "dim-rnn", "enc-cell", "enc-cell-depth",
@@ -67,7 +67,7 @@ SIDES = (("src", "source"), ("trg", "tgt", "target"))
 def _with_zeros(
     tensor: torch.Tensor, _: Any, *, rows: int, value: float = 0.0, turned: bool = False
 ) -> tuple[torch.Tensor]:
-    """A table, or a bias, with further rows at its end."""
+    """Append rows to a table or a bias."""
     table = tensor.t() if turned else tensor
     table = table.flatten() if value else table
     more = torch.full((rows - len(table), *table.shape[1:]), value, device=table.device)
@@ -75,7 +75,7 @@ def _with_zeros(
 
 
 def _rows(place: ToolkitFiles) -> int:
-    """Rows that both tables get: one more than the larger has."""
+    """Rows of both tables: one more than the larger has."""
     shapes = [place.weights.tensors[name].shape for name in TABLES if name in place.weights.tensors]
     return 1 + max((shape[0] for shape in shapes if len(shape) == 2), default=0)
 
@@ -177,7 +177,7 @@ def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | N
 
 
 def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:
-    """`</s>` is 0, what is unknown 1 and never written; the row of zeros is behind all pieces."""
+    """`</s>` is 0, unknown is 1 and never written; the row of zeros is after all pieces."""
     start = max(options.raw("dim-vocabs"))
     unknown = None if pieces is None or UNKNOWN not in pieces.source[:2] or UNKNOWN not in pieces.target[:2] else 1
     banned = () if unknown is None else (unknown,)
@@ -191,7 +191,7 @@ def _check_depth(options: ToolkitOptions) -> None:
 
 
 def _check_norms(options: ToolkitOptions) -> None:
-    """Norms stand behind the sums; dropout is no matter here."""
+    """Refuse all but post-norm; dropout is ignored."""
     if str(options.raw("transformer-preprocess", "") or "").strip("d"):
         raise ClauseError(
             "transformer-preprocess: found {found}. In pre-norm models, some versions of Marian normalise keys and "
@@ -205,7 +205,7 @@ def _check_norms(options: ToolkitOptions) -> None:
 
 
 def _operations(options: ToolkitOptions, key: str) -> Known:
-    """Whether a norm is all that stands in a place."""
+    """Whether there is a norm at this place, and nothing else."""
     found = str(options.raw(key, "") or "").replace("d", "")
     if found not in ("", "n"):
         raise options.refused(key, found, say("“n” or an empty value"))
@@ -213,7 +213,7 @@ def _operations(options: ToolkitOptions, key: str) -> Known:
 
 
 def _pieces(options: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sentence:
-    """The vocabularies that `model.npz.decoder.yml` names, or else those beside the model that are called so."""
+    """The vocabularies that `model.npz.decoder.yml` names, or else those next to the model with usual names."""
     names = _named(place) or _found(place)
     if not names:
         return say(

@@ -1,7 +1,7 @@
 """OpenNMT-py: Transformers as its `model_step_1000.pt`, with options and vocabularies in the same file.
 
-Versions 1 and 2 save vocabularies as objects of torchtext, version 3 as lists; version 3 may have the tensors in a
-.safetensors beside, which is then not opened. A source ends with no special piece; the decoder begins with `<s>`.
+Versions 1 and 2 save vocabularies as objects of torchtext, version 3 as lists; version 3 may store the tensors in a
+separate .safetensors file, which is not opened. A source ends with no special piece; the decoder begins with `<s>`.
 
 Refused by name: recurrent and convolutional encoders and decoders, average attention, relative positions (its own
 kinds of them), language models, copy attention, features of words, mixtures of experts, attention that shares keys
@@ -70,7 +70,7 @@ def _rules() -> Iterator[Rule]:
 
 
 def _forward(gated: bool) -> Iterator[Rule]:
-    """The first map of a feed-forward network is the gate where there is one."""
+    """The first map of a gated feed-forward network is the gate."""
     for stack, (theirs, _, _) in STACKS.items():
         forward, ours = f"{stack}.{theirs}.{{n}}.feed_forward", f"{stack}.layers.{{n}}.ffn"
         yield Rule.of(f"{forward}.w_1.{{p}}", f"{ours}.{'gate' if gated else 'up'}_proj.{{p}}")
@@ -114,14 +114,14 @@ def _fields(options: ToolkitOptions, present: Present, pieces: ToolkitPieces | N
 
 
 def _number(options: ToolkitOptions, key: str, other: str) -> Known:
-    """The number of layers of a stack; -1 stands for the number of both."""
+    """The number of layers of a stack; -1 for the option of both stacks."""
     if options.raw(key, -1) == -1:
         return options.whole(other, least=1, most=MAX_LAYERS)
     return options.whole(key, least=1, most=MAX_LAYERS)
 
 
 def _alike(options: ToolkitOptions, *keys: str) -> Known:
-    """The width that all of these say that say one; -1 says none."""
+    """The width on which all set options agree; -1 is unset."""
     said = {key: options.raw(key) for key in keys if options.raw(key) not in (None, -1)}
     first = next(iter(said), keys[0])
     for key, value in said.items():
@@ -131,7 +131,7 @@ def _alike(options: ToolkitOptions, *keys: str) -> Known:
 
 
 def _ids(options: ToolkitOptions, pieces: ToolkitPieces | None) -> Fields:
-    """The ids of special pieces; the source of versions 1 and 2 has no start and no end."""
+    """The ids of special pieces; in versions 1 and 2 the source has no start and no end."""
     if pieces is None:
         raise ClauseError("has no vocabulary, so the ids of the special pieces are unknown; save the whole checkpoint")
     target = ToolkitPieces(pieces.target, pieces.target)
@@ -158,7 +158,7 @@ def _pieces(options: ToolkitOptions, place: ToolkitFiles) -> ToolkitPieces | Sen
 
 
 def _list(vocabulary: Any, side: str) -> tuple[str, ...]:
-    """The pieces of one side: a list, or what torchtext's fields hold; of several features the first."""
+    """The pieces of one side: a list, or torchtext's fields; of several features the first."""
     found = vocabulary.get(side) if isinstance(vocabulary, Mapping) else None
     if isinstance(vocabulary, list):  # version 1.0: pairs of a side and its vocabulary
         pairs = [pair for pair in vocabulary if isinstance(pair, list) and len(pair) == 2]

@@ -1,6 +1,6 @@
 """YAML of somebody else.
 
-Source: YAML 1.2, of which PyYAML reads the safe part; aliases are refused, as a few of them can stand for anything.
+Source: YAML 1.2, PyYAML's safe subset; aliases are refused, because a few of them can expand to any size.
 """
 
 from typing import Any, ClassVar
@@ -11,8 +11,6 @@ from transformer.errors import ClauseError, shown
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses aliases."""
-
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
             raise ClauseError("it has an alias (*name), which is refused; write the value itself there")
@@ -20,13 +18,13 @@ class _Loader(yaml.SafeLoader):
 
 
 class _Words(_Loader):
-    """The same, with every value as the text that it is written as."""
+    """The same, with every value as its literal text."""
 
     yaml_implicit_resolvers: ClassVar[Any] = {}
 
 
 def parsed(content: bytes | str, *, words: bool = False) -> Any:
-    """What a text says, with every value as the text that it is written as if they shall be `words`."""
+    """The content of YAML; with `words` every value is its literal text."""
     try:
         return yaml.load(content, _Words if words else _Loader)
     except ClauseError as error:

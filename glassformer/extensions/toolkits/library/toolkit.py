@@ -27,7 +27,7 @@ class ToolkitOptions(Settings):
         return say("{key} in the model's training options", key=key)
 
     def nowhere(self, key: str) -> Sentence:
-        """That nothing was found, and what it is then."""
+        """That an option is absent, so its default is used."""
         return say("default value, because the model's training options have no {key}", key=key)
 
     def refuse(self, *keys: str) -> None:
@@ -44,7 +44,7 @@ class ToolkitOptions(Settings):
 
 
 def part(record: Any, name: str) -> dict[str, Any]:
-    """A record inside a record; empty where there is none."""
+    """A nested record; empty if there is none."""
     inside = record.get(name) if isinstance(record, Mapping) else None
     return {str(key): value for key, value in inside.items()} if isinstance(inside, Mapping) else {}
 
@@ -72,7 +72,7 @@ class ToolkitPieces:
 
     source: tuple[str, ...]  # the pieces in the order of their ids
     target: tuple[str, ...]  # the pieces in the order of their ids
-    # Files of SentencePiece, which splits texts into them; none where nothing here does.
+    # SentencePiece's files, which split texts; None without them.
     models: tuple[str, str] | None = None
 
     def id_of(self, piece: str) -> int:
@@ -93,13 +93,13 @@ class ToolkitPieces:
 class Toolkit:
     """A toolkit."""
 
-    name: str  # what people call it
-    # Whether weights are a file of it, from names of tensors and what was saved beside them.
+    name: str  # its display name
+    # Whether weights are its own, by tensor names and saved metadata.
     recognises: Callable[[Weights], bool]
-    options: Callable[[ToolkitFiles], Mapping[str, Any]]  # what it was trained with
-    # Its lists of pieces; None where there are none, and a sentence about what is missing.
+    options: Callable[[ToolkitFiles], Mapping[str, Any]]  # training options
+    # Its lists of pieces, or a sentence about what is missing.
     pieces: Callable[[ToolkitOptions, ToolkitFiles], ToolkitPieces | Sentence]
-    table: Callable[[ToolkitOptions, ToolkitFiles], KeyTable]  # its key table, which may depend on the options
+    table: Callable[[ToolkitOptions, ToolkitFiles], KeyTable]  # its key table
     # From options, tensors and lists to the fields of our config.
     fields: Callable[[ToolkitOptions, Present, ToolkitPieces | None], Fields]
     tied: tuple[str, ...]  # options of which any says that the output is the target's table of embeddings
@@ -112,7 +112,7 @@ MAX_SLOW = 10_000  # lines that PyYAML has to read, 10,000 in a second
 _PLAIN = re.compile(
     r"""(?: "([^"\\]*)" | '([^']*)' | ([^\s"'\#&*!|>%@`\[\]{},:?-][^\s\#:"'\\]*) ) \ *: \ *(\d+)""", re.VERBOSE
 )
-_UNICODE = re.compile(r'("(?:[^"\\]|\\u[0-9A-Fa-f]{4})*") *: *(\d+)')  # as PyYAML writes what is not ASCII
+_UNICODE = re.compile(r'("(?:[^"\\]|\\u[0-9A-Fa-f]{4})*") *: *(\d+)')  # as PyYAML escapes non-ASCII text
 
 
 def settings(content: bytes | str, *, label: str) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _fits(value: Any, depth: int) -> bool:
 
 
 def lines(place: ToolkitFiles, name: str) -> list[str]:
-    """The lines of a text file, without what ends them; refused if it is no text in UTF-8, or has too many lines."""
+    """The lines of a text file, without line breaks; refused if it is not UTF-8 or has too many lines."""
     content = place.files.read(name, limit=MAX_TOKENIZER)
     with within(place.files.label(name)):
         return _lines(content)
@@ -196,7 +196,7 @@ def _by_ids(rows: Iterable[str]) -> tuple[str, ...]:
 
 
 def _known(line: str) -> tuple[str, int] | None:
-    """A piece and its id, if they are written as they are as a rule."""
+    """A piece and its id, if both are well-formed."""
     if plain := _PLAIN.fullmatch(line):
         return next(piece for piece in plain.groups()[:3] if piece is not None), int(plain[4])
     if found := _UNICODE.fullmatch(line):

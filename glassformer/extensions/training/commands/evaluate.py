@@ -98,7 +98,7 @@ def _check_worst(options: argparse.Namespace) -> None:
 
 
 def _check_own(worst: Path) -> None:
-    """Only what an earlier call wrote is replaced."""
+    """Refuse to replace anything but the output of an earlier call."""
     from glassformer.extensions.training.library.evaluation import WORST_COLUMNS
 
     begin = (",".join(WORST_COLUMNS) + "\n").encode("utf-8-sig")

@@ -61,7 +61,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _told(report: Mapping[str, Any]) -> str:
-    """The report, for people: examples as Python writes them, so that a terminal obeys none."""
+    """The report for the terminal: examples as Python literals, which escapes control characters."""
     names = " and ".join(file["file"] for file in report["files"])
     lines = [f"{report['read']:,} lines of {names}"]
     lines += [f"  {count:>9,} sides {name}" for name, count in report["changed"].items()]
@@ -81,13 +81,13 @@ def _told(report: Mapping[str, Any]) -> str:
 
 
 def _printable(text: str) -> str:
-    """Text on one line, controls escaped, and what the terminal's encoding lacks as well."""
+    """Text on one line, with control characters and those outside the terminal's encoding escaped."""
     encoding = sys.stdout.encoding or "utf-8"
     return repr(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _next_command(options: argparse.Namespace) -> str:
-    """What to type next, if there is something to measure a training on."""
+    """The next command to type, if there is something to measure a training on."""
     if not options.dev:
         return "train needs a dev file: prepare with --dev, or bring one"
     files = " ".join(
@@ -96,7 +96,7 @@ def _next_command(options: argparse.Namespace) -> str:
     )
     # What was done to the sources here has to be done to every source later.
     steps = " --normalisation nfc simplified-chinese" if options.simplified in ("source", "both") else ""
-    # A folder of checkpoints only, which `--checkpoints` of the app can be given as it is.
+    # A folder of checkpoints only, for `--checkpoints` of the app.
     out = shlex.quote(f"runs/own/{options.out.resolve().name}")
     return f"next: python -m transformer train {files}{steps} --out {out}"
 

@@ -174,7 +174,7 @@ def _config(options: argparse.Namespace) -> ModelConfig:
         shared_vocab=shared,
         mlm_head=options.kind == "encoder",
         prepend_source_bos=alone,
-        append_source_eos=options.kind != "decoder",  # behind a prompt the text goes on
+        append_source_eos=options.kind != "decoder",  # the text continues after a prompt
         final_norm=options.norm == "pre",
         normalisation=tuple(options.normalisation),
         **given,
@@ -182,6 +182,6 @@ def _config(options: argparse.Namespace) -> ModelConfig:
 
 
 def _command() -> str:
-    """The command as typed, with file names but not the folders of this machine."""
+    """The command line for the card, with file names but without this machine's folders."""
     words = [Path(word).name if "/" in word or "\\" in word else word for word in sys.argv[1:]]
     return " ".join(["python -m transformer", *words])

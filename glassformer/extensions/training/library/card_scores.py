@@ -1,10 +1,10 @@
 """A checkpoint's card: the file given as `train --card`, and scores written into `card.json`.
 
 A record is about one file under certain settings; writing it again replaces the earlier one. Everything else in the
-card stays as it is and where it is. The new file is complete before it takes the old one's place.
+card is unchanged. The new file is complete before it replaces the old one.
 
-It is read as strictly as the card of a folder, and more: what loading would leave out with a warning is refused here,
-while it can still be mended.
+The card is read more strictly than on loading: what loading would skip with a warning is refused here, because it can
+still be corrected.
 """
 
 import json
@@ -31,8 +31,8 @@ IDENTITY = ("sha256", "measure", "decoding", "beam_size", "length_penalty", "max
 def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
     """Add records, each with its file's name and SHA-256, to the scores of a checkpoint's card.
 
-    A `CheckpointError` where the card cannot be read; a `DataError` where the folder holds another checkpoint by now,
-    its card is not one that can be added to, or it cannot be written.
+    A `CheckpointError` if the card cannot be read; a `DataError` if the folder now holds another checkpoint, or its
+    card cannot be extended or written.
     """
     if load(checkpoint.folder).content_hash != checkpoint.content_hash:
         raise DataError(
@@ -73,10 +73,10 @@ def record_scores(checkpoint: Checkpoint, records: Sequence[Record]) -> None:
 
 
 def read_open_card(folder: Path) -> dict[str, Any]:
-    """What a card says, every field of it; empty if there is no card.
+    """Read every field of a card; empty if there is no card.
 
-    A `CheckpointError` where it is unreadable or too large; a `DataError` where it is no JSON object, or its scores
-    are no list: adding to it would lose something.
+    A `CheckpointError` if it is unreadable or too large; a `DataError` if it is not a JSON object, or its scores are
+    not a list: adding to it would lose something.
     """
     there = FolderFiles(folder)
     if not there.has(CARD):
@@ -99,7 +99,7 @@ def read_open_card(folder: Path) -> dict[str, Any]:
 
 
 def merged(earlier: Iterable[Any], records: Sequence[Record]) -> list[Any]:
-    """The earlier scores with the new ones: each in the place of the one that it replaces, or at the end."""
+    """The earlier scores with the new ones: each replaces the earlier one in place, or is appended."""
     scores = list(earlier)
     for record in records:
         places = [i for i, old in enumerate(scores) if isinstance(old, Mapping) and _about(old) == _about(record)]
@@ -116,7 +116,7 @@ def _about(record: Record) -> list[Any]:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file beside the old one, flush it to disk, and rename it into the old one's place."""
+    """Write a file next to the old one, flush it to disk, and rename it over the old one."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,6 +1,6 @@
 """Checkpointing: evaluates each epoch, saves the best model, its curve, state and snapshots.
 
-The first process writes, and the others wait for it: if a write fails, the training ends in all of them.
+Only the first process writes; if a write fails, the training ends in all processes.
 """
 
 import importlib
@@ -170,9 +170,9 @@ def planned_steps(total: int, count: int) -> list[int]:
 
 
 def superfluous(taken: Sequence[int], planned: Sequence[int], count: int) -> list[int]:
-    """Which of the snapshots taken have to go, so that there are at most `count` with those planned.
+    """The snapshots to delete, to have at most `count` together with the planned ones.
 
-    They are those that stand closest to another one by logarithm; the first and the last stay.
+    They are the closest to another snapshot by logarithm; the first and the last stay.
     """
     left, gone = sorted(taken), []
     while len(left) > 2 and len(left) + sum(step > left[-1] for step in planned) > count:
@@ -195,7 +195,7 @@ def remove_snapshots(out: Path, steps: Sequence[int]) -> None:
 
 
 def take_snapshot(trainer: Trainer, out: Path, measure: Measure) -> None:
-    """Write a snapshot of the parameters as they are now; every process has to at once."""
+    """Write a snapshot of the current parameters; every process must call this together."""
     trainer.read_losses()
     model, place = trainer.plain_model(), trainer.place
     loss, scores = measure(model)
@@ -216,13 +216,13 @@ def take_snapshot(trainer: Trainer, out: Path, measure: Measure) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingContext:
-    """What stays as it is while a training runs."""
+    """The constants of a training."""
 
     out: Path  # the checkpoint folder
     dev: Sequence[Example]  # the held-out pairs that fit
     references: Sequence[str]  # their targets as text
     tokenizers: tuple[bytes, ...]  # the bytes of the vocabularies
-    job: Mapping[str, str]  # what must be the same for the training to go on, by name
+    job: Mapping[str, str]  # what must not change for the training to resume, by name
     numbers: Mapping[str, str]  # what decides the last bits of its numbers, by name
     training: Mapping[str, object]  # what the card says of the training, but for how far it came
     scored: Mapping[str, object]  # what it says of the file that is scored on
@@ -241,7 +241,7 @@ class Keeper:
         self._saved = trainer.place.seconds
 
     def begin(self, *, anew: bool) -> None:
-        """Write what stands there from the first step on: the model as it is, its state, its first snapshot."""
+        """Write the first files, before any step: the model, its state, its first snapshot."""
         state = self.trainer.state()
         self.processes.from_first(lambda: self._begin(state, anew=anew))
         if self.trainer.place.step == 0 and self.kept.snapshots:
@@ -311,7 +311,7 @@ class Keeper:
         write_state(self.kept.out, {**state, **more})
 
     def _save(self, parameters: Mapping[str, Tensor], row: EpochRow | None = None) -> None:
-        """Write the checkpoint folder: the model that an epoch made, or the one before the first."""
+        """Write the checkpoint folder: an epoch's model, or the initial one."""
         kept, scores = self.kept, []
         if row is not None:
             scores = [{**kept.scored, **_scores(row, writes=self.trainer.model.anatomy.writes)}]
@@ -347,7 +347,7 @@ class Keeper:
 
 
 def _scores(row: EpochRow, *, writes: bool) -> dict[str, object]:
-    """What a card says of the scores of an epoch."""
+    """An epoch's scores for the card."""
     if not writes:
         return {"measure": EACH_ALONE, "loss": row.dev_loss, "exact": row.dev_exact}
     return {"decoding": "greedy", "bleu": row.dev_bleu, "chrf": row.dev_chrf, "exact": row.dev_exact}

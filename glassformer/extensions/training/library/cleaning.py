@@ -1,8 +1,8 @@
 """Cleaning of parallel text, with counts and examples of what was dropped.
 
-Text is changed in four ways only: characters that nobody sees go, it is composed (Unicode NFC), Traditional
-characters become simplified ones where asked for, and white space becomes single spaces. Everything else that is
-wrong with a pair drops the pair. A step never mends what it can only guess, such as the encoding of `Ã©`.
+Text is changed in four ways only: invisible characters are removed, it is composed (Unicode NFC), Traditional
+characters become simplified ones if requested, and white space becomes single spaces. A pair with any other problem is
+dropped: no step repairs what it could only guess, such as the encoding of `Ã©`.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>|&(?:[A-Za-z]{2,8}|#[0-9]{1,7}|#[xX][0-
 
 
 class Reason(StrEnum):
-    """Why a line was dropped, in the order of the steps."""
+    """The reasons to drop a line, in the order of the steps."""
 
     BLANK = "blank line"
     COLUMNS = "not two or three columns"
@@ -48,7 +48,7 @@ class Reason(StrEnum):
 
 
 class CleanPair(NamedTuple):
-    """A pair that was kept: the line it stands on, its sides, and whom to name (empty if the file does not say)."""
+    """A kept pair: its line number, its sides, and whom to attribute (empty if the file does not say)."""
 
     line: int
     source: str
@@ -92,7 +92,7 @@ class Tally:
     changed: Counter[str] = field(default_factory=Counter)  # sides by what was changed about them
 
     def drop(self, reason: Reason, line: int, columns: Sequence[str]) -> None:
-        """Count a line that is not kept."""
+        """Count a dropped line."""
         self.dropped[reason] += 1
         shown = self.examples.setdefault(reason, [])
         if len(shown) < EXAMPLES:
@@ -143,7 +143,7 @@ def clean(lines: Iterable[Line], rules: CleaningRules) -> Cleaned:
 
 
 def tidy(text: str, *, simplify: bool, changed: Counter[str]) -> str:
-    """The text as it is kept; `changed` counts what was done. Tidy text stays as it is."""
+    """The cleaned text; `changed` counts the changes. Clean text is returned unchanged."""
     steps = (
         ("characters that nobody sees removed", lambda old: _INVISIBLE.sub("", old)),
         ("composed (NFC)", lambda old: normalise(old, ("nfc",))),
@@ -158,7 +158,7 @@ def tidy(text: str, *, simplify: bool, changed: Counter[str]) -> str:
 
 
 def _tidy_pairs(lines: Iterable[Line], rules: CleaningRules, tally: Tally) -> Iterator[CleanPair]:
-    """What can be said of a line by itself."""
+    """The checks of single lines."""
     for line in lines:
         tally.read += 1
         reason = _unreadable(line.columns)
@@ -203,7 +203,7 @@ def _useless(pair: CleanPair) -> Reason | None:
 
 
 def _distinct(pairs: Iterable[CleanPair], tally: Tally) -> Iterator[CleanPair]:
-    """The first of equal pairs; a source may have several targets."""
+    """Drop duplicates of a pair; a source may have several targets."""
     seen: set[tuple[str, ...]] = set()
 
     def again(pair: CleanPair) -> bool:
@@ -217,7 +217,7 @@ def _distinct(pairs: Iterable[CleanPair], tally: Tally) -> Iterator[CleanPair]:
 def _without(
     reason: Reason, pairs: Iterable[CleanPair], tally: Tally, is_bad: Callable[[CleanPair], bool]
 ) -> Iterator[CleanPair]:
-    """The pairs that are kept, while the others are dropped for a reason."""
+    """The kept pairs; the others are dropped for a reason."""
     for pair in pairs:
         if is_bad(pair):
             tally.drop(reason, pair.line, pair[1:3])
@@ -226,9 +226,9 @@ def _without(
 
 
 def has_spaces(texts: Iterable[str]) -> bool:
-    """Tell whether a side is written with spaces between words, as Chinese, Japanese or Thai are not.
+    """Whether a language has spaces between words, unlike Chinese, Japanese or Thai.
 
-    Most texts of `WORD_SAMPLE` characters or more then hold a space. True where there is none of that length.
+    True if most texts of `WORD_SAMPLE` characters or more have a space, or if no text is that long.
     """
     long, spaced = 0, 0
     for text in texts:
@@ -239,17 +239,17 @@ def has_spaces(texts: Iterable[str]) -> bool:
 
 
 def unlike(source: int, target: int, *, ratio: float) -> float:
-    """How many times longer than expected a target is, or shorter (1 or more): lengths in characters.
+    """How many times longer or shorter than expected a target is (1 or more): lengths in characters.
 
-    `ratio` is target characters a source character in this corpus. `SLACK` characters are added to what is expected
-    and what is found, as in short sentences (`Hi.`, `Bonjour !`) a word more or less is nothing odd.
+    `ratio` is target characters per source character in this corpus. `SLACK` characters are added to both the expected
+    and the actual length, because in short sentences (`Hi.`, `Bonjour !`) one word more is normal.
     """
     expected, found = source * ratio + SLACK, target + SLACK
     return max(expected / found, found / expected)
 
 
 def _not_drawn(pairs: Sequence[CleanPair], rules: CleaningRules) -> Callable[[CleanPair], bool]:
-    """Whether a pair is none of any `limit` of them."""
+    """A predicate: whether a pair is outside a random sample of `limit` pairs."""
     if not 0 < rules.limit < len(pairs):
         return lambda pair: False
     by_rank = sorted(pairs, key=lambda pair: rank("limit", rules.seed, *pair[1:3]))

@@ -1,21 +1,21 @@
 """Sentence pairs: read, turned into ids, some of them hidden, and put into batches of similar length.
 
-A training file holds a pair a line (`transformer.runs.pairs`). A decoder-only model learns to go on with the
-source, its prompt, and only the target counts. A file for an encoder-only model has one text a line; what of it is
-hidden, and asked for, is drawn anew each epoch (`hiding`).
+A training file has one pair per line (`transformer.runs.pairs`). A decoder-only model learns to continue the source,
+its prompt, and only the target counts. A file for an encoder-only model has one text per line; its hidden pieces are
+drawn anew each epoch (`hiding`).
 
-A batch holds about the same number of tokens (of the target, or of the one row that a model of one stack reads)
-whatever its length, so that every step costs the same; rows of similar length share a batch, so that little of it is
-padding; and lengths are rounded up, so that few different shapes occur (each new one costs a CPU time).
+Every batch has about the same number of tokens (of the target, or of the one row that a model of one stack reads),
+so every step costs the same. Rows of similar length share a batch, which keeps padding low. Lengths are rounded up
+to few different shapes (each new one costs a CPU time).
 
 Shapes: B pairs, S source tokens, T target tokens.
 
-Of each text 15 % of the pieces are asked for, but at least one. The model reads the mask piece in the place of 80 %
-of them, in the place of 10 % some other piece, and 10 % stay as they are: it cannot know which pieces are right, so
-it learns something about each. The pieces around a text are never asked for.
+Of each text 15 % of the pieces, at least one, are to be predicted. The model reads the mask piece in place of 80 % of
+them, another piece in place of 10 %, and 10 % unchanged: it cannot know which pieces are right, so it learns something
+about each. The pieces around a text are never predicted.
 
-Every draw follows from the seed, the epoch and the row alone, so that all processes of a training, and one that goes
-on, hide the same.
+Every draw depends only on the seed, the epoch and the row: all processes of a training, and a resumed one, hide the
+same pieces.
 
 Source: Devlin et al., "BERT" (2019), section 3.1 and appendix C.2; that a text has at least one is from their code.
 """
@@ -48,7 +48,7 @@ class Example:
 
     src: tuple[int, ...]  # what is read: the source, the prompt, or the text with hidden pieces
     tgt: tuple[int, ...]  # every piece that is to be predicted, and no other
-    # In a model with one stack: where in its row each of them is predicted, from 0.
+    # In a model with one stack: the position in its row where each is predicted, from 0.
     places: Sequence[int] = ()
 
     @property
@@ -63,7 +63,7 @@ class Batch:
 
     src: Tensor  # what the encoder reads [B, S]
     tgt_in: Tensor  # what the decoder reads [B, T], beginning with the start id or the prompt
-    # What is to be predicted [B, T], or [B, S] by an encoder alone; padding where nothing is.
+    # Pieces to predict [B, T], in an encoder-only model [B, S]; padding elsewhere.
     tgt_out: Tensor
     n_tokens: int = 0  # how many pieces are to be predicted
 
@@ -73,7 +73,7 @@ class Batch:
 
 
 def encode_source(text: str, tokenizer: AnyTokenizer, config: ModelConfig) -> tuple[int, ...]:
-    """A source text as the ids that the encoder reads, or a decoder alone."""
+    """A source text as the ids that the encoder, or a decoder-only model, reads."""
     ids = tokenizer.encode(normalise(text, config.normalisation)).ids
     return (*config.source_start, *ids, *config.source_end)
 
@@ -81,7 +81,7 @@ def encode_source(text: str, tokenizer: AnyTokenizer, config: ModelConfig) -> tu
 def encode_pairs(pairs: Sequence[Pair], src: AnyTokenizer, tgt: AnyTokenizer, config: ModelConfig) -> list[Example]:
     """All pairs that fit into `max_len` on both sides, or in the one row of a model with one stack.
 
-    A text for an encoder alone has nothing hidden yet, so nothing is to be predicted (see `hiding`).
+    A text for an encoder-only model has no hidden pieces yet (see `hiding`).
     """
     return _fitting(
         (_example(encode_source(source, src, config), tgt.encode(target).ids, config) for source, target in pairs),
@@ -90,7 +90,7 @@ def encode_pairs(pairs: Sequence[Pair], src: AnyTokenizer, tgt: AnyTokenizer, co
 
 
 def _example(source: tuple[int, ...], target: Sequence[int], config: ModelConfig) -> Example:
-    """A pair as ids; the row of a decoder alone is the source and the target, without the end piece."""
+    """A pair as ids; a decoder-only model's row is the source and the target, without the end piece."""
     parts = anatomy(config)
     if not parts.writes:
         return Example(source, ())
@@ -99,7 +99,7 @@ def _example(source: tuple[int, ...], target: Sequence[int], config: ModelConfig
 
 
 def _fitting(examples: Iterable[Example], config: ModelConfig) -> list[Example]:
-    """Those that are not too long, and for a model with one stack not empty."""
+    """The examples that fit, and for a model with one stack are not empty."""
     parts, around = anatomy(config), len(config.source_start) + len(config.source_end)
     least = 0 if parts.reads and parts.writes else around + 1
     return [one for one in examples if least <= len(one.src) and max(len(one.src), one.width) <= config.max_len]
@@ -108,10 +108,9 @@ def _fitting(examples: Iterable[Example], config: ModelConfig) -> list[Example]:
 def sample_pairs(
     pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig, *, alpha: float, seed: int
 ) -> list[Example]:
-    """All pairs that fit, split into pieces by chance (see `Sampler.draw`).
+    """All pairs that fit, split into pieces at random (see `Sampler.draw`).
 
-    The same seed gives the same splits, in any process and whatever else was drawn before. A `TokenizerError` where a
-    vocabulary has one split only for each text.
+    The splits depend only on the seed. A `TokenizerError` if a vocabulary has only one split of each text.
     """
     rng = random.Random(seed)
     src_sampler, tgt_sampler = Sampler(src), Sampler(tgt)
@@ -125,11 +124,11 @@ def sample_pairs(
 
 
 class Batches:
-    """The batches of one epoch after another, each epoch in an order of its own.
+    """The batches of one epoch after another, each epoch in its own order.
 
-    `draw` gives the examples of an epoch by its number from 0: the same ones in any process. `batch_tokens` are of
-    the target, or of the row of a model with one stack, padding included. `seed` decides every order; epoch n is the
-    same whether or not those before it were drawn.
+    `draw` returns an epoch's examples by its number from 0: the same in any process. `batch_tokens` are of the target,
+    or of the row of a model with one stack, including padding. Each epoch's order depends only on `seed` and its
+    number.
     """
 
     def __init__(self, draw: Callable[[int], Sequence[Example]], *, batch_tokens: int, seed: int) -> None:
@@ -194,9 +193,9 @@ Draw = Callable[[int], Sequence[Example]]  # the examples of an epoch, by its nu
 
 
 def hiding(draw: Draw, tokenizer: AnyTokenizer, config: ModelConfig, *, seed: int) -> Draw:
-    """The same texts with some pieces hidden, others each epoch; for a model that writes, its examples as they are.
+    """The same texts with pieces hidden, others each epoch; the examples of a model that writes are unchanged.
 
-    A `DataError` where the vocabulary has no mask piece, or the model no head that could guess.
+    A `DataError` if the vocabulary has no mask piece, or the model no MLM head.
     """
     if anatomy(config).writes:
         return draw
@@ -234,7 +233,7 @@ def _hidden(example: Example, mask: int, others: Sequence[int], config: ModelCon
 
 
 def _of_text(example: Example, config: ModelConfig) -> range:
-    """The places of a text's own pieces."""
+    """The positions of a text's own pieces."""
     return range(len(config.source_start), len(example.src) - len(config.source_end))
 
 

@@ -1,17 +1,17 @@
 """A model as it learns: its optimizer and precision, in several processes (DDP, FSDP), or played as CUDA graphs.
 
-    one process    the model as it is
-    DDP            every process has all parameters; gradients are averaged while the backward pass goes on
-    FSDP           every process has a slice of each parameter and of its moments; a layer's parameters are put
-                   together when it is its turn, and its gradients are averaged slice by slice
+        one process    the plain model
+        DDP            every process has all parameters; gradients are averaged during the backward pass
+        FSDP           every process has a slice of each parameter and of its moments; a layer's parameters are gathered
+                       when it runs, and its gradients are averaged slice by slice
 
-Either way the state of a training is the same: plain, whole tensors.
+    Either way the state of a training is the same: plain, whole tensors.
 
-A step of a model of a few million parameters is some thousand kernels of a few microseconds each, and Python takes
-longer to start one than the GPU to finish it. A CUDA graph starts all of them at once. It holds for one shape of a
-batch, so shapes are made few: sources are padded to a multiple of `SOURCE_STEP`, and a batch that is not full gets
-rows of padding, which weigh nothing. A shape that is met for the first time is learned from as usual, and recorded
-when it is met again. What a step draws still depends on torch's seed alone, which a played graph reads anew.
+    A step of a model of a few million parameters is some thousand kernels of a few microseconds, and Python needs
+    longer to launch one than the GPU to run it. A CUDA graph launches all of them at once. It is valid for one shape of
+    a batch, so shapes are kept few: sources are padded to a multiple of `SOURCE_STEP`, and a batch that is not full
+    gets padding rows with weight 0. The first batch of a shape runs as usual, the second is recorded. Random draws
+    still depend only on torch's seed, which a replayed graph reads again.
 
 Sources: Li et al., "PyTorch Distributed" (2020); Zhao et al., "PyTorch FSDP" (2023), in its form `fully_shard`; Ng
 and others, "Accelerating PyTorch with CUDA Graphs" (pytorch.org, 2021); Loshchilov and Hutter, "Decoupled Weight
@@ -69,8 +69,8 @@ def distributed(learner: Learner, processes: Processes, *, shard: bool) -> nn.Mo
         return learner
     if processes.count == 1:
         return learner
-    # Which gradients travel together must not change after the first step, or the order of their sums would: a
-    # training that goes on would differ in the last bit. DDP keeps it where parameters may be unused.
+    # Gradient buckets must not change after the first step, or the order of sums would, and a resumed training would
+    # differ in the last bit. DDP keeps them if parameters may be unused.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # newer versions of torch have another name for it
         return DistributedDataParallel(learner, broadcast_buffers=False, find_unused_parameters=True)
@@ -79,7 +79,7 @@ def distributed(learner: Learner, processes: Processes, *, shard: bool) -> nn.Mo
 @contextmanager
 def last_part(learner: nn.Module, *, last: bool) -> Iterator[None]:
     """Work on one of several parts of a batch: gradients travel with the last one only."""
-    synchronise: Callable[[bool], None] = getattr(learner, "set_requires_gradient_sync", lambda last: None)  # FSDP's
+    synchronise: Callable[[bool], None] = getattr(learner, "set_requires_gradient_sync", lambda last: None)  # FSDP
     synchronise(last)
     if isinstance(learner, DistributedDataParallel) and not last:
         with learner.no_sync():
@@ -89,13 +89,13 @@ def last_part(learner: nn.Module, *, last: bool) -> Iterator[None]:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """A tensor with all its slices; every process has to ask at once."""
+    """A tensor with all its slices; every process must call this together."""
     put_together: Callable[[], Tensor] = getattr(tensor, "full_tensor", lambda: tensor)  # a DTensor has it
     return put_together()
 
 
 def slices_like(like: Tensor, full: Tensor) -> Tensor:
-    """A whole tensor in the form of another: this process's slice of it, if that one is a slice."""
+    """A whole tensor like another: this process's slice of it, if that one is a slice."""
     if not hasattr(like, "full_tensor"):
         return full.to(like.device)
     from torch.distributed.tensor import DTensor, distribute_tensor
@@ -111,7 +111,7 @@ def parameters_of(model: nn.Module) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def set_parameters(model: nn.Module, found: Mapping[str, Tensor]) -> None:
-    """Give a model the parameters that `parameters_of` returned; a `ValueError` where names or shapes are others."""
+    """Set the parameters that `parameters_of` returned; a `ValueError` if names or shapes differ."""
     own = model.state_dict()
     shapes = {name: tensor.shape for name, tensor in own.items()}
     if {name: getattr(tensor, "shape", None) for name, tensor in found.items()} != shapes:
@@ -124,16 +124,15 @@ def set_parameters(model: nn.Module, found: Mapping[str, Tensor]) -> None:
 
 
 SOURCE_STEP = 8
-MOST_SHAPES = 200  # shapes that are recorded; others are learned from as usual
+MOST_SHAPES = 200  # recorded shapes; others run as usual
 
 Shape = tuple[torch.Size, torch.Size]
 
 
 class Graphed:
-    """Plays the steps of a training back.
+    """Replays training steps as CUDA graphs.
 
-    `step` learns from a batch on the GPU and returns its loss. All that it changes is in the GPU's memory, and it
-    reads nothing back.
+    `step` learns from a batch on the GPU and returns its loss. It changes only GPU memory, and reads nothing back.
     """
 
     def __init__(self, step: Callable[[Batch], Tensor]) -> None:
@@ -141,10 +140,10 @@ class Graphed:
         self._stream = torch.cuda.Stream()
         self._met: set[Shape] = set()
         self._recorded: dict[Shape, tuple[torch.cuda.CUDAGraph, Batch, Tensor]] = {}
-        self._pool: Any = None  # the memory that all graphs share, as only one is played at a time
+        self._pool: Any = None  # memory of all graphs: only one runs at a time
 
     def __call__(self, batch: Batch) -> Tensor:
-        """Learn from a batch in the CPU's memory; returns its loss."""
+        """Learn from a batch in CPU memory; returns its loss."""
         shape = batch.src.shape, batch.tgt_in.shape
         pinned = Batch(batch.src.pin_memory(), batch.tgt_in.pin_memory(), batch.tgt_out.pin_memory())
         if shape not in self._recorded:
@@ -159,7 +158,7 @@ class Graphed:
         return loss.clone()
 
     def _as_usual(self, batch: Batch) -> Tensor:
-        """Learn from a batch on the stream that records, which torch wants to have been used before."""
+        """Learn from a batch on the recording stream, which torch requires to have been used before."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             loss = self._step(batch.to(torch.device("cuda")))
@@ -176,9 +175,9 @@ class Graphed:
 
 
 def filled(batch: Batch, config: ModelConfig, *, batch_tokens: int) -> Batch:
-    """The same batch with as many rows as fit into `batch_tokens`, and with sources of few different lengths.
+    """The same batch with as many rows as fit into `batch_tokens`, and with one of few source lengths.
 
-    The rows are copies of the first in which nothing is to be predicted.
+    The added rows are copies of the first with nothing to predict.
     """
     rows = max(batch_tokens // batch.tgt_out.size(1) - len(batch.src), 0)
     width = min(-(-batch.src.size(1) // SOURCE_STEP) * SOURCE_STEP, config.max_len)
@@ -204,7 +203,7 @@ def make_optimizer(parameters: Iterable[torch.nn.Parameter], settings: TrainSett
     others = [p for p in parameters if p.dim() < 2]
     groups = [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": others, "weight_decay": 0.0}]
     on_gpu = parameters[0].is_cuda
-    # A step that is played back reads its rate from the GPU's memory (see `Graphed`).
+    # A replayed step reads its rate from GPU memory (see `Graphed`).
     rate = torch.zeros((), device=parameters[0].device) if on_gpu else 0.0
     return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), eps=1e-9, fused=True, capturable=on_gpu)
 
@@ -224,7 +223,7 @@ def autocast(device: torch.device, precision: Precision) -> AbstractContextManag
 
 
 def precision_on(device: torch.device, settings: TrainSettings) -> Precision:
-    """The precision asked for; float32 instead of bfloat16 where that is slower. A `DataError` where it cannot be."""
+    """The requested precision; float32 if bfloat16 is slower. A `DataError` if it is not available."""
     if settings.precision == "bf16":
         return "bf16" if has_bf16(device) else "fp32"
     if settings.precision == "fp16" and (device.type != "cuda" or settings.shard):
@@ -241,10 +240,10 @@ def has_bf16(device: torch.device) -> bool:
 
 @contextmanager
 def plain_attention() -> Iterator[None]:
-    """Attention as two products and a softmax, in the type of its inputs.
+    """Attention as two products and a softmax, in the dtype of its inputs.
 
-    On short sentences torch's fused kernel spends more on its backward pass than it saves; and unless told otherwise
-    torch turns bfloat16 into float32 for the products, as if there were no autocast.
+    On short sentences the backward pass of torch's fused kernel costs more than it saves; and by default torch converts
+    bfloat16 to float32 for the products, despite autocast.
     """
     before = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()  # it is for every device
     torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)

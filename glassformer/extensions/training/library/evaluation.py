@@ -1,8 +1,7 @@
 """Score a checkpoint on a file of sentence pairs, as the app would translate them.
 
-Sources go the way of a query (`transformer.runs.running`): form NFC, the checkpoint's own normalisation, the same
-limits, the same decoding. Only the batches are larger, which may turn a choice between two pieces that are equally
-probable but for rounding.
+Sources are processed like a query (`transformer.runs.running`): form NFC, the checkpoint's normalisation, the same
+limits and decoding. Only the batches are larger, so rounding may decide between two equally probable pieces.
 """
 
 import csv
@@ -32,7 +31,7 @@ from transformer.runs.query import Beam, Greedy, Query, check_source
 from transformer.runs.source import room_of
 from transformer.text.cells import cell
 
-MAX_NEW = Query.max_new  # the pieces that the app writes at most unless it is told otherwise
+MAX_NEW = Query.max_new  # the app's default maximum
 
 WORST_COLUMNS = ("decoding", "line", "source", "reference", "output", "chrf", "bleu")
 
@@ -43,7 +42,7 @@ class HeldOut:
 
     name: str  # of the file, without its folder
     sha256: str  # of the whole file, hexadecimal
-    lines: tuple[int, ...]  # the line that each pair stands in, from 1
+    lines: tuple[int, ...]  # the line number of each pair, from 1
     pairs: tuple[Pair, ...]  # the first `max_pairs` of the file
     n_in_file: int  # pairs in the whole file
 
@@ -59,7 +58,7 @@ class EvaluationScoring:
 
     decoding: Greedy | Beam  # that way
     max_new: int  # most pieces that an output could have
-    outputs: tuple[str, ...]  # one a pair
+    outputs: tuple[str, ...]  # one per pair
     scores: Scores  # over all pairs
     sentences: tuple[SentenceScores, ...]  # of each pair
     n_unread: int  # pairs whose source the model cannot read (too long, or nothing in it); their output is empty
@@ -83,11 +82,10 @@ def evaluate(
     words: str | None = None,
     done: Done = lambda n: None,
 ) -> EvaluationScoring:
-    """Translate every pair's source and compare with its target; `done` is told how many more sentences are done.
+    """Translate every pair's source and compare with its target; `done` is called with the number of new sentences.
 
-    `words` is how sacrebleu finds words ("none": between spaces); None: as is usual for the card's target language.
-
-    A `QueryError` where the model computed something that is not a number.
+    `words` is sacrebleu's word splitter ("none": at spaces); None: the default of the card's target language. A
+    `QueryError` if the model computed a value that is not finite.
     """
     config, reads = checkpoint.config, checkpoint.model.anatomy.reads
     max_new = min(MAX_NEW, config.max_len)
@@ -114,7 +112,7 @@ def evaluate(
 
 
 def _readable(checkpoint: Checkpoint, source: str) -> tuple[int, ...]:
-    """The ids that the encoder reads; none where the app would refuse the source."""
+    """The ids that the encoder reads; empty if the app would refuse the source."""
     config = checkpoint.config
     try:
         ids = encode_source(check_source(source), checkpoint.src_tokenizer, config)
@@ -125,9 +123,9 @@ def _readable(checkpoint: Checkpoint, source: str) -> tuple[int, ...]:
 
 
 def score_gaps(checkpoint: Checkpoint, held_out: HeldOut) -> dict[str, object]:
-    """How well an encoder-only model guesses each piece of each text, hidden alone: what `card.json` keeps of it.
+    """How well an encoder-only model guesses each piece of each text, hidden alone; for `card.json`.
 
-    Texts that the app would refuse are left out. A `DataError` where no piece can be hidden, or no text is left.
+    Texts that the app would refuse are skipped. A `DataError` if no piece can be hidden, or no text is left.
     """
     texts = [Example(ids, ()) for source, _ in held_out.pairs if (ids := _readable(checkpoint, source))]
     gaps = each_alone(texts, checkpoint.src_tokenizer, checkpoint.config)
@@ -139,7 +137,7 @@ def score_gaps(checkpoint: Checkpoint, held_out: HeldOut) -> dict[str, object]:
 
 
 def _part(held_out: HeldOut) -> dict[str, object]:
-    """How many lines were scored, where it is not all."""
+    """The number of scored lines, if not all."""
     n = len(held_out.pairs)
     return {"max_pairs": n} if n < held_out.n_in_file else {}
 
@@ -169,9 +167,9 @@ def score_record(held_out: HeldOut, scoring: EvaluationScoring) -> dict[str, obj
 
 
 def worst_csv(held_out: HeldOut, scorings: Sequence[EvaluationScoring], *, count: int) -> str:
-    """The sentences with the lowest chrF (of equal ones, the lowest BLEU) of each way of decoding, as CSV.
+    """The sentences with the lowest chrF (then the lowest BLEU) for each decoding, as CSV.
 
-    A cell that a spreadsheet would take for a formula begins with an apostrophe.
+    A cell that a spreadsheet would read as a formula begins with an apostrophe.
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

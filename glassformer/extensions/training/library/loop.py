@@ -1,11 +1,11 @@
 """Training loop (`Trainer`).
 
-One epoch after another: learn from every batch, then measure loss and scores on held-out pairs. Several processes
-learn from one batch together, each from its rows of it, and each may do so in several parts.
+Each epoch learns from every batch, then measures loss and scores on held-out pairs. Several processes share each batch
+by rows, and each may process its rows in several parts.
 
-Every draw is a function of where it is made: the order of batches of the seed and the epoch, dropout of the seed, the
-epoch, the step and the process. So a training is at any step what its parameters, its optimizer's moments and its
-`Place` say, and one that goes on from there makes the same parameters as if nothing had happened, bit by bit.
+Every random draw depends only on its place: the order of batches on the seed and the epoch; dropout on the seed, the
+epoch, the step and the process. So the parameters, the optimizer's moments and the `Place` are the whole state, and a
+resumed training produces the same parameters, bit by bit.
 """
 
 import logging
@@ -54,7 +54,7 @@ from transformer.model.transformer import Transformer
 Measure = Callable[[Transformer], tuple[float, Scores]]  # dev loss and scores
 Parameters = Mapping[str, Tensor]
 
-LOOK = 20  # steps after which losses are fetched: a GPU that is asked after every step stands still meanwhile
+LOOK = 20  # steps between fetches of losses: each fetch makes the GPU wait
 RECENT = 50  # steps of which the last loss is the mean
 
 log = logging.getLogger("glassformer.training")
@@ -63,11 +63,8 @@ log = logging.getLogger("glassformer.training")
 class Trainer:
     """Holds what changes while a model is trained.
 
-    Args:
-        model: What learns, on the device of this process.
-        batches: What it learns from, an epoch at a time.
-        settings: How.
-        processes: Those that train it together; each has a trainer like this one.
+    `model` is on the device of this process; `batches` are one epoch at a time; `processes` train together, each with a
+    trainer like this one.
     """
 
     def __init__(
@@ -81,7 +78,7 @@ class Trainer:
         self.optimizer = make_optimizer(model.parameters(), settings)
         device = self.processes.device.type
         self.scaler = torch.amp.GradScaler(device, enabled=settings.precision == "fp16")
-        # One GPU plays its steps back; several wait for each other, and float16 for a look at its gradients.
+        # Only one GPU replays steps: several synchronise, and float16 must check its gradients.
         alone = self.processes.count == 1 and device == "cuda"
         plays = alone and settings.accumulate == 1 and not settings.shard and settings.precision != "fp16"
         self.played = Graphed(self._whole_step) if plays else None
@@ -90,28 +87,28 @@ class Trainer:
         self.place = TrainingPosition()
         self.ends: deque[Parameters] = deque(maxlen=settings.average)  # parameters at the last ends of epochs
         self.steps_an_epoch = len(batches.epoch(0))
-        self.n_groups = self.steps_an_epoch  # of the epoch that is learned from
-        self.scored = model  # what was measured last, and is stored if it is the best
+        self.n_groups = self.steps_an_epoch  # of the current epoch
+        self.scored = model  # the model measured last, stored if it is the best
         self._unread: list[Tensor] = []  # this process's share of the losses of the last steps
         self._origin = time.monotonic()
 
     @property
     def total(self) -> int:
-        """The steps of the whole training, should no limit of time end it."""
+        """The steps of the whole training, without its time limit."""
         return self.steps_an_epoch * self.settings.epochs
 
     @property
     def finished(self) -> bool:
-        """Whether the epochs, the time or the patience are used up, and all that was learned is scored."""
+        """Whether the epochs, the time or the patience are used up, and the last parameters are scored."""
         patience = self.settings.patience
         lost = bool(patience) and since_best(self.rows, leak=not self.settings.causal_mask) >= patience
         scored = self.place.steps == 0 or len(self.rows) > self.place.epoch
         return self.place.epoch >= self.settings.epochs or (scored and (lost or self._is_up()))
 
     def run_epoch(self, between: Callable[[], None] = lambda: None) -> None:
-        """Learn from the batches of an epoch that are left, or until the time is up; `between` is called after steps.
+        """Learn from the rest of an epoch's batches, or until the time is up; `between` is called after steps.
 
-        The epoch may have been begun, and measured, before. Then its row will be replaced.
+        If the epoch was already measured in part, its row will be replaced.
         """
         del self.rows[self.place.epoch :]
         self._origin = time.monotonic() - self.place.seconds
@@ -124,10 +121,10 @@ class Trainer:
             between()
 
     def end_epoch(self, measure: Measure) -> EpochRow:
-        """Measure what was learned, and return the new row.
+        """Measure the model, and return the new row.
 
-        An epoch that the time cut is measured and gets a row as others do. Should the training go on, it goes on with
-        the next batch of that epoch, and the row of the whole epoch replaces that of the part.
+        An epoch that the time limit cut is measured as well. A resumed training continues with that epoch's next batch,
+        and the row of the whole epoch replaces that of the part.
         """
         self.read_losses()
         place, full = self.place, self.place.steps == self.n_groups
@@ -136,7 +133,7 @@ class Trainer:
             self.ends.append({name: t.cpu().clone() for name, t in self.scored.state_dict().items()})
             self.scored = _with(self.model, _mean(list(self.ends)))
             if not full:
-                self.ends.pop()  # it was no end
+                self.ends.pop()  # the epoch had not ended
         dev_loss, scores = measure(self.scored)
         seconds = self.processes.time(time.monotonic() - self._origin)
         row = EpochRow(
@@ -159,7 +156,7 @@ class Trainer:
         return row
 
     def plain_model(self) -> Transformer:
-        """The model as it is now, with all parameters."""
+        """The current model, with all parameters."""
         return _with(self.model, parameters_of(self.model)) if self.settings.shard else self.model
 
     def _is_up(self) -> bool:
@@ -167,7 +164,7 @@ class Trainer:
         return bool(limit) and self.place.seconds >= limit
 
     def _rate(self, step: int, seconds: float) -> float:
-        """The learning rate of a step that begins after `seconds`; remembers where the rate turned."""
+        """The learning rate of a step that begins after `seconds`; stores where the rate turned."""
         progress, warmup = self._progress(step, seconds), self.settings.warmup
         if self.turn is None and warmed(step, progress, warmup=warmup) >= 1:
             self.turn = step, seconds
@@ -179,9 +176,9 @@ class Trainer:
         return min(max(step / self.total, seconds / limit if limit else 0.0), 1.0)
 
     def step(self, group: Sequence[Example]) -> None:
-        """Learn from a batch, together with the other processes: this one from every so-manieth row.
+        """Learn from a batch with the other processes, each from every n-th row.
 
-        A share may be empty, but gradients are put together by all: then one row is learned from with a weight of 0.
+        Every process must join in the gradients: an empty share becomes one row with a weight of 0.
         """
         place, processes, n_parts = self.place, self.processes, self.settings.accumulate
         rows = of_rank(group, processes.rank, processes.count)
@@ -206,9 +203,9 @@ class Trainer:
             self.read_losses()
 
     def learn(self, parts: Sequence[Batch], weights: Sequence[float], rate: float) -> Tensor:
-        """One step of the optimizer from parts of a batch, each with its share of the tokens; returns the loss.
+        """One optimizer step from parts of a batch, each with its share of the tokens; returns the loss.
 
-        The loss is the sum over these parts; that of all processes is the mean loss a token of the whole batch.
+        The loss is the sum over these parts; over all processes it is the mean loss per token of the whole batch.
         """
         set_rate(self.optimizer, rate)
         if self.played is not None:
@@ -225,7 +222,7 @@ class Trainer:
         return total
 
     def draw(self, part: int) -> None:
-        """Let what is drawn next depend on the place in the training alone."""
+        """Make the next draws depend only on the place in the training."""
         place = self.place
         torch.manual_seed(_seed(self.settings.seed, place.epoch, place.steps, self.processes.rank, part))
 
@@ -233,12 +230,12 @@ class Trainer:
         """Add the gradients of a part of a batch; returns its share of the loss."""
         with plain_attention(), autocast(self.processes.device, self.settings.precision):
             loss = self.learner(batch) * weight
-        # The processes' gradients are averaged, and ours are parts of a sum.
+        # Gradients are averaged over processes, but these are parts of a sum.
         self.scaler.scale(loss * self.processes.count).backward()
         return loss.detach()
 
     def change(self) -> None:
-        """Change the parameters by their gradients, and forget these."""
+        """Update the parameters, and clear the gradients."""
         self.scaler.unscale_(self.optimizer)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
         self.scaler.step(self.optimizer)
@@ -246,7 +243,7 @@ class Trainer:
         self.optimizer.zero_grad()
 
     def _whole_step(self, batch: Batch) -> Tensor:
-        """A step from one batch, all of it on the GPU."""
+        """A step from one batch, all on the GPU."""
         self.learner.train()
         loss = self.learn_part(batch, 1.0)
         self.change()
@@ -254,7 +251,7 @@ class Trainer:
         return loss
 
     def read_losses(self) -> None:
-        """Fetch the losses of the last steps; every process has to at once."""
+        """Fetch the losses of the last steps; every process must call this together."""
         if not self._unread:
             return
         losses = self.processes.total(torch.stack(self._unread).double().cpu()).tolist()
@@ -265,7 +262,7 @@ class Trainer:
         self.place = replace(self.place, loss=total, recent=(*self.place.recent, *losses)[-RECENT:])
 
     def state(self) -> dict[str, object]:
-        """All that is needed to go on: plain values and whole tensors. Every process has to ask at once."""
+        """Everything needed to resume: plain values and whole tensors. Every process must call this together."""
         self.read_losses()
         moments = self.optimizer.state_dict()["state"]
         return {
@@ -279,10 +276,10 @@ class Trainer:
         }
 
     def load_state(self, state: Mapping[str, object]) -> None:
-        """Go on from a state that `state` returned, of whatever number of processes.
+        """Resume from the result of `state`, from any number of processes.
 
-        A `ClauseError` where the rows, or the optimizer's moments of a parameter, are missing or something else; a
-        `KeyError`, `TypeError`, `ValueError`, `AttributeError` or `RuntimeError` where the parameters are other ones.
+        A `ClauseError` if the rows, or a parameter's moments, are missing or invalid; a `KeyError`, `TypeError`,
+        `ValueError`, `AttributeError` or `RuntimeError` if the parameters do not match.
         """
         rows, turn, place = read_rows(state["rows"]), read_turn(state["turn"]), read_place(state["place"])
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
@@ -291,7 +288,7 @@ class Trainer:
         if len(rows) not in (place.epoch, place.epoch + 1):
             raise ClauseError("its rows and its place in the training do not belong together")
         set_parameters(self.model, state["model"])  # type: ignore[arg-type]
-        # What the groups say follows from the settings; only the moments are read from the file.
+        # The groups follow from the settings; only the moments are read from the file.
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         if self.scaler.is_enabled() and state["scaler"]:  # it is empty if another precision was used before
@@ -301,7 +298,7 @@ class Trainer:
 
 
 def _with(model: Transformer, parameters: Parameters) -> Transformer:
-    """A model of its own with these parameters, in evaluation mode."""
+    """A separate model with these parameters, in evaluation mode."""
     copy = Transformer(model.config).to(model.src_table.device).eval()
     set_parameters(copy, parameters)
     return copy
@@ -312,12 +309,11 @@ def _mean(ends: Sequence[Parameters]) -> Parameters:
 
 
 def _seed(*where: int) -> int:
-    """A seed for each place where something is drawn."""
     return int(np.random.SeedSequence(where).generate_state(1, np.uint64)[0])
 
 
 def _moments(found: object, parameters: Sequence[Tensor], *, begun: bool) -> dict[int, dict[str, Tensor]]:
-    """AdamW's state of each parameter, by number; torch itself would take a state that lacks some."""
+    """AdamW's state of each parameter, by number; torch itself would accept an incomplete state."""
     if not isinstance(found, dict) or found.keys() != set(range(len(parameters) if begun else 0)):
         raise ClauseError("the optimizer's state does not belong to these parameters")
     moments = {}
@@ -332,7 +328,7 @@ def _moments(found: object, parameters: Sequence[Tensor], *, begun: bool) -> dic
 
 
 def _ends(found: object, model: Transformer) -> list[Parameters]:
-    """The parameters at the ends of epochs of a stored state."""
+    """The parameters at the ends of epochs in a stored state."""
     shapes = {name: tensor.shape for name, tensor in model.state_dict().items()}
     if isinstance(found, list) and all(
         isinstance(end, dict) and {name: getattr(t, "shape", None) for name, t in end.items()} == shapes
@@ -343,5 +339,5 @@ def _ends(found: object, model: Transformer) -> list[Parameters]:
 
 
 def _rounded(loss: float) -> float:
-    """Four digits behind the point, or of a loss near 0 three that count."""
+    """Four decimals, or three significant digits of a loss near 0."""
     return round(loss, 4) if loss >= 0.1 else float(f"{loss:.3g}")

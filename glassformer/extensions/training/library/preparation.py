@@ -7,14 +7,13 @@
 
 The same input and settings give the same bytes on every machine.
 
-No sentence of either side stands in two of train, dev and test. Sentences are the nodes of a graph with two sides,
-pairs are its edges. Pairs of one connected component share sentences, directly or through others, so a component goes
-into one split as a whole. Components are found with disjoint sets (Tarjan, 1975, doi:10.1145/321879.321884). Test and
-dev are drawn from the small ones; a large one (hundreds of ways to say "I see.") stays in train.
+No sentence of either side is in two of train, dev and test. Sentences are the nodes of a bipartite graph, pairs are its
+edges. Pairs of one connected component share sentences, directly or indirectly, so a whole component goes into one
+split. Components are found with disjoint sets (Tarjan, 1975, doi:10.1145/321879.321884). Test and dev are drawn from
+the small ones; a large one (hundreds of ways to say "I see.") stays in train.
 
-What is drawn follows from a hash of the seed and the sentences: the same on every machine and for any order of the
-lines, and for a longer corpus much of it stays the same. It does not see paraphrases, or sentences that differ in a
-name.
+The draw depends on a hash of the seed and the sentences: it is independent of the machine and the order of the lines,
+and similar for a longer corpus. It does not detect paraphrases, or sentences that differ only in a name.
 """
 
 import json
@@ -49,11 +48,11 @@ class Preparation:
 
     files: Sequence[Path]  # one file of tab-separated lines (or a zip that holds one), or two line-aligned files
     out: Path  # the folder to write
-    rules: CleaningRules = field(default_factory=CleaningRules)  # what is kept
+    rules: CleaningRules = field(default_factory=CleaningRules)  # which pairs to keep
     dev: int = 1_000  # Pairs to hold out; 0 for none. The seed of `rules` decides which.
     test: int = 2_000
-    force: bool = False  # replace what an earlier call wrote, as its report says; other files of the folder stay
-    # Title, languages, data and licence, as far as they are given.
+    force: bool = False  # replace an earlier call's files, listed in its report; other files stay
+    # Title, languages, data and licence, if given.
     card: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -75,9 +74,9 @@ class Split:
 
 
 def prepare(job: Preparation) -> dict[str, object]:
-    """Read, clean, split and write; returns the report, as it stands in `report.json`.
+    """Read, clean, split and write; returns the report, as written to `report.json`.
 
-    A `DataError` where a file cannot be read, the folder is not to be written, or the pairs do not suffice.
+    A `DataError` if a file cannot be read, the folder cannot be written, or the pairs do not suffice.
     """
     _check_folder(job)
     cleaned = clean(read_lines(job.files), job.rules)
@@ -93,7 +92,7 @@ def prepare(job: Preparation) -> dict[str, object]:
 
 
 def _check_folder(job: Preparation) -> None:
-    """Refuse before the work what could not be written after it."""
+    """Refuse an unwritable folder before the work."""
     if job.out.exists() and not job.out.is_dir():
         raise DataError("{out}: is a file; --out must be the folder to write to.", out=str(job.out))
     if job.out.is_dir() and any(job.out.iterdir()) and not job.force:
@@ -116,7 +115,7 @@ def _check_folder(job: Preparation) -> None:
 
 
 def _written_before(folder: Path) -> set[str]:
-    """The files that an earlier call wrote into a folder, by its report; none if there is no such report."""
+    """The files that an earlier call wrote into a folder, by its report; empty without such a report."""
     try:
         report = json.loads((folder / REPORT).read_bytes())
         splits = [name for name in SPLITS if report["settings"] and report["splits"][name]]
@@ -126,7 +125,7 @@ def _written_before(folder: Path) -> set[str]:
 
 
 def _files(name: str, pairs: Sequence[CleanPair]) -> dict[str, str]:
-    """The files of one split, none if it is empty; attributions only where there are some."""
+    """The files of one split, none if it is empty; attributions only if there are some."""
     files = {}
     if pairs:
         files[f"{name}.tsv"] = "".join(f"{pair.source}\t{pair.target}\n" for pair in pairs)
@@ -168,7 +167,7 @@ def _cut(text: str) -> str:
 
 
 def _card(job: Preparation, pairs: Sequence[CleanPair], report: Mapping[str, object]) -> dict[str, object]:
-    """What is known before training; licence and source are filled in only if every pair names the same."""
+    """The card before training; licence and source only if they are the same for every pair."""
     tatoeba = all(word in pair.attribution for pair in pairs for word in _TATOEBA)
     known = {"data": _TATOEBA_DATA, "licence": _TATOEBA_LICENCE} if tatoeba else {}
     return {
@@ -185,7 +184,7 @@ def _json(record: Mapping[str, object]) -> str:
 
 
 def _write(folder: Path, contents: Mapping[str, str]) -> None:
-    """Write the files one by one, each whole; what an earlier call wrote and this one does not is removed."""
+    """Write the files one by one, each atomically; files of an earlier call that are not written again are removed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in WRITTEN:
@@ -205,8 +204,8 @@ def _write(folder: Path, contents: Mapping[str, str]) -> None:
 def split(pairs: Sequence[tuple[str, str]], *, dev: int, test: int, seed: int) -> Split:
     """Draw test, then dev, by the seed from the small components; the rest is train. Test does not depend on `dev`.
 
-    Up to `SMALL - 1` pairs fewer are drawn when no component fits into the last places. A `DataError` where the small
-    components do not hold that many pairs, or nothing would be left for train.
+    Up to `SMALL - 1` pairs fewer are drawn if no component fits into the last places. A `DataError` if the small
+    components have too few pairs, or nothing would be left for train.
     """
     keys = [(sentence_key(source), sentence_key(target)) for source, target in pairs]
     members: dict[int, list[int]] = {}
@@ -253,7 +252,7 @@ def _too_many(dev: int, test: int, *, n_pairs: int, n_small: int, n_components: 
 
 
 def _draw(groups: Iterable[list[int]], size: int) -> tuple[tuple[int, ...], list[list[int]]]:
-    """Take groups in order as long as each fits; gives their pairs and the groups that are left."""
+    """Take groups in order as long as each fits; returns their pairs and the groups that are left."""
     drawn: list[int] = []
     left = []
     for group in groups:
@@ -265,10 +264,7 @@ def _draw(groups: Iterable[list[int]], size: int) -> tuple[tuple[int, ...], list
 
 
 def components(pairs: Sequence[tuple[str, str]]) -> list[int]:
-    """The connected component of each pair, as a number that all pairs of one component share.
-
-    A source and a target of the same text are two different nodes.
-    """
+    """The connected component of each pair, as a number. A source and a target of the same text are different nodes."""
     numbers: tuple[dict[str, int], dict[str, int]] = ({}, {})
     parents: list[int] = []
     first = []
@@ -288,7 +284,7 @@ def _node(text: str, numbers: dict[str, int], parents: list[int]) -> int:
 
 
 def _root(node: int, parents: list[int]) -> int:
-    """Follow the parents to the root, halving the way for those who come later."""
+    """Follow the parents to the root, with path halving."""
     while parents[node] != node:
         parents[node] = parents[parents[node]]
         node = parents[node]

@@ -1,9 +1,9 @@
 """Process group of a distributed training: ranks, devices, agreement.
 
-`torchrun` (or `--processes`) starts the same command several times and tells each its rank. Every process reads the
-same files and learns from other rows of the same batches; the first one alone writes and prints. What only one of
-them can know (what stands on its disk, its clock) it tells the others; if it refuses, all do, so that none waits for
-what never comes. A training in one process is the same without the telling.
+`torchrun` (or `--processes`) starts the same command several times with different ranks. Every process reads the same
+files and learns from other rows of the same batches; only the first one writes and prints. A process broadcasts what
+only it knows (its disk, its clock); if it refuses, all refuse, so no process waits forever. A training in one
+process does the same without broadcasts.
 
 Source: `torch.distributed`; its backend is gloo between CPUs, NCCL between GPUs.
 """
@@ -105,7 +105,7 @@ class Processes:
 
     @contextmanager
     def first_in(self, context: AbstractContextManager[object]) -> Iterator[None]:
-        """A context that the first process is in while all work; if it cannot enter, none goes on."""
+        """A context that only the first process enters; if it cannot, all processes fail."""
         with ExitStack() as stack:
             self.from_first(lambda: stack.enter_context(context) and None)
             yield
@@ -118,9 +118,9 @@ def of_rank(rows: Sequence[T], rank: int, count: int) -> Sequence[T]:
 
 @contextmanager
 def started(device: str) -> Iterator[Processes]:
-    """The processes of this training, as the environment says; a `DataError` where there is no such device.
+    """The processes of this training, from the environment; `device` is "cpu", "cuda" or "auto".
 
-    `device` is "cpu", "cuda" or "auto".
+    A `DataError` if there is no such device.
     """
     if not {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} <= os.environ.keys():
         yield Processes(_device(device, 0))
@@ -171,7 +171,7 @@ def _device(name: str, local_rank: int) -> torch.device:
 
 
 def _end_with_parent() -> None:
-    """Have the system end this process when its launcher is gone: orphans would train on, and keep others out."""
+    """Have the system end this process with its launcher: an orphan would continue the training and hold its lock."""
     if sys.platform == "linux":
         set_pdeathsig = 1  # PR_SET_PDEATHSIG of linux/prctl.h
         ctypes.CDLL(None).prctl(set_pdeathsig, signal.SIGKILL)
@@ -184,18 +184,17 @@ REFUSED = 2
 
 
 def wanted(processes: int, max_restarts: int) -> bool:
-    """Whether this process is to start others: it was asked to, and is none of those itself."""
+    """Whether this process is the launcher of others: requested, and not launched itself."""
     return (processes > 1 or max_restarts > 0) and "RANK" not in os.environ
 
 
 def launch(arguments: Sequence[str], *, processes: int, max_restarts: int) -> int:
     """Run `python -m transformer` with these arguments in several processes; returns the exit status.
 
-    It is torch's own launcher, `torchrun`, in this process, which starts them again when one falls. Two things are
-    different here. Its rendezvous store is not shared with the training (`TORCH_DISABLE_SHARE_RDZV_TCP_STORE`):
-    processes that are started again would otherwise look for the port of one that is dead, and wait for minutes. And
-    a training that refuses what it was given is not started again: its first process says why, all of them end as if
-    nothing had failed, and this one gives the exit status.
+    It is torch's own launcher, `torchrun`, in this process, which restarts processes that fail, with two differences.
+    Its rendezvous store is not shared with the training (`TORCH_DISABLE_SHARE_RDZV_TCP_STORE`): restarted processes
+    would wait for minutes for the port of a dead one. And a training that refuses its input is not restarted: its first
+    process reports why, all exit without failure, and this one returns the exit status.
     """
     os.environ.setdefault("LOGLEVEL", "CRITICAL")  # what torch's launcher says is said below, in a line
     from torch.distributed import run
@@ -207,7 +206,7 @@ def launch(arguments: Sequence[str], *, processes: int, max_restarts: int) -> in
     with tempfile.TemporaryDirectory(prefix="glassformer-") as folder:
         note = Path(folder) / "refused"
         os.environ |= {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", _NOTE: str(note), LAUNCHER: str(os.getpid())}
-        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings are about what is meant to be so
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # its warnings are about intended behaviour
         os.environ.setdefault("OMP_NUM_THREADS", threads)
         how = ["--standalone", f"--nproc-per-node={processes}", f"--max-restarts={max_restarts}"]
         try:
@@ -228,10 +227,7 @@ def launch(arguments: Sequence[str], *, processes: int, max_restarts: int) -> in
 
 
 def refused(error: Exception) -> int:
-    """What a process of a training does with a refusal that all of them raise: the first one says it.
-
-    Raises it, or returns the exit status.
-    """
+    """Have the first process report a refusal that all raise; raises it, or returns the exit status."""
     note = os.environ.get(_NOTE)
     if note is None and is_first():
         raise error

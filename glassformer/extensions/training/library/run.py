@@ -49,11 +49,11 @@ class TrainingJob:
     pieces: PieceModel  # how the vocabularies are learned
     settings: TrainSettings  # how to train
     device: str = "auto"  # "cpu", "cuda" or "auto"
-    # A checkpoint folder whose vocabularies and parameters the training begins with, or None. Its config is used
-    # instead of `config`, except for the dropout.
+    # A checkpoint folder with the initial vocabularies and parameters, or None. Its config replaces `config`, except
+    # for the dropout.
     start_from: Path | None = None
-    resume: bool = False  # go on from where the state of an earlier call with the same job was stored last
-    force: bool = False  # replace a checkpoint that stands in `out`, without going on with its training
+    resume: bool = False  # resume from the last state of an earlier call with the same job
+    force: bool = False  # replace a checkpoint in `out` instead of resuming its training
     snapshots: int = 0  # how many to take of the model while it learns; 0 for none
     log: str | None = None  # "tensorboard" or "trackio": write scalars for it
     command: str = ""  # the command line, for the card
@@ -63,7 +63,7 @@ class TrainingJob:
 
 @dataclass(frozen=True)
 class _Hashes:
-    """SHA-256 of the files that a training is made from, as they were when it was started."""
+    """SHA-256 of a training's files at its start."""
 
     train: str
     dev: str
@@ -72,7 +72,7 @@ class _Hashes:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """What a job reads before it begins."""
+    """The input of a job."""
 
     pairs: list[Pair]
     dev_pairs: list[Pair]
@@ -81,12 +81,11 @@ class _Inputs:
 
 
 def train(job: TrainingJob) -> list[EpochRow]:
-    """Run a job to its end; the folder `job.out` holds the best epoch by dev BLEU, or of a leak by dev loss.
+    """Run a job to its end; the folder `job.out` has the best epoch by dev BLEU, or of a leak by dev loss.
 
-    Returns one row an epoch. A `DataError` where a file cannot be read or written, holds no pair that fits, there is
-    nothing to resume, or no such device; a `CheckpointError` where the checkpoint to start from is missing or
-    damaged, or `out` is not to be written; a `TokenizerError` where splits are to be sampled from a vocabulary that
-    has one only.
+    Returns one row per epoch. A `DataError` if a file cannot be read or written, no pair fits, there is nothing to
+    resume, or no such device; a `CheckpointError` if the initial checkpoint is missing or damaged, or `out` cannot be
+    written; a `TokenizerError` if splits should be sampled from a vocabulary that has only one.
     """
     keep_freed_memory()
     if job.start_from is not None and job.start_from.resolve() == job.out.resolve():
@@ -94,7 +93,7 @@ def train(job: TrainingJob) -> list[EpochRow]:
             "{out}: training starts from the checkpoint in this folder, so its output must go to another folder.",
             out=str(job.out),
         )
-    again = was_restarted()  # what stands there is its own
+    again = was_restarted()  # the files there are its own
     with started(job.device) as processes:
         place = claimed(job.out, resume=job.resume, force=job.force or again)
         with processes.first_in(place):
@@ -154,7 +153,7 @@ def _train(job: TrainingJob, processes: Processes, *, again: bool) -> list[Epoch
 def _sampled(
     job: TrainingJob, pairs: Sequence[Pair], src: Tokenizer, tgt: Tokenizer, config: ModelConfig
 ) -> Callable[[int], list[Example]]:
-    """The pairs of an epoch, each split into pieces by chance."""
+    """The pairs of an epoch, each split into pieces at random."""
 
     def draw(epoch: int) -> list[Example]:
         seed = job.settings.seed * 100_003 + epoch
@@ -194,7 +193,7 @@ def _read(job: TrainingJob) -> _Inputs:
 
 
 def _state(job: TrainingJob, identity: Mapping[str, str], *, again: bool) -> dict[str, object] | None:
-    """The state to go on from, if that is asked for, or a process of this training fell and it was started again."""
+    """The state to resume from, if requested, or if torchrun restarted the processes."""
     if again and not job.resume:
         try:
             return read_state(job.out, identity) if has_state(job.out) else None
@@ -227,7 +226,7 @@ def _go_on(job: TrainingJob, trainer: Trainer, state: Mapping[str, object], numb
 
 
 def _told(job: TrainingJob, hashes: _Hashes) -> dict[str, object]:
-    """What the card says of the training, but for how far it came."""
+    """The card's record of the training, without its progress."""
     start = {}
     if job.start_from is not None:
         start = {"start_from": {"folder": job.start_from.resolve().name, "sha256": hashes.start}}
@@ -236,7 +235,7 @@ def _told(job: TrainingJob, hashes: _Hashes) -> dict[str, object]:
 
 
 def _of_another_version(job: TrainingJob, error: Exception) -> DataError:
-    """What is said of a state that is whole but does not fit this program or this job."""
+    """The error for an intact state that does not fit this program or this job."""
     problem = error.sentence if isinstance(error, ClauseError) else say("its structure is different")
     return DataError(
         "{out}: its training state is from another version of this program ({problem}); leave out --resume to "
@@ -269,7 +268,7 @@ def _vocabularies(job: TrainingJob, pairs: Sequence[Pair]) -> tuple[bytes, ...]:
 
 
 def _stored_vocabularies(state: Mapping[str, object], job: TrainingJob) -> tuple[bytes, ...]:
-    """The vocabularies of a state, checked as those of a checkpoint are before SentencePiece sees them."""
+    """The vocabularies of a state, checked before SentencePiece reads them, as those of a checkpoint."""
     try:
         found = read_tokenizers(state, count=1 if job.config.shared_vocab else 2)
     except ClauseError as error:
@@ -300,7 +299,7 @@ def _trainer(
 
 
 def _identity(job: TrainingJob, hashes: _Hashes) -> dict[str, str]:
-    """What must be the same for a training to go on; its length may change."""
+    """What must not change for a training to resume; its length may change."""
     settings = asdict(job.settings)
     for name in (*NOT_LEARNED, *ROUNDED, "schedule"):
         del settings[name]
@@ -312,7 +311,7 @@ def _identity(job: TrainingJob, hashes: _Hashes) -> dict[str, str]:
 
 
 def _numbers(settings: TrainSettings, processes: Processes) -> dict[str, str]:
-    """What decides the last bits of a training's numbers, besides what must be the same."""
+    """What decides the last bits of a training's numbers, beyond `_identity`."""
     how = {"processes": processes.count, "device": processes.device.type}
     return {name: str(value) for name, value in {**how, **{n: getattr(settings, n) for n in ROUNDED}}.items()}
 
@@ -322,10 +321,9 @@ def learn_vocabulary(
 ) -> bytes:
     """Learn pieces from sentences: the bytes of a SentencePiece model.
 
-    `size` is the most pieces, special ones included; a small text may give fewer. "unigram" and "bpe" learn pieces of
-    words; "char" takes single characters, and leaves spaces alone. Padding, unknown, start and end are the ids 0, 1,
-    2 and 3; that of an encoder-only model has the mask piece as 4, which may be typed, too. A `DataError` where
-    SentencePiece cannot learn it.
+    `size` is the most pieces, including special ones; a small text may give fewer. "unigram" and "bpe" learn parts of
+    words; "char" takes single characters, and leaves spaces alone. Padding, unknown, start and end are the ids 0, 1, 2
+    and 3; for an encoder-only model 4 is the mask piece, which may also be typed. A `DataError` if SentencePiece fails.
     """
     model = io.BytesIO()
     try:

@@ -1,10 +1,9 @@
 """Scores on held-out pairs: loss, BLEU (Papineni et al., 2002) and chrF (Popović, 2015), both by sacrebleu.
 
-An encoder-only model writes nothing: each piece of each held-out text is hidden alone, as the app hides one, and the
-score is the share of pieces that it guesses right.
+An encoder-only model writes nothing: each piece of each held-out text is hidden alone, as in the app, and the score is
+the share of pieces that it guesses right.
 
-Source: Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the signatures: without them a score cannot be
-compared.
+Source: Post, "A Call for Clarity in Reporting BLEU Scores" (2018), for the signatures, which make scores comparable.
 """
 
 from collections import deque
@@ -35,10 +34,10 @@ ROWS_ON_GPU = 8192  # which is quick with many at once
 
 
 def target_loss(model: Transformer, batch: Batch, *, smoothing: float, tap: Tap = NO_TAP) -> Tensor:
-    """Mean loss a target token, in nats; the tap sees the stack that predicts.
+    """Mean loss per target token, in nats; the tap sees the stack that predicts.
 
-    Padding is left out before the projection to the vocabulary, which is the dearest step of all. A GPU projects it,
-    too, as it would have to wait to be told how many rows there are; it weighs nothing.
+    Padding is removed before the projection to the vocabulary, the most expensive step. A GPU keeps it with weight 0,
+    because counting the rows would make it wait.
     """
     hidden, targets, real = predicting(model, batch, tap=tap)
     counted = real.flatten() if hidden.is_cuda else None
@@ -69,19 +68,19 @@ def smoothed_loss(
     smoothing: float,
     counted: Tensor | None = None,
 ) -> Tensor:
-    """Mean cross-entropy of softmax(hidden weight^T + bias) against smoothed targets, in nats a token.
+    """Mean cross-entropy of softmax(hidden weight^T + bias) against smoothed targets, in nats per token.
 
-    `hidden` is [N, D], `weight` [V, D], `bias` [V], `targets` are ids [N]. The wanted distribution has 1 - smoothing
-    on the target and smoothing / V on every piece, the target included. Rows that are not `counted`, bool [N], are
-    left out of the mean. Under autocast the products are made in its dtype; softmax and loss are float32 (float64 for
-    float64 inputs). The scalar can be differentiated once, with respect to hidden, weight and bias.
+    `hidden` is [N, D], `weight` [V, D], `bias` [V], `targets` are ids [N]. The target distribution has 1 - smoothing on
+    the target and smoothing / V on every piece, including the target. Rows that are not `counted`, bool [N], are left
+    out of the mean. Under autocast the products are in its dtype; softmax and loss are float32 (float64 for float64
+    inputs). The scalar can be differentiated once, with respect to hidden, weight and bias.
     """
     loss: Tensor = _SmoothedLoss.apply(hidden, weight, bias, targets, smoothing, counted)
     return loss
 
 
 class _SmoothedLoss(torch.autograd.Function):
-    """Computes the gradients together with the loss, `ROWS` rows at a time, and keeps them for the backward pass."""
+    """Computes the gradients with the loss, `ROWS` rows at a time, and keeps them for the backward pass."""
 
     @staticmethod
     def forward(
@@ -141,14 +140,14 @@ BATCH_ROWS = 128  # that the model sees at once, the beams of a sentence counted
 BATCH_ROWS_ON_GPU = 1280  # which takes as long for a few
 
 Ids = Sequence[int]
-Done = Callable[[int], object]  # told how many sentences are done
+Done = Callable[[int], object]  # called with the number of new sentences
 
 
 @dataclass(frozen=True)
 class Scores:
     """BLEU and chrF, 0 to 100; exact is the share of outputs that equal their reference, or of hidden pieces guessed.
 
-    Where nothing is written, BLEU and chrF are 0, and there are no signatures.
+    For a model that writes nothing, BLEU and chrF are 0 and have no signatures.
     """
 
     bleu: float
@@ -197,8 +196,8 @@ def translate(model: Transformer, tokenizer: AnyTokenizer, examples: Sequence[Ex
     longest = max((len(example.tgt) for example in examples), default=0)
 
     def limit(n_source: int) -> int:
-        # It stops a model that cannot stop yet. Twice the source and some is more than any sane translation; how long
-        # a prompt is says nothing of how it goes on.
+        # It stops a model that cannot stop yet: no sane translation is longer than twice the source plus some. A
+        # prompt's length says nothing about its continuation.
         most = 2 * n_source if model.anatomy.reads else longest
         return min(most + 10, room_of(model.config, 1 if model.anatomy.reads else n_source))
 
@@ -215,13 +214,12 @@ def decode(
     limit: Callable[[int], int],
     done: Done = lambda n: None,
 ) -> list[Ids]:
-    """Decode many sources, those of similar length as one batch; of a beam search the best result counts.
+    """Decode many sources, those of similar length as one batch; beam search returns its best result.
 
-    Prompts of a decoder-only model share a batch if they are equally long. The model is in evaluation mode, and no
-    source is empty or longer than `max_len`. `limit` says from the source
-    tokens of a batch how many pieces to write at most, the end piece included; `done` is told after each batch how
-    many sources it held. Returns the ids that were written, in the order of the sources. A `QueryError` names the
-    first site where the model computed something that is not a number.
+    Prompts of a decoder-only model share a batch if they are equally long. The model is in evaluation mode; no source
+    is empty or longer than `max_len`. `limit` maps the source tokens of a batch to the most pieces to write, including
+    the end piece; `done` is called after each batch with its number of sources. Returns the written ids, in the order
+    of the sources. A `QueryError` names the first site with a value that is not finite.
     """
     size = decoding.size if isinstance(decoding, Beam) else 1
     most = BATCH_ROWS_ON_GPU if model.src_table.is_cuda else BATCH_ROWS
@@ -240,9 +238,9 @@ def decode(
 
 
 def _check_first_step(prefix: Prefix) -> None:
-    """Record the first step of one sentence: the fast kernel of attention hides what is not a number.
+    """Record one sentence's first step, because the fast attention kernel hides values that are not finite.
 
-    A damaged parameter shows in every sentence and at every step, so this one look is enough for the batch.
+    A damaged parameter shows in every sentence and step, so one check covers the batch.
     """
     memory = None if prefix.memory is None else prefix.memory[:1]
     src_mask = None if prefix.src_mask is None else prefix.src_mask[:1]
@@ -259,7 +257,7 @@ def _decode_batch(prefix: Prefix, decoding: Greedy | Beam, max_new: int) -> Sequ
 def score(outputs: Sequence[str], references: Sequence[str], *, words: str = "13a") -> Scores:
     """Compare outputs with one reference each.
 
-    `words` is how sacrebleu finds words for BLEU: "13a" for languages with spaces, "zh" for Chinese, "char".
+    `words` is sacrebleu's word splitter for BLEU: "13a" for languages with spaces, "zh" for Chinese, "char".
     """
     bleu, chrf = sacrebleu.BLEU(tokenize=words), sacrebleu.CHRF()
     result = bleu.corpus_score(list(outputs), [list(references)])

@@ -1,15 +1,15 @@
 """Training settings: one record, each field within its limits; and the learning rate schedule.
 
-    linear         in another straight line, to almost nothing; best where the length of the training is known
+    linear         in a straight line, to almost nothing; best if the length of the training is known
     cosine         along half a cosine, to almost nothing (Loshchilov and Hutter, "SGDR", 2017, without restarts)
     inverse-sqrt   with one over the root of the step, for a training that may end anywhere
 
 Source: the warm-up, and the inverse square root after it, are those of Vaswani et al. (2017), section 5.3.
 
-The peak is reached: the way down begins where the way up ends, and a warm-up longer than half of the training ends
-there. (Up to version 1 of the training state the way down began at the first step, so that the two lines met below
-the peak, at total / (total + warmup) of it. A rate and a warm-up both multiplied by that number give the same rates
-here, but for the last hundredth.)
+The peak is reached: the decay begins where the warm-up ends, and a warm-up longer than half of the training ends
+there. (Up to version 1 of the training state the decay began at the first step, so the two lines met below the
+peak, at total / (total + warmup) of it. A rate and a warm-up both multiplied by that number give the same rates
+here, except in the last hundredth.)
 """
 
 import math
@@ -21,7 +21,7 @@ from transformer.errors import ConfigError, shown
 
 Schedule = Literal["linear", "cosine", "inverse-sqrt"]
 
-# A training goes on only with the schedule that it began with; each has a name that tells it from earlier ones.
+# A training resumes only with its own schedule; each version of a schedule has a new name.
 SCHEDULES: dict[Schedule, str] = {
     "linear": "up to the rate itself, then down",
     "cosine": "up to the rate itself, then down a cosine",
@@ -49,8 +49,8 @@ def learning_rate(
 ) -> float:
     """The rate of one step, counted from 1: `peak` itself at the turn, at least 1 % of it after that.
 
-    `progress` is the share of the training that is done, `warmup` the steps until the peak; `turn` is the progress of
-    the first step that was wholly warmed up, None before it.
+    `progress` is the share of the training that is done, `warmup` the steps until the peak, `turn` the progress at the
+    first step after the warm-up, None before it.
     """
     if turn is None:
         return peak * warmed(step, progress, warmup=warmup)
@@ -86,15 +86,11 @@ ROUNDED = ("precision", "accumulate", "shard")  # or changes it in the last bits
 
 @dataclass(frozen=True, kw_only=True)
 class TrainSettings:
-    """How to train.
-
-    Raises:
-        ConfigError: A value is out of range; names the field.
-    """
+    """Settings of a training. Raises `ConfigError`: a value is out of range; it names the field."""
 
     epochs: int = 10  # passes over the training pairs
-    # The rate nears 0, and the step in which this time is up is the last, also within an epoch; what is learned by
-    # then is still scored and stored. 0 for no limit.
+    # The rate nears 0 by then; the step in which this time is up is the last, also within an epoch, and is still scored
+    # and stored. 0 for no limit.
     max_minutes: float = 0.0
     batch_tokens: int = 3000  # target tokens a step, padding included, of all processes together
     accumulate: int = 1  # parts in which each process learns from its share of a step: less memory, the same step
@@ -102,17 +98,17 @@ class TrainSettings:
     schedule: Schedule = "linear"  # the way down from there
     warmup: int = 800  # steps until the peak; at most half of the training
     smoothing: float = 0.1  # label smoothing
-    # Alpha of the sampled splits into pieces, new ones each epoch (see `Sampler.draw`); 0 for none.
+    # Alpha of splits sampled each epoch (see `Sampler.draw`); 0 for none.
     sampling: float = 0.0
     clip: float = 1.0  # largest norm of the gradient
     weight_decay: float = 0.01  # of AdamW, on matrices only
-    average: int = 1  # what is scored and stored is the mean of the parameters at so many ends of epochs
-    patience: int = 0  # end after so many epochs in a row that were no better; 0 for never
+    average: int = 1  # the scored and stored model is the mean of this many epochs' parameters
+    patience: int = 0  # end after this many epochs without improvement; 0 for never
     seed: int = 1  # decides initial values, dropout and order
     precision: Precision = "bf16"  # of the products
     shard: bool = False  # share parameters and moments between the processes, instead of each having all
     save_minutes: float = 10.0  # the state is stored this often within an epoch; 0 for after every step
-    # Whether the decoder learns with its causal mask; see `transformer.model.taps` for what happens without.
+    # Whether the decoder has its causal mask in training; for the effect see `transformer.model.taps`.
     causal_mask: bool = True
 
     def __post_init__(self) -> None:

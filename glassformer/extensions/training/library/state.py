@@ -1,14 +1,14 @@
 """The state of a training: what it remembers of itself, and the file on disk that `--resume` goes on from.
 
-It lies beside the checkpoint folder, in `<name>.training/state.pt`, as it is for the trainer alone: float32
-parameters, the optimizer's moments, the rows so far, the place in the epoch, the vocabularies, and what the training
-was started with. It is the same for any number of processes.
+It is `<name>.training/state.pt` next to the checkpoint folder and only for the trainer: float32 parameters, the
+optimizer's moments, the rows so far, the place in the epoch, the vocabularies, and the initial options. It is the same
+for any number of processes.
 
-The file begins with a line of its own: a name, a version and the SHA-256 of everything after it, so that a bit that
-turned is noticed. The state before it stays as `state.before.pt`: should the newer one be damaged or missing, the
-training goes on from that one, a little earlier. A state is on the disk before it takes its place.
+The file begins with a line of its own: a name, a version and the SHA-256 of the rest, which detects damage. The
+previous state stays as `state.before.pt`: if the newer one is damaged or missing, the training resumes from that one.
+A state is flushed to disk before it replaces the other.
 
-Each is read back from a stored state with suspicion: whatever it holds is one of these records or a `ClauseError`.
+Stored records are not trusted: reading one returns a valid record or raises a `ClauseError`.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ START = b"glassformer training state 3 "  # the version is that of what a state 
 _FIRST_LINE = re.compile(re.escape(START) + rb"([0-9a-f]{64})\n")
 _LINE_LENGTH = len(START) + 64 + 1
 
-# What torch raises on bytes that are no state of ours; each was seen, or is what the parts of torch.load may raise.
+# What torch raises on invalid files; each was observed, or can be raised by parts of torch.load.
 _UNREADABLE = (
     ArithmeticError,
     AssertionError,
@@ -58,9 +58,9 @@ log = logging.getLogger("glassformer.training")
 
 
 def write_state(out: Path, state: Mapping[str, object]) -> None:
-    """Replace the state that belongs to the checkpoint folder `out`; the one before it is kept beside it.
+    """Replace the state of the checkpoint folder `out`; the previous one is kept next to it.
 
-    An `OSError` where the disk is full or the place cannot be written; the states there are as they were.
+    An `OSError` if the disk is full or the folder cannot be written; then the states are unchanged.
     """
     path, before = paths(out)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,15 +79,15 @@ def write_state(out: Path, state: Mapping[str, object]) -> None:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # the state is there, if not yet for good
+    with contextlib.suppress(OSError):  # the state is written, if not yet flushed
         sync_folder(path.parent)
 
 
 def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
-    """The newest whole state of the checkpoint folder `out`; of what its parts hold, only "job" is looked at.
+    """The newest intact state of the checkpoint folder `out`; of its parts only "job" is read.
 
-    `identity` is what the training that goes on was started with, by name; the state holds its own under "job". A
-    `DataError` where there is none, each is damaged, or it belongs to another training; it names the differences.
+    `identity` has the options of the resumed training by name, the state its own under "job". A `DataError` if there is
+    no state, each is damaged, or it belongs to another training; it names the differences.
     """
     path, before = paths(out)
     there = [file for file in (path, before) if file.exists()]
@@ -104,17 +104,14 @@ def read_state(out: Path, identity: Mapping[str, str]) -> dict[str, object]:
             log.warning("%s: %s; going on from the state before it.", path, problem or "is missing")
         _check_job(state["job"], identity, file)
         return state
-    assert problem is not None  # as no file could be read
+    assert problem is not None  # no file could be read
     raise DataError(
         "{file}: {problem}; leave out --resume to start over.", file=str(there[0]), problem=problem.sentence
     )
 
 
 def read_tokenizers(state: Mapping[str, object], *, count: int) -> tuple[bytes, ...]:
-    """The bytes of the vocabularies that a state holds, `count` of them, or a `ClauseError`.
-
-    Whether they are vocabularies is not looked at.
-    """
+    """The bytes of a state's `count` vocabularies, unchecked, or a `ClauseError`."""
     found = state.get("tokenizers")
     if not isinstance(found, list) or len(found) != count:
         raise ClauseError("its vocabularies are invalid: {found}", found=shown(found))
@@ -122,18 +119,18 @@ def read_tokenizers(state: Mapping[str, object], *, count: int) -> tuple[bytes, 
 
 
 def paths(out: Path) -> tuple[Path, Path]:
-    """Where the state of the training of `out` lies, and the one before it."""
+    """The paths of the state of `out`, and the previous one."""
     folder = folder_beside(out)
     return folder / "state.pt", folder / "state.before.pt"
 
 
 def folder_beside(out: Path) -> Path:
-    """The folder of all that a training needs and a checkpoint does not."""
+    """The folder of what only a training needs."""
     return out.with_name(out.name + ".training")
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A state whose SHA-256 is right and which says what it was started with."""
+    """A state with a correct SHA-256 and its initial options."""
     try:
         with path.open("rb") as file:
             first = _FIRST_LINE.fullmatch(file.read(_LINE_LENGTH))
@@ -183,13 +180,13 @@ def _check_job(before: object, identity: Mapping[str, str], path: Path) -> None:
 
 
 def has_state(out: Path) -> bool:
-    """Whether there is a state to go on from."""
+    """Whether there is a state to resume from."""
     return any(file.exists() for file in paths(out))
 
 
 @contextlib.contextmanager
 def writing(out: Path) -> Iterator[None]:
-    """Say in a `DataError` what keeps a training from being written, and what there is to go on from."""
+    """Raise a `DataError` about why a training cannot be written, and what there is to resume from."""
     try:
         yield
     except OSError as error:
@@ -197,7 +194,7 @@ def writing(out: Path) -> Iterator[None]:
     except RuntimeError as error:
         if "inline_container" not in str(error) and "writing" not in str(error):
             raise
-        reason = say("the disk is full, or a file would be too large")  # torch's own writer does not say which
+        reason = say("the disk is full, or a file would be too large")  # torch does not say which
     else:
         return
     if has_state(out):
@@ -211,13 +208,13 @@ def writing(out: Path) -> Iterator[None]:
 
 
 def _short(text: str) -> str:
-    """A stored word as a message shows it: one line that a terminal can print, and cut when it is long."""
+    """A stored word for a message: one printable line, shortened."""
     return text if len(text) <= 60 and text.isprintable() else shown(text)
 
 
 def _bytes(found: object) -> bytes:
     if isinstance(found, Tensor) and found.dtype == torch.uint8 and found.dim() == 1:
-        with contextlib.suppress(RuntimeError, TypeError):  # a tensor without values of its own
+        with contextlib.suppress(RuntimeError, TypeError):  # a tensor without values
             return found.numpy().tobytes()
     raise ClauseError("its vocabularies are not stored as bytes")
 
@@ -230,7 +227,7 @@ Turn = tuple[int, float]  # step and seconds at which the rate was highest
 
 @dataclass(frozen=True)
 class EpochRow:
-    """One line of training.csv: the state after an epoch. Losses in nats a target token, without smoothing on dev."""
+    """One line of training.csv: the state after an epoch. Losses in nats per target token, without smoothing on dev."""
 
     epoch: int
     step: int
@@ -246,22 +243,22 @@ class EpochRow:
 
 @dataclass(frozen=True)
 class TrainingPosition:
-    """Where a training stands, after a step."""
+    """The place of a training after a step."""
 
-    epoch: int = 0  # epochs that were learned from as a whole
-    steps: int = 0  # of the epoch after those
+    epoch: int = 0  # complete epochs
+    steps: int = 0  # of the current epoch
     loss: float = 0.0  # their losses, summed
     step: int = 0  # steps since the training began
     tokens: int = 0  # target tokens since then
-    seconds: float = 0.0  # since then, those between one run and the next not counted
+    seconds: float = 0.0  # since then, without pauses between runs
     rate: float = 0.0  # the learning rate of the last step
     recent: tuple[float, ...] = ()  # the losses of the last few steps
 
 
 def better(rows: Sequence[EpochRow], *, leak: bool) -> EpochRow:
-    """The best of some epochs: by BLEU, and where that is equal (one-word targets have none), by chrF, then by loss.
+    """The best epoch: by BLEU, then (one-word targets have none) by chrF, then by loss.
 
-    What a leak writes is noise, and its loss is what whoever makes the mistake looks at.
+    Of a leak by loss, because its outputs are noise, and the loss is what misleads.
     """
     if leak:
         return min(rows, key=lambda row: row.dev_loss)
@@ -282,7 +279,7 @@ def write_rows(rows: Sequence[EpochRow], path: Path) -> None:
 
 
 def read_rows(found: object) -> list[EpochRow]:
-    """The rows of a stored state: a list of dictionaries, one an epoch, in order and made of numbers."""
+    """The rows of a stored state: a list of dictionaries of numbers, one per epoch, in order."""
     if not isinstance(found, list):
         raise ClauseError("its rows are {found}; expected one row per epoch", found=shown(found))
     return [_row(values, number) for number, values in enumerate(found, start=1)]
@@ -296,7 +293,7 @@ def _row(values: object, number: int) -> EpochRow:
         if not (_is_count(value) if names[name] is int else type(value) in (int, float)):
             raise ClauseError("row {n} has an invalid {name}: {found}", n=number, name=name, found=shown(value))
     row = EpochRow(**values)
-    # A loss may be NaN, where a training went wrong; time and place may not.
+    # A loss may be NaN after a failure; time and place may not.
     if row.epoch != number or not 0 <= row.seconds < math.inf:
         raise ClauseError("row {n} has an invalid epoch or time (epoch {epoch})", n=number, epoch=shown(row.epoch))
     return row
@@ -327,7 +324,7 @@ def read_place(found: object) -> TrainingPosition:
 
 
 def _is_count(value: object) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value < 2**63  # True is none
+    return type(value) is int and 0 <= value < 2**63  # excludes bool
 
 
 _LOCK = "lock"
@@ -335,10 +332,10 @@ _LOCK = "lock"
 
 @contextmanager
 def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
-    """Hold the place of a checkpoint folder while a training writes there.
+    """Lock the place of a checkpoint folder while a training writes there.
 
-    With `resume` it goes on with what stands there, with `force` it may replace a checkpoint. A `CheckpointError`
-    where something else stands there, another training writes there, or nobody can write there.
+    `resume` continues with the files there, `force` may replace a checkpoint. A `CheckpointError` if something else is
+    there, another training writes there, or it cannot be written.
     """
     folder = Path(os.path.realpath(out))
     if Path.cwd().is_relative_to(folder):
@@ -350,7 +347,7 @@ def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
         try:
             _make(folder_beside(folder), made)
             descriptor = _locked(folder)
-            os.rmdir(staging_folders.make(folder))  # so a save will be able to
+            os.rmdir(staging_folders.make(folder))  # so a save can
         except OSError as error:
             reason = error.strerror or say("unknown reason")
             raise CheckpointError("--out {out}: cannot be written ({reason}).", out=str(out), reason=reason) from None
@@ -361,12 +358,12 @@ def claimed(out: Path, *, resume: bool, force: bool) -> Iterator[None]:
             _unlock(descriptor, folder)
     finally:
         for parent in reversed(made):
-            with suppress(OSError):  # something lies in it
+            with suppress(OSError):  # it is not empty
                 parent.rmdir()
 
 
 def _check(out: Path, folder: Path, *, resume: bool, force: bool) -> None:
-    """Whether what stands there may be replaced; what a killed save took away is put back first."""
+    """Check that the files there may be replaced, after what a killed save removed is restored."""
     staging_folders.put_back(folder)
     if is_checkpoint(folder) and not resume and not force:
         raise CheckpointError(
@@ -377,13 +374,13 @@ def _check(out: Path, folder: Path, *, resume: bool, force: bool) -> None:
 
 
 def _make(folder: Path, made: list[Path]) -> None:
-    """Make a folder and those around it; `made` gets those that were not there."""
+    """Make a folder and its parents; `made` gets the new ones."""
     made += reversed([parent for parent in (folder, *folder.parents) if not os.path.lexists(parent)])
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def _locked(folder: Path) -> int:
-    """A descriptor of the lock, which is held until it is closed."""
+    """A descriptor of the lock, held until it is closed."""
     path = _lock(folder)
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -399,7 +396,7 @@ def _locked(folder: Path) -> int:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # whoever held it removed the file meanwhile
+        os.close(descriptor)  # its holder has removed the file
 
 
 def _lock_now(descriptor: int) -> bool:
@@ -414,13 +411,13 @@ def _lock_now(descriptor: int) -> bool:
 
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        # Some network folders have no locks at all; a training there goes without.
+        # Some network folders have no locks; a training there runs without.
         return not isinstance(error, BlockingIOError | PermissionError)
     return True
 
 
 def _unlock(descriptor: int, folder: Path) -> None:
-    with suppress(OSError):  # Windows removes no open file; it stays and does no harm
+    with suppress(OSError):  # Windows cannot remove an open file, which is harmless
         os.unlink(_lock(folder))
     os.close(descriptor)
 

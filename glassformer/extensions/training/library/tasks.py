@@ -1,8 +1,8 @@
 """Made-up tasks that a tiny model learns perfectly.
 
 reverse, sort, copy    glass -> ssalg, aglss, glass
-addition               47+385= -> 432; for a decoder-only model a prompt and how it goes on
-palindrome             a text without a target, such as redder: each letter that is hidden follows from another one
+addition               47+385= -> 432; for a decoder-only model a prompt and its continuation
+palindrome             a text without a target, such as redder: each hidden letter follows from another one
 """
 
 import os
@@ -40,16 +40,16 @@ def _letters(rng: random.Random) -> str:
 
 
 def _sum(rng: random.Random) -> str:
-    """Two numbers, each of one digit, two or three alike."""
+    """Two numbers; one to three digits are equally likely."""
     sizes = [10 ** rng.randint(1, DIGITS) for _ in range(2)]
     first, second = (rng.randrange(0 if size == 10 else size // 10, size) for size in sizes)
     return f"{first}+{second}="
 
 
 def _palindrome(rng: random.Random) -> str:
-    """Of even length: the letter in the middle of the others would follow from nothing.
+    """Of even length: a single middle letter would follow from nothing.
 
-    Of a few letters, which often stand there twice: the right one is found by its place, not as the odd one out.
+    Its few letters often occur twice, so the hidden one follows only from its position, not as the odd one out.
     """
     letters = rng.sample(string.ascii_lowercase, FEW)
     half = "".join(rng.choices(letters, k=rng.randint(SHORTEST, LONGEST // 2)))
@@ -76,8 +76,8 @@ def write_task(
 ) -> None:
     """Write train.tsv, dev.tsv and test.tsv of a task: `given TAB target` lines, or texts; nothing is given twice.
 
-    `train` is how many lines to learn from, None for as many as suit the task. The folder is made if it is missing.
-    A `DataError` where it has other files of these names, or cannot be written to.
+    `train` is the number of training lines, None for the task's default. The folder is made if it is missing. A
+    `DataError` if it has other files of these names, or cannot be written.
     """
     task, rng = TASKS[name], random.Random(seed)
     n_lines = (task.train if train is None else train) + dev + test
@@ -100,7 +100,7 @@ def write_task(
 
 
 def _write(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write the files that are not there; one of other content is somebody else's."""
+    """Write the missing files; refuse one with other content."""
     folder.mkdir(parents=True, exist_ok=True)
     missing = [name for name in contents if not os.path.lexists(folder / name)]
     for name in contents.keys() - missing:

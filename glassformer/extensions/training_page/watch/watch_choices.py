@@ -1,8 +1,7 @@
 """Part "Watch it learn": settings of a small training, and the commands they produce.
 
-A model is small enough that a few minutes of one processor suffice: two stacks of width 64. What is trained on is a
-made-up task, whose files a command of this program writes, or pairs of the visitor's own, of which some are kept to
-score on.
+The model has two stacks of width 64, which train in a few minutes on one CPU. Its data are a made-up task, written by a
+command of this program, or the user's own pairs, of which some are held out for scores.
 """
 
 import io
@@ -36,12 +35,12 @@ MOST_EPOCHS: Final = 50
 SNAPSHOTS: Final = 24
 SAVE_MINUTES: Final = 0.25  # between two states: so much is lost at most when a training is stopped
 SEED: Final = 1
-LIMITS: Final = FileLimits(n_bytes=2_000_000, lines=5_000, characters=80)  # of pairs of a visitor's own
+LIMITS: Final = FileLimits(n_bytes=2_000_000, lines=5_000, characters=80)  # of the user's own pairs
 LEAST_PAIRS: Final = 10
 MOST_DEV, LEAST_DEV = 300, 10
 DEV_TOKENS: Final = 2_000  # of all outputs that are scored, about: each snapshot waits for them
 OWN: Final = "own"
-ARROW: Final = "=>"  # nobody can type a tab into a box
+ARROW: Final = "=>"  # a tab cannot be typed into a text box
 _SPECIAL: Final = 4  # pieces beside those of the texts
 _BATCH, _STEPS = 3000, 32  # target tokens of a step; steps of an epoch, about, where that makes smaller ones
 _PIECES: Final = 800  # of words, where single characters would make long rows
@@ -54,7 +53,7 @@ class Task:
     """A made-up task, of which `python -m transformer task` writes the files."""
 
     title: Sentence
-    example: Sentence  # what it is about
+    example: Sentence  # description
     characters: int = 26  # that occur
     longest: int = 13  # tokens of a side, with the end piece
     tried: tuple[str, ...] = _WORDS  # examples of its card
@@ -85,7 +84,7 @@ class Choices:
 
     task: str = "reverse"  # or `OWN`
     layers: int = 2  # of each stack
-    heads: int = 1  # alone, it has to do all of the task: its map is the one to look at
+    heads: int = 1  # a single head does the whole task, so its map shows it
     positions: PositionKind = "learned"
     norm: NormPlace = "pre"
     rate: float = 2.75e-3
@@ -95,7 +94,7 @@ class Choices:
     minutes: int = 5
 
 
-# Each with its title, what there is to see, and what is chosen.
+# Each with its title, description, and choices.
 PRESETS: Final[Mapping[str, tuple[Sentence, Sentence, Choices]]] = {
     "reverse": (
         say("From noise to the anti-diagonal"),
@@ -117,7 +116,7 @@ PRESETS: Final[Mapping[str, tuple[Sentence, Sentence, Choices]]] = {
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of a visitor's own."""
+    """The user's own pairs."""
 
     train: tuple[tuple[str, str], ...]
     dev: tuple[tuple[str, str], ...]
@@ -137,7 +136,7 @@ class Pairs:
         return _SPECIAL + len(set("".join(self.texts))) if self.in_characters else _PIECES
 
     def batch_tokens(self) -> int:
-        """Of a step, so that an epoch has some steps even where there are few pairs."""
+        """Of a step; small enough for several steps per epoch with few pairs."""
         return min(_BATCH, max(64, sum(len(target) + 1 for _, target in self.train) // _STEPS))
 
     def longest(self) -> int:
@@ -213,7 +212,7 @@ def check(chosen: Choices, pairs: Pairs | None = None) -> int:
 
 
 def plan(chosen: Choices, pairs: Pairs | None = None) -> Plan:
-    """The commands that train what is chosen, and the files that they read. Raises `QueryError` as `check`."""
+    """The commands of a training, and the files that they read. Raises `QueryError` as `check`."""
     check(chosen, pairs)
     name = f"{'my' if chosen.task == OWN else chosen.task}-{'model' if chosen.causal_mask else 'leak'}"
     card = {"card.json": json.dumps(_card(chosen, pairs), ensure_ascii=False).encode()}
@@ -248,7 +247,6 @@ def shown(commands: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _card(chosen: Choices, pairs: Pairs | None) -> dict[str, object]:
-    """What the checkpoint says of itself."""
     title = say("My pairs") if pairs is not None else TASKS[chosen.task].title
     if not chosen.causal_mask:
         title = say("{task}, with a leak", task=title)
@@ -265,7 +263,7 @@ def _tsv(pairs: Sequence[tuple[str, str]]) -> bytes:
 
 
 def with_settings(chosen: Choices, values: Mapping[str, object]) -> Choices:
-    """Choices with other values, by the names of the fields; what is no field is passed over."""
+    """Choices with other values, by the names of the fields; unknown names are ignored."""
     return replace(chosen, **{name: value for name, value in values.items() if name in asdict(chosen)})  # type: ignore[arg-type]
 
 
@@ -282,9 +280,9 @@ def about(training: Training) -> Sentence:
 
 
 def packed(training: Training, told: str) -> bytes:
-    """The folders of the checkpoint and of its snapshots, what was trained on, and the commands, as a zip archive.
+    """A zip archive of the folders of the checkpoint and its snapshots, the data, and the commands.
 
-    `told` is what stands above the commands, in the reader's language.
+    `told` is the comment above the commands, in the user's language.
     """
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -299,6 +297,6 @@ def packed(training: Training, told: str) -> bytes:
 
 
 def _add(archive: zipfile.ZipFile, file: Path, name: str) -> None:
-    """A file as it is; what is compressed already is not compressed again."""
+    """Add a file; one that is already compressed is stored."""
     how = zipfile.ZIP_STORED if file.suffix == ".xz" else zipfile.ZIP_DEFLATED
     archive.write(file, name, compress_type=how)

@@ -1,7 +1,7 @@
 """Part "Watch it learn": start a small training and follow it live.
 
-The form, and what it says before anything starts; then how far the training is, in a fragment that runs again and
-again, and what can be done with it. Its model is in the sidebar's choice as soon as it has one.
+First the form and its notes; then the training's progress, in a fragment that reruns, and its buttons. The model is in
+the sidebar's menu as soon as it exists.
 """
 
 from functools import partial
@@ -89,7 +89,7 @@ def _part() -> None:
 
 
 def _current() -> Training | None:
-    """The training that the session looks at: the one that it began, while that goes on, or the sidebar's model's."""
+    """The session's training: the one that it started, while it runs, else the sidebar's model's."""
     name = st.session_state.get(CURRENT) or ""
     chosen, begun = session_trainings.find(st.session_state.get(session.MODEL) or ""), session_trainings.find(name)
     if begun is not None and (chosen is None or session_trainings.is_under_way(begun)):
@@ -151,7 +151,7 @@ def _form() -> None:
 
 
 def _chosen() -> Choices:
-    """What the widgets say."""
+    """The widgets' values."""
     return watch_choices.with_settings(
         Choices(), {name: st.session_state.get(f"{_KEY}{name}", value) for name, value in vars(Choices()).items()}
     )
@@ -190,12 +190,12 @@ _LEAK: Final = say(
 
 
 def _of(name: str) -> dict[str, Any]:
-    """What every widget of the form has."""
+    """The common arguments of all widgets of the form."""
     return {"key": f"{_KEY}{name}", "persist_state": KEEP}
 
 
 def _pairs() -> Pairs | None:
-    """Draw the box for pairs of the visitor's own; None if there are none yet, or they cannot be taken."""
+    """Draw the box for the user's own pairs; None if there are none yet, or they are invalid."""
     st.text_area(
         say("Pairs, one per line"),
         key=TEXT,
@@ -219,7 +219,7 @@ def _pairs() -> Pairs | None:
 
 
 def _read() -> Pairs:
-    """The pairs that were given. Raises `DataError`: they cannot be taken."""
+    """The given pairs. Raises `DataError`: they are invalid."""
     file = st.session_state.get(FILE)
     if file is not None:
         return watch_choices.read_pairs(file.getvalue(), label=say("The file {name}", name=file.name))
@@ -227,7 +227,7 @@ def _read() -> Pairs:
 
 
 def _said_before(chosen: Choices, pairs: Pairs | None) -> bool:
-    """Say how large the model will be, and what will be run; whether it may be."""
+    """Show the model's size and the commands; returns whether the training may start."""
     plan = attempt(lambda: watch_choices.plan(chosen, pairs))
     if plan is None:
         return False
@@ -239,7 +239,7 @@ def _said_before(chosen: Choices, pairs: Pairs | None) -> bool:
 
 
 def _busy() -> None:
-    """Say who is trained now."""
+    """Show who is training now."""
     running = session_trainings.trainings().seconds_left()
     if running is not None:
         said = say(
@@ -251,7 +251,7 @@ def _busy() -> None:
 
 
 def _start(card: Choices | None = None) -> None:
-    """Callback: begin what is chosen, or what a card says, which is then chosen."""
+    """Callback: start the selected training, or a card's, which becomes selected."""
     if card is not None:
         st.session_state.update({f"{_KEY}{name}": value for name, value in vars(card).items()})
     chosen = _chosen()
@@ -270,7 +270,7 @@ def _start(card: Choices | None = None) -> None:
 
 
 def _follow(name: str, was_under_way: bool) -> None:
-    """Draw a training as far as it is; while it is under way this runs again and again."""
+    """Draw a training's progress; reruns while it runs."""
     training = session_trainings.find(name)
     if training is None:
         st.rerun()
@@ -294,7 +294,7 @@ def _follow(name: str, was_under_way: bool) -> None:
 
 
 def _choose(training: Training, name: str) -> None:
-    """Have the sidebar's model be this one, once, as soon as there is one."""
+    """Select this model in the sidebar, once, as soon as it exists."""
     met: tuple[str, ...] = st.session_state.get(CHOSEN, ())
     if name in met or not training.has_model or session_trainings.at(name) is None:
         return
@@ -305,7 +305,6 @@ def _choose(training: Training, name: str) -> None:
 
 
 def _where(training: Training, seen: JobStatus, now: TrainingProgress) -> None:
-    """Say how far it is."""
     if seen.state == "waiting":
         ahead = session_trainings.trainings().before(training)
         said = say_n("{n} training is ahead of this one.", "{n} trainings are ahead of this one.", ahead)
@@ -340,12 +339,12 @@ def _where(training: Training, seen: JobStatus, now: TrainingProgress) -> None:
 
 
 def _ended_at(now: TrainingProgress) -> list[Sentence]:
-    """The step at which it stands; nothing before the first."""
+    """The current step; empty before the first."""
     return [say("It is at step {step:,} of {steps:,}.", step=now.step, steps=now.steps)] if now.step else []
 
 
 def _steer(training: Training, seen: JobStatus, name: str) -> None:
-    """Draw what can be done with it."""
+    """Draw the training's buttons."""
     with st.container(horizontal=True, gap="small"):
         if seen.is_under_way:
             st.button(say("Stop the training"), key=f"{_KEY}stop", icon=":material/stop:", on_click=_stop, args=(name,))
@@ -376,7 +375,7 @@ def _steer(training: Training, seen: JobStatus, name: str) -> None:
 
 
 def _is_cut(training: Training) -> bool:
-    """Whether its time was up before its last step, and it may have more."""
+    """Whether the time limit ended it, and may be raised."""
     now = training.progress()
     return now.step < now.steps and training.plan.minutes < MOST_MINUTES
 

@@ -57,7 +57,7 @@ def growing(training: Training) -> GrowingCurve | None:
 
 
 def _at_steps(steps: Sequence[int], values: Sequence[float], moments: Sequence[SnapshotInfo], name: str) -> Points:
-    """What was measured at the ends of epochs, and of snapshots on the first pairs alone."""
+    """Measurements at the ends of epochs, and of snapshots on the first pairs only."""
     found = {one.step: value for one in moments if (value := getattr(one, name)) is not None}
     return sorted({**found, **dict(zip(steps, values, strict=False))}.items())
 

@@ -1,12 +1,12 @@
 """Upload store and queue: a private temporary folder with expiry, one upload at a time to the sandboxed worker.
 
-Each upload has a name that nobody can guess. Who has it sees the upload, so a link shares it; lists never hold it but
-for the session that handed it in. What nobody uses for an hour is removed, and all of it when the server ends; what
-a killed server left is removed by the next one. In a folder that replicas share each upload says what it is, in
-`ABOUT`; any replica opens and removes it, and it outlives them.
+Each upload has an unguessable token. Anyone with the token can use the upload, so a link shares it; only the session
+that uploaded it lists it. An upload is removed after an hour without use, all of them when the server ends; the next
+server removes what a killed one left. In a folder that replicas share `ABOUT` describes each upload; any replica opens
+and removes it, and it outlives them.
 
-One at a time, as whoever decodes meanwhile shares the processor. The reading itself is done by another process, see
-`extensions.uploads.library`; here is a thread that waits for it.
+Only one is read at a time, because reading shares the CPU with decoding. Another process does it, see
+`extensions.uploads.library`; a thread waits for it.
 """
 
 import contextlib
@@ -31,9 +31,9 @@ from transformer.i18n import Sentence, say
 
 PREFIX = "glassformer-inbox-"
 KEPT_SECONDS = 3600.0  # without use
-WAITING_SECONDS = 900.0  # of files that nobody has had read yet
+WAITING_SECONDS = 900.0  # of files that were not read yet
 MOST_BYTES = 4 * 2**30
-SHARE_OF_DISK = 0.5  # of what is free
+SHARE_OF_DISK = 0.5  # of the free space
 MOST_KEPT = 200
 RECEIVED = "received"
 ABOUT = ".about.json"
@@ -41,15 +41,15 @@ ABOUT = ".about.json"
 
 @dataclass(frozen=True)
 class Upload:
-    """Files that came in, or what was made of them."""
+    """Uploaded files, or their result."""
 
-    token: str  # its name, which nobody can guess
+    token: str  # its unguessable name
     folder: Path  # all that belongs to it
-    title: str  # what it is called, once it was read
-    n_bytes: int  # what is counted for it
+    title: str  # its title, once it was read
+    n_bytes: int  # its reserved size
     used: float  # when it was used last, in seconds of a clock of its own
     native: bool = False  # whether it is a checkpoint of this program
-    left_out: tuple[str, ...] = ()  # names of the files that are no part of it
+    left_out: tuple[str, ...] = ()  # names of files that were left out
 
     @property
     def made(self) -> Path:
@@ -58,10 +58,10 @@ class Upload:
 
 
 class UploadStore:
-    """All that was handed in to one server.
+    """All uploads of one server.
 
-    Its folder is made in `place`, or in the system's folder for temporary files, unless it is `shared`. Together it
-    has so many bytes at most. `forgotten` is told of each upload that is removed.
+    Their folder is made in `place`, or in the system's temporary folder, unless it is `shared`; its size is limited.
+    `forgotten` is called with each upload that is removed.
     """
 
     def __init__(
@@ -96,10 +96,7 @@ class UploadStore:
             return found
 
     def count(self, token: str, n_bytes: int) -> None:
-        """Count bytes that are about to be written for an upload.
-
-        Raises `CheckpointError`: there is no room for them, or the upload is gone.
-        """
+        """Reserve bytes for an upload. Raises `CheckpointError`: there is not enough space, or the upload is gone."""
         with self._lock:
             upload = self._found.get(token)
             if upload is None:
@@ -121,15 +118,15 @@ class UploadStore:
             return min(self._most - taken, int(SHARE_OF_DISK * free))
 
     def keep(self, token: str, made: Path, *, native: bool, left_out: tuple[str, ...]) -> Upload:
-        """Keep what was made of an upload, a folder in the upload's that can be opened, and nothing else of it.
+        """Keep the result of an upload, a folder inside the upload's that can be opened, and delete the rest.
 
-        `left_out` are the names of the files that are no part of it. Raises `CheckpointError`: the upload is gone.
+        `left_out` are the names of files that were left out. Raises `CheckpointError`: the upload is gone.
         """
         with self._lock:
             upload = self._found.get(token)
             if upload is None:
                 raise gone()
-            aside = self.root / f"{token}-read"  # a name that is swept, should this process end here
+            aside = self.root / f"{token}-read"  # a name that is swept if this process ends now
             os.rename(upload.folder, aside)
             upload.folder.mkdir(mode=0o700)
             os.rename(aside / made.relative_to(upload.folder), upload.folder / made.name)
@@ -152,19 +149,19 @@ class UploadStore:
             return found
 
     def _use(self, upload: Upload) -> Upload:
-        """Keep what is known of an upload, which is used now."""
+        """Record that an upload was used."""
         found = self._found[upload.token] = replace(upload, used=self._clock())
         if self._own.is_shared:
             replicas.touch(upload.folder)
         return found
 
     def _adopt(self, token: str) -> None:
-        """Know what another replica keeps, or is about to; and no longer what one removed."""
+        """Load an upload of another replica, even unfinished, or drop one that was removed."""
         if not self._own.is_shared:
             return
         folder, known = replicas.named(self.root, token), self._found.get(token)
         if folder is None:
-            self._let_go(token)  # and no more: it may be about to be put in its place
+            self._let_go(token)  # keep its files: it may be in the process of being moved
         elif known is None or not known.title:
             found = Upload(token, folder, "", 0, 0.0) if known is None else known
             with suppress(OSError, ValueError, TypeError, KeyError):
@@ -192,7 +189,7 @@ class UploadStore:
         return found
 
     def sweep(self) -> None:
-        """Remove what nobody used for long."""
+        """Remove what was unused for long."""
         with self._lock:
             for token in {*self._found, *replicas.names(self.root)} if self._own.is_shared else ():
                 self._adopt(token)
@@ -205,11 +202,11 @@ class UploadStore:
             self.forget(token)
 
     def _unused(self, upload: Upload) -> float:
-        """For how many seconds nobody used it, here or at any replica."""
+        """Seconds since it was last used, on any replica."""
         return replicas.seconds_since(upload.folder) if self._own.is_shared else self._clock() - upload.used
 
     def close(self) -> None:
-        """Remove everything that is this server's alone; a second time nothing happens."""
+        """Remove everything that belongs to this server only; idempotent."""
         with self._lock:
             self._found.clear()
         self._own.close()
@@ -243,7 +240,7 @@ class UploadJob:
     done: Done = field(default_factory=Done)  # how far it is
     read: Read | None = None  # what came of it
     refused: Sentence | None = None  # why nothing did
-    stopped: bool = False  # nobody waits for it any more
+    stopped: bool = False  # cancelled
     over: threading.Event = field(default_factory=threading.Event)
 
 
@@ -274,7 +271,7 @@ class UploadQueue:
         return job
 
     def expect(self) -> None:
-        """Something will be handed in soon: start the process, which takes a few seconds."""
+        """Start the worker before an upload, because it takes a few seconds."""
         with self._changed:
             self._soon = True
             self._changed.notify()
@@ -320,7 +317,7 @@ class UploadQueue:
             if job is not None:
                 self._do(job)
                 continue
-            with contextlib.suppress(GlassformerError):  # who hands something in is told
+            with contextlib.suppress(GlassformerError):  # shown to the user who uploads
                 self._worker.warm()
 
     def _do(self, job: UploadJob) -> None:
@@ -333,7 +330,7 @@ class UploadQueue:
             )
         except GlassformerError as error:
             job.refused = error.sentence
-        except Exception:  # a full disk, a process that cannot be started: whoever waits is told
+        except Exception:  # a full disk, a process that cannot be started: the waiting session gets the error
             self._worker.end()
             job.refused = say("The files could not be read on this server; try again later.")
         finally:

@@ -1,5 +1,5 @@
 """Uploads: read in a sandboxed process, rewritten, and only then opened.
 
-Read `archives` and `upload_folder`: what happens to the files; then `upload_worker`, where it happens (confined by
-`transformer.sandbox`); then `upload_worker_client`, which is how a server asks for it.
+Read `archives` and `upload_folder`, which process the files; then `upload_worker`, the sandboxed process (confined by
+`transformer.sandbox`); then `upload_worker_client`, the server's interface.
 """

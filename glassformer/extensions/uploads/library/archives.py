@@ -1,7 +1,7 @@
 """Safe unpacking of zip archives, and the upload limits: sizes, counts, time, file names.
 
-All of its list is checked before a byte is unpacked, and each file is held to its own claim while it is. Of folders
-only one is taken: that with the weights, as near to the top as there is one.
+The whole list of an archive is checked before a byte is unpacked, and each file must match its claimed size. Only one
+folder is taken: the highest one with weights.
 
 Source: APPNOTE.TXT of PKWARE, 4.3 to 4.5; David Fifield, "A better zip bomb" (WOOT 2019), for files that overlap.
 """
@@ -32,7 +32,7 @@ class UploadLimits:
     """The limits of one upload."""
 
     files: int = 200  # most files, those of an archive counted one by one
-    unpacked: int = 512 * MEGABYTE  # most bytes of all files together, once unpacked; also of what is written of them
+    unpacked: int = 512 * MEGABYTE  # most bytes of all files together, unpacked; also of the result
     file: int = 256 * MEGABYTE  # most bytes of one of them
     ratio: int = 100  # how many times its packed size a large file of an archive may have; weights hardly shrink
     memory: int = 3 * 1024 * MEGABYTE  # bytes that the process may take beyond what it has when it starts
@@ -69,7 +69,7 @@ def check_all_differ(names: Iterable[str]) -> None:
 
 
 def is_junk(name: str) -> bool:
-    """Whether a file is what a system leaves behind, or hidden: nobody means to hand it in."""
+    """Whether a file is hidden or a by-product of an operating system."""
     return any(part in JUNK or part.startswith(".") for part in name.split("/"))
 
 
@@ -109,7 +109,7 @@ def unpack(file: BinaryIO, into: Path, *, label: str, limits: UploadLimits = OUR
 
 
 def _unpacked(file: BinaryIO, into: Path, limits: UploadLimits) -> Unpacked:
-    """The same; what is refused does not name the archive."""
+    """The same; errors do not name the archive."""
     _check_end(file, limits)
     with zipfile.ZipFile(file) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir()]
@@ -124,7 +124,7 @@ def _unpacked(file: BinaryIO, into: Path, limits: UploadLimits) -> Unpacked:
 
 
 def _check_end(file: BinaryIO, limits: UploadLimits) -> None:
-    """Look at the end record alone: the list before it is only read when it is short."""
+    """Check the end record alone: the list before it is only read if it is short."""
     size = file.seek(0, 2)
     file.seek(max(size - _END_BYTES - _MOST_COMMENT, 0))
     tail = file.read()
@@ -217,7 +217,7 @@ def _refused_entry(name: str, why: str) -> CheckpointError:
 
 
 def _folder_of(names: Sequence[str]) -> str:
-    """The folder that is taken: the highest one with weights; of several side by side none can be chosen."""
+    """The highest folder with weights; several at the same level are refused."""
     endings = {name: PurePosixPath(name).suffix.lower() for name in names}
     holding = {_parent(name) for name in names if endings[name] in SUFFIXES}
     holding = holding or {_parent(name) for name in names if endings[name] not in BESIDE}  # weights of any name

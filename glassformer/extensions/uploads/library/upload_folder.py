@@ -1,16 +1,16 @@
-"""From files that were handed in, written anew, to a folder that can be opened, or to why not.
+"""Rewrites uploaded files into a folder that can be opened, or refuses them.
 
-This runs in the process that `worker` forks, and trusts nothing: neither names, nor archives, nor what is in files.
+This runs in the process that `upload_worker` forks, and trusts nothing: neither names, archives nor contents.
 
-    model.safetensors            a header of our own, and the same values, whatever it is called
-    lesson.pt                    lesson.pt.safetensors, and lesson.pt.safetensors.outline.json, which says what was
-                                 around the tensors; pytorch_model.bin becomes model.safetensors
+    model.safetensors            a new header, and the same values, under any name
+        lesson.pt                    lesson.pt.safetensors, and lesson.pt.safetensors.outline.json, with everything
+                                     around the tensors; pytorch_model.bin becomes model.safetensors
     model.npz                    model.npz.safetensors with its arrays, and the outline with its texts
     config.json, tokenizer.json  parsed by the strict rules, and written again
-    letters.model                the same bytes, once SentencePiece was tried on every piece of them
-    vocab.txt, training.csv      the same bytes, once they are text; config.yaml, too
+    letters.model                the same bytes, after SentencePiece was tested on every piece
+    vocab.txt, training.csv      the same bytes, if they are text; config.yaml, too
 
-Anything else is left out, and named. What the files mean is not looked at here.
+Anything else is left out and listed. What the files mean is not checked here.
 """
 
 import json
@@ -67,7 +67,7 @@ def kind(name: str, source: Path) -> str:
 
 
 def write(name: str, source: Path, target: Path, *, work: Path) -> None:
-    """Write one file anew that `is_opened`; `work` is an empty folder for what is needed meanwhile."""
+    """Rewrite one file that `is_opened`; `work` is an empty folder for temporary files."""
     ending = kind(name, source)
     if ending == TENSORS:
         _tensors(name, source, target / (name if Path(name).suffix.lower() == TENSORS else name + TENSORS))
@@ -89,7 +89,7 @@ def _tensors(name: str, source: Path, target: Path) -> None:
 
 
 def _arrays(name: str, source: Path, target: Path) -> None:
-    """The arrays, and the outline that a file of torch.save would have with the same."""
+    """The arrays, and the outline that an equivalent file of torch.save would have."""
     with source.open("rb") as file:
         header, texts = weights.read_arrays(file, source.stat().st_size, label=name)
         _anew(file, header, target)
@@ -99,7 +99,7 @@ def _arrays(name: str, source: Path, target: Path) -> None:
 
 
 def _anew(file: BinaryIO, header: tensorfile.Header, target: Path) -> None:
-    """The tensors of a file behind a header of our own, one after another as they lie there."""
+    """A file's tensors in their order, with a new header."""
     places, end = {}, 0
     for tensor, info in sorted(header.tensors.items(), key=lambda one: one[1].begin):
         places[tensor] = [end, end := end + info.end - info.begin]
@@ -132,7 +132,7 @@ def _pickle(name: str, source: Path, target: Path, work: Path) -> None:
 
 
 def _in_a_fork(descriptor: int, work: Path, *, label: str) -> None:
-    """Unpickle in a process of its own, which has torch already; what it does to itself ends with it."""
+    """Unpickle in a fork that has torch already imported, which isolates side effects."""
     child = os.fork()
     if not child:
         try:
@@ -188,7 +188,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Received:
-    """A file that was handed in."""
+    """An uploaded file."""
 
     name: str  # what its owner calls it
     path: Path  # where it is
@@ -199,7 +199,7 @@ class Read:
     """What became of an upload."""
 
     native: bool  # whether it is a checkpoint of this program
-    left_out: tuple[str, ...]  # names of the files that are no part of it
+    left_out: tuple[str, ...]  # names of files that were left out
 
 
 def read(
@@ -211,10 +211,10 @@ def read(
     limits: UploadLimits = OURS,
     progress: Progress = lambda *_: None,
 ) -> Read:
-    """Write what was handed in anew, and make sure that it opens, or refuse it.
+    """Rewrite uploaded files, and check that the result opens, or refuse them.
 
-    Both folders are empty; the name of the new one is how messages call the model, and `work` is for what is needed
-    meanwhile. `progress` is told how many files of how many are done, and which is next.
+    Both folders are empty; messages call the model by the new one's name, and `work` is for temporary files. `progress`
+    is called with the number of files done, their total, and the next name.
     """
     files, left_out = _files(received, work, limits)
     _check_sizes(files, limits)
@@ -233,7 +233,7 @@ def read(
 
 
 def _files(received: Sequence[Received], work: Path, limits: UploadLimits) -> tuple[dict[str, Path], list[str]]:
-    """Every file by its name, archives unpacked; and the names of those that archives have in other folders."""
+    """Every file by its name, archives unpacked; and the names that archives have in other folders."""
     found: list[tuple[str, Path]] = []
     left_out: list[str] = []
     for number, one in enumerate(received):
@@ -268,7 +268,7 @@ def _check_sizes(files: Mapping[str, Path], limits: UploadLimits) -> None:
 def _check_kinds(
     files: Mapping[str, Path], chosen: Mapping[str, Path], left_out: Sequence[str], *, pickles: bool
 ) -> None:
-    """Refuse what cannot become a model before anything of it is read."""
+    """Refuse files that cannot become a model before reading them."""
     ending = {name: kind(name, path) for name, path in chosen.items()}
     weights = [name for name in chosen if ending[name] in WEIGHTS]
     refused = [name for name in weights if ending[name] in PICKLED]
@@ -304,7 +304,7 @@ def _named(names: Sequence[str]) -> Sentence:
 
 
 def _opens(folder: Path) -> bool:
-    """Open it once, or refuse what no answer opens; whether it is a checkpoint of this program."""
+    """Open it once, or refuse what no answer opens; returns whether it is a checkpoint of this program."""
     native = kind_of(folder, inside=folder)[0] == "native"
     try:
         (native_load if native else opening.load)(folder, inside=folder)

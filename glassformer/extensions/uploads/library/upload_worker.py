@@ -1,10 +1,10 @@
 """Upload worker: a preloaded process that forks a sandboxed child per upload.
 
-It reads requests from its standard input, a line of JSON each, and answers each with a line: how the forked process
-ended. A second line before that means: end it. It opens no file of anybody's, and ends with its server.
+It reads requests from its standard input, one line of JSON each, and answers each with a line: how the forked process
+ended. A second line before the answer cancels it. The worker opens no uploaded file, and ends with its server.
 
-The forked process confines itself, reads what was handed in, and writes `result.json` into its folder, codes and
-sentences as data, and `progress.json` meanwhile. Nothing that it writes is trusted by the server; see `workers`.
+The forked process confines itself, reads the upload, and writes `progress.json` and then `result.json` into its folder,
+with codes and sentences as data. The server does not trust these files; see `upload_worker_client`.
 """
 
 import contextlib
@@ -51,7 +51,7 @@ def as_data(value: object) -> Any:
 
 
 def sentence(data: Any) -> Sentence:
-    """The sentence that `as_data` was given; a plain one where it is none of ours."""
+    """The sentence that was given to `as_data`; a plain one for any other data."""
     try:
         found = _value(data, 0)
     except (ValueError, TypeError, KeyError, IndexError, AttributeError):
@@ -102,10 +102,10 @@ TOO_LARGE = say(
 
 
 def _read(request: Mapping[str, Any]) -> None:
-    """Do what one request asks for.
+    """Handle one request.
 
-    It has `folder`, which is all that may be written into; `files`, pairs of a name and a path; `title`, the name of
-    the new folder; `pickles`; `limits`, those of `Limits`.
+    It has `folder`, the only writable folder; `files`, pairs of a name and a path; `title`, the new folder's name;
+    `pickles`; `limits`, the fields of `Limits`.
     """
     folder, limits = Path(request["folder"]), UploadLimits(**request["limits"])
     received = [Received(name, Path(path)) for name, path in request["files"]]
@@ -135,7 +135,7 @@ def _result(received: list[Received], made: Path, work: Path, pickles: bool, lim
 
 
 def _write(path: Path, record: Mapping[str, Any]) -> None:
-    """In one step, as somebody may be reading it."""
+    """Write atomically, because another process may be reading."""
     new = path.with_suffix(".new")
     new.write_text(json.dumps(record), encoding="ascii")
     new.replace(path)
@@ -190,7 +190,7 @@ def _be_the_child(request: Mapping[str, Any]) -> None:
 
 
 def _adopt() -> None:
-    """Let what a forked process leaves behind become a child of this one, where it can be ended."""
+    """Become the parent of orphans of a forked process, to end them."""
     if sys.platform == "linux":
         import ctypes
 
@@ -198,7 +198,7 @@ def _adopt() -> None:
 
 
 def _cleared(how: str) -> str:
-    """End whatever is left of a forked process."""
+    """End all processes that a forked process left."""
     while True:
         with contextlib.suppress(OSError):
             for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split():
@@ -214,13 +214,13 @@ def _answer(word: str) -> None:
 
 
 class _Lines:
-    """Lines of the standard input, without waiting for them."""
+    """Non-blocking lines of the standard input."""
 
     def __init__(self) -> None:
         self._rest, self._ended = b"", False
 
     def next(self, seconds: float | None) -> str | None:
-        """The next line; None if there is none after so many seconds, empty when the input has ended."""
+        """The next line; None after a timeout, empty at the end of the input."""
         while b"\n" not in self._rest:
             if self._ended:
                 return ""

@@ -4,7 +4,7 @@
     read = worker.read(files, folder, title="lesson", pickles=True)
     transformer.load(folder / "made" / "lesson")
 
-It is started by the first request, which takes as long as importing torch, and kept for the next ones until `end`.
+The first request starts it, which takes as long as importing torch; it serves more requests until `end`.
 """
 
 import json
@@ -62,10 +62,10 @@ class Worker:
         progress: Callable[[Done], object] = lambda _: None,
         stop: Callable[[], bool] = lambda: False,
     ) -> Read:
-        """Read what was handed in, or refuse it; what opens is then in `folder / "made" / title`.
+        """Read an upload, or refuse it; the result is in `folder / "made" / title`.
 
-        The folder is for this request alone; where the files lie in it, they have a folder of their own there. `stop`
-        is asked now and then; once it says so, the process is ended.
+        The folder is for this request alone; files inside it are in a subfolder. `stop` is polled; once it returns
+        True, the process is ended.
         """
         request = {
             "folder": str(folder), "files": [(one.name, str(one.path)) for one in received], "title": title,
@@ -73,10 +73,12 @@ class Worker:
         }  # fmt: skip
         for last in (False, True):
             _clear(folder, keep=received)
-            most = _bytes_under(folder) + 3 * limits.unpacked  # what was handed in lies there, too
+            most = _bytes_under(folder) + 3 * limits.unpacked  # the upload is in it, too
             self._send(json.dumps(request))
             how = self._waited(folder, limits, most, progress, stop)
-            if self._process is not None or last:  # else somebody ended it, which says nothing of these files
+            if (
+                self._process is not None or last
+            ):  # else it was ended from outside, which says nothing about these files
                 break
         return _taken(how, folder, title, limits)
 
@@ -88,7 +90,7 @@ class Worker:
         progress: Callable[[Done], object],
         stop: Callable[[], bool],
     ) -> str:
-        """How it ended; it is stopped once more bytes than these lie in the folder."""
+        """How it ended; stopped if the folder exceeds `most` bytes."""
         end, stopped = time.monotonic() + limits.seconds + GRACE_SECONDS, False
         while (how := self._line(LOOK_SECONDS)) is None:
             progress(_progress(folder))
@@ -147,7 +149,7 @@ class Worker:
         return self._process
 
     def _line(self, seconds: float) -> str | None:
-        """What the process answers; None if it says nothing for so long, "crashed" if it has ended."""
+        """The process's answer; None after a timeout, "crashed" if it has ended."""
         if self._process is None or self._process.stdout is None:
             return "crashed"
         if not select.select([self._process.stdout], [], [], seconds)[0]:
@@ -159,7 +161,7 @@ class Worker:
 
 
 def _clear(folder: Path, *, keep: Sequence[Received]) -> None:
-    """Remove what an earlier request left in the folder; the same files may be read again."""
+    """Remove an earlier request's files; the same files may be read again."""
     kept = {one.path.parent for one in keep}
     for place in folder.iterdir():
         if place in kept:
@@ -196,7 +198,7 @@ def _result(folder: Path) -> dict[str, Any]:
 
 
 def _check_made(made: Path, limits: UploadLimits) -> None:
-    """Nothing but plain files of the kinds that `upload_folder` writes, and not more than there may be."""
+    """Check that there are only plain files of the kinds that `upload_folder` writes, within the limits."""
     files = FolderFiles(made, inside=made.parents[1].resolve())
     names = os.listdir(made)
     endings = {TENSORS, ".json", *upload_folder.SENTENCEPIECE, *upload_folder.TEXTS}

@@ -1,14 +1,14 @@
 """The process that opens one file of `torch.save`; `pickles` starts it and reads what it writes.
 
-A pickle is a program. PyTorch runs it here with `weights_only=True`, which knows only what builds tensors and plain
-values. What toolkits save beside the weights, such as their options, is read as a record: a class whose name `INERT`
-allows is never imported, and a class made here, which only keeps attributes, stands in its place. Should that ever
-have a hole, what gets through is in a process that holds nothing, with little memory and time, and that ends at once.
-It writes two files into a folder: `outline.json`, the dictionaries, lists, numbers and texts of the file with names
-in the place of tensors, or the code of a refusal; and `tensors.safetensors`.
+A pickle is a program. PyTorch runs it here with `weights_only=True`, which allows only what builds tensors and plain
+values. What toolkits save with the weights, such as their options, is read as a record: a class whose name `INERT`
+allows is never imported; a class of this module, which only keeps attributes, replaces it. If that ever has a hole, the
+exploit runs in a process without secrets, with little memory and time. It writes two files into a folder:
+`outline.json`, the dictionaries, lists, numbers and texts of the file with names in place of tensors, or the code of a
+refusal; and `tensors.safetensors`.
 
-It is run by its path, or in a fork of a process that is confined already (`uploads.library.upload_folder`), and imports
-nothing of this project. It writes codes, not sentences.
+It is run by its path, or in a fork of a confined process (`uploads.library.upload_folder`), and imports nothing of this
+project. It writes codes, not sentences.
 
 Source: PyTorch's documentation of `torch.load`; "Serialization semantics" for the two formats of its files.
 """
@@ -36,8 +36,8 @@ SPARE = 2**28  # bytes of memory beside the file's own
 PLAIN = (bool, int, float, str, type(None))
 GLOBAL = re.compile(r"(?:GLOBAL|function|class|call|type) ([A-Za-z_][\w.]*\.[\w.]+)")
 ASKED = re.compile(r"Unsupported global: GLOBAL ([\w.]+) was not an allowed global")
-# What toolkits for translation keep their options and vocabularies in; the names alone are looked at. A type of
-# Python's own is named without its module.
+# Classes of translation toolkits' options and vocabularies, matched by name only. A Python builtin has no module in its
+# name.
 INERT = re.compile(
     r"(argparse|omegaconf|torchtext|onmt|fairseq|joeynmt|typing|pathlib|enum|numpy)\..+|functools\.partial"
     r"|(builtins\.)?(dict|list|tuple|str|int|float|bool|object|bytes|NoneType)"
@@ -54,7 +54,7 @@ class RefusedError(Exception):
 
 
 def main(descriptor: int, folder: Path) -> None:
-    """Open the file behind a descriptor; write what it holds, or why not, into a folder."""
+    """Open the file of a descriptor; write its content, or the refusal, into a folder."""
     path = f"/dev/fd/{descriptor}"
     try:
         with open(path, "rb") as file:
@@ -84,7 +84,7 @@ def _limit(size: int) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         hard = resource.getrlimit(kind)[1]
-        least = most if hard == resource.RLIM_INFINITY else min(most, hard)  # whoever started it may allow less
+        least = most if hard == resource.RLIM_INFINITY else min(most, hard)  # the parent may allow less
         resource.setrlimit(kind, (least, least))
 
 
@@ -110,12 +110,12 @@ def _load(torch: Any, path: str, file: BinaryIO) -> object:
 
 
 class StoredRecord:
-    """What stands in the place of an object whose class is not imported: its attributes, and nothing it can do."""
+    """Replaces an object whose class is not imported: it has its attributes, and no behaviour."""
 
     __slots__ = ("state",)
 
     def __new__(cls, *_: object) -> "StoredRecord":
-        """A record without attributes, whatever a constructor is called with."""
+        """A record without attributes, for any arguments."""
         made = object.__new__(cls)
         made.state = {}
         return made
@@ -130,7 +130,7 @@ class StoredRecord:
 
 
 def _plain_dictionary(*_: object) -> dict[object, object]:
-    """What a `defaultdict` begins as; what it would make of a missing key is let go."""
+    """An empty dictionary for a `defaultdict`, whose factory is dropped."""
     return {}
 
 
@@ -158,7 +158,7 @@ def _check_records(file: BinaryIO) -> None:
 
 
 class _Outline:
-    """What a file of a size in bytes, which its tensors may not exceed, holds in plain values; each tensor once."""
+    """The plain values of a file, each tensor once; `size` is its bytes, which its tensors may not exceed."""
 
     def __init__(self, size: int) -> None:
         self.tensors: dict[str, Any] = {}
@@ -168,10 +168,7 @@ class _Outline:
         self._open: set[int] = set()  # the records that the one at hand is in
 
     def node(self, value: Any, depth: int = 0) -> object:
-        """A value as JSON.
-
-        Plain ones as they are, {"d": pairs}, {"l": items}, {"t": tensor}, {"x": odd tensor} or {"o": what else}.
-        """
+        """A value as JSON: plain, {"d": pairs}, {"l": items}, {"t": tensor}, {"x": odd tensor} or {"o": other}."""
         self._n_nodes += 1
         if self._n_nodes > MAX_NODES or depth > MAX_DEPTH:
             raise RefusedError("many")
@@ -189,7 +186,7 @@ class _Outline:
         return {"o": type(value).__name__}
 
     def _record(self, value: StoredRecord, depth: int) -> object:
-        """The attributes of an object; where it is inside itself, its name."""
+        """The attributes of an object; inside itself, only its name."""
         name, state = type(value).__name__, value.state
         if id(value) in self._open:
             return {"o": name}
@@ -248,7 +245,7 @@ DTYPES = {
 
 
 def _oddness(tensor: Any) -> str:
-    """Why a tensor is no plain array of numbers; empty if it is one."""
+    """Why a tensor is not a plain array of numbers; empty if it is one."""
     if tensor.is_quantized:
         return "quantized"
     layout = str(tensor.layout).removeprefix("torch.")
@@ -261,7 +258,7 @@ def _oddness(tensor: Any) -> str:
 
 
 def _write(torch: Any, tensors: Mapping[str, Any], path: Path) -> None:
-    """A safetensors file, one tensor after another: the library would hold them all in memory."""
+    """Write a safetensors file one tensor after another: the library would hold them all in memory."""
     header, end = {}, 0
     for name, tensor in tensors.items():
         begin, end = end, end + tensor.numel() * tensor.element_size()

@@ -1,8 +1,7 @@
 """Open a file of `torch.save`, whatever it is called, without ever unpickling it in this process.
 
-A pickle can run code, so `pickle_worker` opens it in a process of its own, under limits, and hands back a tensor file
-and an outline. Both are read here with the same suspicion as files from anywhere. What is refused is refused in one
-sentence, which never says how to open it less safely.
+A pickle can run code, so `pickle_worker` opens it in its own process, under limits, and returns a tensor file and an
+outline. Both are read as untrusted files. A refusal is one sentence, which never suggests an unsafe way to open it.
 """
 
 import os
@@ -46,7 +45,7 @@ class Tied:
 class Odd:
     """Something that is neither a plain value nor an array of numbers."""
 
-    kind: str  # what it is, such as "sparse_coo" or "Counter"
+    kind: str  # such as "sparse_coo" or "Counter"
     is_tensor: bool = False  # whether it is a tensor of an odd kind
 
 
@@ -54,9 +53,9 @@ class Odd:
 def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
     """Open a file of `torch.save`.
 
-    Gives what the file holds, as dictionaries, lists, plain values, `Tied` and `Odd`; and the tensor file, which is
-    gone afterwards. Refuses a file that is none, is damaged, holds more than tensors and plain values, or takes more
-    memory or time than a file of its size may.
+    Returns its content, as dictionaries, lists, plain values, `Tied` and `Odd`; and the tensor file, which is deleted
+    afterwards. Refuses a file of another kind, a damaged one, one with more than tensors and plain values, and one that
+    takes more memory or time than its size allows.
     """
     label = files.label(name)
     with files.open(name) as (file, size):
@@ -77,15 +76,15 @@ def opened(files: FolderFiles, name: str) -> Iterator[tuple[Any, Path]]:
 
 
 def keep(most: int) -> None:
-    """Keep what was made of the last files, this many of them, so that opening one again starts no process.
+    """Cache the results of the last `most` files, to open one again without a process; 0 by default.
 
-    Each takes as much disk as its file. None are kept unless this is called.
+    Each takes as much disk as its file.
     """
     _kept.shrink(most)
 
 
 class _Converted:
-    """What the child made of a file: an outline, and a folder that goes when nobody has it any more."""
+    """The child's result: an outline, and a folder that is removed with the last reference."""
 
     def __init__(self) -> None:
         self.folder = Path(mkdtemp(prefix="glassformer-"))
@@ -95,7 +94,7 @@ class _Converted:
 
 
 class _Kept:
-    """What was made of the last files, by their versions."""
+    """Results of the last files, by their versions."""
 
     def __init__(self) -> None:
         self.most = 0
@@ -116,7 +115,7 @@ class _Kept:
         with self._lock:
             self.most = most
             while len(self._found) > most:
-                self._found.popitem(last=False)  # whoever reads it now still has it
+                self._found.popitem(last=False)  # a current reader still has it
 
 
 _kept = _Kept()
@@ -154,7 +153,7 @@ def _run(file: BinaryIO, size: int, folder: str, *, label: str) -> None:
 
 
 def refusal(label: str, code: str, found: str = "") -> CheckpointError:
-    """What a code says of a file: one of the child's, or "time" or "crashed", where it did not end by itself."""
+    """The sentence of a code: one of the child's, or "time" or "crashed" if it did not finish."""
     problems = _refusals(found)
     return CheckpointError("{label}: {problem}", label=label, problem=problems.get(code, problems["damaged"]))
 
@@ -185,7 +184,7 @@ def outline_of(files: FolderFiles, name: str, *, label: str) -> Any:
 
 
 def _value(node: Any, *, label: str) -> Any:
-    """What a node of the outline stands for; see `pickle_worker`."""
+    """The value of a node of the outline; see `pickle_worker`."""
     if not isinstance(node, Mapping):
         return node
     ((kind, content),) = node.items()
@@ -202,7 +201,7 @@ def _value(node: Any, *, label: str) -> Any:
 
 
 def _refusals(found: str) -> dict[str, Sentence]:
-    """What each code of the child says."""
+    """The sentence of each of the child's codes."""
     return {
         "cut": say("is damaged or cut off: the list of records at its end is missing; copy or download it again."),
         "damaged": say(

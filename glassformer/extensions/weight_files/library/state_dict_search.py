@@ -2,11 +2,11 @@
 
     {"model_state_dict": {...}, "epoch": 3, "config": {"n_heads": 4}}
 
-The rest of such a dictionary is evidence: its plain values are kept, for whoever has to find out the number of heads.
-Names may begin with what `DataParallel` ("module.") or `torch.compile` ("_orig_mod.") put before them.
+The plain values of such a dictionary are kept as evidence, for example of the number of heads. Names may begin with
+the prefixes of `DataParallel` ("module.") or `torch.compile` ("_orig_mod.").
 
-A weight in parts is not the weight. What `torch.nn.utils.weight_norm` writes is put together again, the rest is
-refused by what it is: half of it would match a table, and the other half would look like something to leave out.
+A weight in parts is not the weight. The parts of `torch.nn.utils.weight_norm` are combined; all others are refused by
+name, because half would match a table and the other half would look superfluous.
 
 Source: Salimans and Kingma, "Weight Normalization" (2016): w = g v / ||v||; and the names that PyTorch, PEFT,
 loralib, bitsandbytes, GPTQ and AWQ write.
@@ -92,7 +92,7 @@ def without_wrappers(names: Iterable[str], *, label: str) -> tuple[dict[str, str
 
 
 def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
-    """The dictionary with the weights, and the keys that lead to it; none lead to several models: which is asked."""
+    """The dictionary with the weights, and its path of keys; an empty path if there are several models: a question."""
     for name in NAMES:
         inside = content.get(name)
         if isinstance(inside, Mapping) and _has_tensors(inside):
@@ -110,7 +110,7 @@ def _state_of(content: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str,
 
 
 def _named(content: Any) -> dict[str, str]:
-    """The tensors of a dictionary by their names without what wrappers and savers put before them."""
+    """The tensors of a dictionary by name, without the prefixes of wrappers and savers."""
     flat = _flat(_state_of(content)[0]) if isinstance(content, Mapping) else ()
     there = {name.replace(COMPILED, ""): one.name for name, one in flat if isinstance(one, Tied)}
     return {name.removeprefix(DATA_PARALLEL): one for name, one in there.items()}
@@ -123,7 +123,7 @@ def _has_tensors(content: Any) -> bool:
 
 
 def _flat(state: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:
-    """All values by dotted names: some save their encoder and their decoder as two dictionaries in one."""
+    """All values by dotted names: some files have the encoder and the decoder in separate dictionaries."""
     for key, value in state.items():
         if isinstance(value, Mapping) and _has_tensors(value):
             short = key.removesuffix("_state_dict")
@@ -155,7 +155,7 @@ ODD_TENSORS = {
 
 
 def _evidence(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The plain values around the weights, and any among them."""
+    """The plain values around and among the weights."""
     kept: dict[str, Any] = {}
     for key, value in content.items():
         if isinstance(value, Mapping):
@@ -195,7 +195,7 @@ _SMALL = ("I8", "U8", "F8_E4M3", "F8_E5M2")
 
 
 def in_two(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """The weights that are there as a length and a direction: the weight's name -> the names of both."""
+    """The weights that are stored as a length and a direction: the weight's name -> the names of both."""
     there = set(names)
     return {
         f"{name.removesuffix(length)}weight": (name, name.removesuffix(length) + direction)

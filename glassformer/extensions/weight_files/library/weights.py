@@ -4,9 +4,9 @@
         for name in weights.tensors:
             weights.read(name)
 
-A source is a file or a folder: safetensors, whole or in several files, a file of `torch.save`, or an `.npz`. A file's
-first bytes say what it is. What is not needed is not read, and what is read is converted to float32 where it will
-stay, so that a model is in memory once.
+A source is a file or a folder: safetensors, in one or several files, a file of `torch.save`, or an `.npz`. The kind is
+detected by the first bytes. Only requested tensors are read, and are converted to float32 in their final memory, so a
+model is in memory once.
 
 Source: the files that Hugging Face's `save_pretrained` writes above a size: `model.safetensors.index.json` with
 `weight_map`, tensor -> file.
@@ -43,7 +43,7 @@ MAX_TEXT = 1_000_000
 MAX_ARRAYS = 20_000
 MAX_AXES = 8
 DTYPES = {"f2": "F16", "f4": "F32", "f8": "F64", "i1": "I8", "u1": "U8", "i2": "I16", "i4": "I32", "i8": "I64"}
-_BEFORE = struct.Struct("<26x2H")  # what stands before a file: at its end, the lengths of its name and of the rest
+_BEFORE = struct.Struct("<26x2H")  # a local file header; it ends with the lengths of the name and of the extra field
 _BROKEN = (
     zipfile.BadZipFile, struct.error, EOFError, OSError, ValueError, TypeError, SyntaxError, KeyError, IndexError,
     NotImplementedError, RuntimeError, OverflowError, MemoryError, RecursionError, tokenize.TokenError,
@@ -75,7 +75,7 @@ def read_arrays(file: BinaryIO, size: int, *, label: str) -> tuple[Header, dict[
 
 
 def _info(archive: zipfile.ZipFile, file: BinaryIO, size: int, record: zipfile.ZipInfo) -> TensorInfo:
-    """Where the values of an array lie in the file."""
+    """The place of an array's values in the file."""
     name = shown(record.filename)
     if record.compress_type != zipfile.ZIP_STORED or record.flag_bits & 1:
         raise ClauseError(
@@ -110,7 +110,7 @@ def _info(archive: zipfile.ZipFile, file: BinaryIO, size: int, record: zipfile.Z
 
 
 def _texts(file: BinaryIO, tensors: dict[str, TensorInfo]) -> dict[str, str]:
-    """The arrays that are texts, which are taken out of the others."""
+    """Remove the arrays that are texts from the tensors, and return them."""
     texts = {}
     for name in [name for name in tensors if name.startswith(SPECIAL)]:
         info = tensors.pop(name)
@@ -131,8 +131,6 @@ _MOST_NAMES = 6  # that a note lists
 
 @dataclass(frozen=True)
 class _Place:
-    """Where one tensor is."""
-
     file: BinaryIO
     header: tensorfile.Header
     name: str
@@ -148,7 +146,7 @@ class Weights:
     """The tensors of a source; to be read while its file is open."""
 
     label: str  # how messages call the source
-    # What the headers say of each, by its name without the prefixes of wrappers.
+    # Their headers, by name without the prefixes of wrappers.
     tensors: Mapping[str, tensorfile.TensorInfo]
     ties: Mapping[str, str]  # name of a tensor -> name of an earlier one that it shares its values with
     evidence: Mapping[str, Any]  # plain values that were saved beside the weights
@@ -157,9 +155,9 @@ class Weights:
     _in_two: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # `parametrised` puts them together
 
     def read(self, name: str, out: Tensor | None = None) -> Tensor:
-        """A tensor as float32, written to `out`, of its shape, or into memory of its own.
+        """A tensor as float32, in `out`, of its shape, or in new memory.
 
-        Refuses one that is not of floating point, that does not fit into memory, or whose file changed meanwhile.
+        Refuses one that is not floating point, does not fit into memory, or whose file changed meanwhile.
         """
         if name in self._in_two:
             made = state_dict_search.together(*(self.read(part) for part in self._in_two[name]))
@@ -183,8 +181,7 @@ class Weights:
 def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weights]:
     """Open a file of weights, or the one in a folder; `inside` is the real path of a folder that it may not leave.
 
-    Refuses what is not there, is damaged or would run code; and, when the block ends, a file that was replaced while
-    it was read.
+    Refuses what is missing, damaged or would run code; and, when the block ends, a file that was replaced meanwhile.
     """
     folder, name = located(source)
     files = FolderFiles(folder, inside=inside, labels={name: as_typed(source, inside)} if name else {})
@@ -207,7 +204,7 @@ def open_weights(source: Path, *, inside: Path | None = None) -> Iterator[Weight
 
 
 def in_memory(state: Mapping[str, Tensor], *, label: str) -> Weights:
-    """The tensors of a model in memory, as they are now; those that lie in the same memory are tied."""
+    """A model's current tensors in memory; those that share memory are tied."""
     own: dict[str, str] = {}
     first: dict[object, str] = {}
     for name, value in state.items():
@@ -224,11 +221,11 @@ def located(source: Path) -> tuple[Path, str]:
         real = source.resolve() if source.is_symlink() else source
         return (real.parent, real.name) if real.is_file() else (source, "")
     except (OSError, ValueError, RuntimeError):
-        return source, ""  # FolderFiles says what is wrong with it
+        return source, ""  # FolderFiles reports the problem
 
 
 def _kind(files: FolderFiles, name: str) -> kinds.Kind:
-    """What a file is, by its first bytes; refuses what does not open."""
+    """The kind of a file, by its first bytes; refuses unsupported ones."""
     with files.open(name) as (file, size):
         start = file.read(kinds.START)
     kind = kinds.kind_of(start, size, name)
@@ -262,7 +259,7 @@ def chosen(files: FolderFiles, folder: Path) -> str:
 
 
 def _without_weights(files: FolderFiles, there: Sequence[Path]) -> CheckpointError:
-    """What a folder has in the place of weights: a file that does not open, or folders with weights in them."""
+    """The error for a folder without weights: a file that does not open, or subfolders with weights."""
     for path in there:
         if (problem := kinds.looked_at(path)[1]) is not None:
             return CheckpointError("{label}: {problem}", label=files.label(path.name), problem=problem)
@@ -320,14 +317,14 @@ def _arrays(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
 
 
 def _outlined(files: FolderFiles, name: str, stack: ExitStack) -> Weights:
-    """What a file of `torch.save` was written anew as: its tensors, and the outline that says what they were in."""
+    """The tensors and the outline of a rewritten file of `torch.save`."""
     label = files.label(PICKLED if name == WHOLE else name.removesuffix(TENSORS))
     content = pickles.outline_of(files, name + OUTLINE, label=label)
     return _held(content, _places(files, name, stack), label=label)
 
 
 def _held(content: Any, there: Mapping[str, _Place], *, label: str) -> Weights:
-    """The weights in what a file of `torch.save` holds, and where its tensors are."""
+    """The weights in the content of a file of `torch.save`, and the places of its tensors."""
     held = unwrapped(content, label=label)
     for tensor, own in held.tensors.items():
         if own not in there:
@@ -382,9 +379,9 @@ def _of_places(
 
 
 def _twins(places: Mapping[str, _Place]) -> dict[str, _Place]:
-    """The tensors that a file left out as they share another's values: its metadata names both.
+    """The tensors that a file omits because they share another's values, named in its metadata.
 
-    safetensors.torch.save_model, and so accelerate, writes them so.
+    safetensors.torch.save_model, and so accelerate, writes such files.
     """
     found: dict[str, _Place] = {}
     for place in {id(place.header): place for place in places.values()}.values():
@@ -441,7 +438,7 @@ def check_index(files: FolderFiles, weight_map: Mapping[str, str], found: Mappin
 
 
 def _is_plain(name: object) -> bool:
-    """Whether something is the name of a file, without any part of a path."""
+    """Whether something is a plain file name, without a path."""
     if not isinstance(name, str) or not name.endswith(".safetensors") or len(name.encode()) > 255:
         return False
     return name.isprintable() and not name.startswith(".") and not set(name) & set("/\\:")

@@ -1,10 +1,8 @@
 """The page Compare: what is compared, both runs with their steppers, and what sets them apart.
 
-One stepper moves both runs. Its buttons stand at the longer one, so that they reach every step of both; of two alike
-at the run of the main slot.
-
-A difference of two maps needs the same rows and the same columns. So where two runs wrote different outputs, the
-right run reads the left run's output, and the map is of that.
+One stepper moves both runs. Its buttons are at the longer run, to reach every step of both; of equally long runs, at
+the run of the main slot. A difference of two maps needs equal rows and columns. So if two runs wrote different
+outputs, the right run's model reads the left output, and its map is of that.
 """
 
 from contextlib import AbstractContextManager
@@ -92,7 +90,7 @@ def draw(checkpoint: Checkpoint) -> None:
 
 
 def _control_alone(checkpoint: Checkpoint) -> None:
-    """Draw the control of a changed run that could not be done, as the sentence above says."""
+    """Draw the control of a changed run that failed, as the message above says."""
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown(CONTROL)
@@ -128,7 +126,7 @@ def _both(pair: Pair[OpenRun], head: Place, left: Place, right: Place) -> None:
 
 
 def _fold(name: str, label: str, *, is_open: bool = False) -> Place:
-    """What a reader unfolds below the answer; where a click on it makes the second run it stands open."""
+    """An expander below the result; open if a click in it makes the second run."""
     return st.expander(label, expanded=is_open, key=f"compared_fold_{name}_{is_open}")
 
 
@@ -141,7 +139,7 @@ def _maps(pair: Pair[OpenRun]) -> None:
 
 
 def _left(run: OpenRun, compared: Compared) -> str:
-    """What stands over the run of the main slot, if that is not the changed one."""
+    """The heading of the main slot's run, if that is not the changed one."""
     if compared == "sentences":
         return say("**Left:** “{sentence}”", sentence=drawing.plain(run.trace.query.source))
     if compared == "branches" and run.trace.query.forced:
@@ -158,7 +156,7 @@ def _left(run: OpenRun, compared: Compared) -> str:
 
 
 def _right(compared: Compared) -> str:
-    """What stands over the other run: a snapshot's name, which the menu below does not say."""
+    """The heading of the other run: a snapshot's name, which the menu below does not show."""
     asked = second_run.differs_in().get("model", "")
     if compared == "checkpoints" and loading.found(asked) != loading.whole(asked):
         return say("**Right:** {checkpoint}", checkpoint=drawing.plain(asked))
@@ -166,7 +164,7 @@ def _right(compared: Compared) -> str:
 
 
 def _way(run: OpenRun) -> str:
-    """How a run was made: how its pieces were chosen, and what was changed."""
+    """How a run's pieces were chosen, and what was changed."""
     query = run.trace.query
     how = HOW_NAMES[type(query.decoding).__name__.lower()]
     said = say("How the pieces were chosen: {how}.", how=how)
@@ -174,9 +172,9 @@ def _way(run: OpenRun) -> str:
 
 
 def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
-    """Draw the pieces of one of the two, with the buttons if it is the one that leads; its steps move the other.
+    """Draw the pieces of one of the two, with the buttons if it leads; its steps move the other.
 
-    A source that both have is drawn on the left alone.
+    A common source is drawn on the left only.
     """
     other = pair.right if run is pair.left else pair.left
     sentence(
@@ -198,7 +196,7 @@ def _stepper(pair: Pair[OpenRun], run: OpenRun) -> None:
 
 
 def _follow(moved: Slot, follows: Slot, last: int) -> None:
-    """Callback: the reader has come to rest on another step of one run."""
+    """Callback: the user has moved one run to another step."""
     report = st.session_state.get(f"{moved}{session.STEPPER}")
     step = report["step"]["step"] if isinstance(report, dict) and isinstance(report.get("step"), dict) else None
     if not isinstance(step, int) or isinstance(step, bool) or step < 0:
@@ -238,7 +236,7 @@ def map_controls(pair: Pair[OpenRun]) -> None:
 
 
 def _choice(run: OpenRun, slot: Slot | None) -> None:
-    """Draw one row; without a slot it is what the second run differs in that is changed."""
+    """Draw one row; without a slot it sets the second run's difference."""
     fields = {
         name: ControlBinding(run.key(name), run.view.get(name), partial(_differ, name))
         if slot is None
@@ -255,7 +253,7 @@ def _choice(run: OpenRun, slot: Slot | None) -> None:
 
 
 def _differ(name: str, value: str | int | None) -> None:
-    """Callback: the second run looks at something else."""
+    """Callback: the second run's view changes."""
     differ(**{name: address_of(value)})
 
 
@@ -304,7 +302,6 @@ def draw_maps(pair: Pair[OpenRun]) -> None:
 
 
 def _name(half: SeenMap) -> Sentence:
-    """Which attention, layer and head."""
     whose = heads_name(half.looking.trace, half.looking.view, half.kind)
     return say("{attention}: {map}", attention=KIND_NAMES[half.kind], map=whose)
 
@@ -322,7 +319,7 @@ def _one(half: SeenMap, name: str, title: str, largest: float, follows: Slot) ->
 
 
 def _still(of: Origin, moment: dict[str, Any]) -> str:
-    """No step changes a whole map; the browser marks its row."""
+    """A step does not change a whole map; the browser marks its row."""
     return "still"
 
 

@@ -1,11 +1,11 @@
 """Differences of two runs: their outputs, the step's candidates, or the vectors of an encoder-only model.
 
-At the head stands one sentence with the largest effect; further down a chart, and both outputs marked. A piece is
-marked by a sign and a colour: ≠ where the other output has another one, ▼ and ▲ where the other run gives it a
-probability that is lower or higher by `LEAST` or more.
+First comes one sentence with the largest effect; then a chart, and both outputs with marks. A mark has a sign and a
+colour: ≠ where the other output has a different piece, ▼ and ▲ where the other run gives the piece a probability that
+is lower or higher by `LEAST` or more.
 
-An encoder alone writes nothing, so that there are no outputs to compare: there are the vectors of each token, and
-what fits in its gaps.
+An encoder-only model has no outputs to compare: the page compares the vectors of each token, and the guesses for its
+masked pieces.
 """
 
 from contextlib import AbstractContextManager
@@ -53,9 +53,9 @@ ONE_MODEL: Final = say(
 
 
 def head(pair: Pair[OpenRun], place: AbstractContextManager[object]) -> Both:
-    """Draw what sets apart the outputs of two runs that have one, above both, and what cannot be told of them.
+    """Draw the difference of two runs' outputs, above both, and what cannot be compared.
 
-    Returns the left output in both runs, and the right one; None where that is not defined.
+    Returns the left output in both runs, and the right one; None if that is not defined.
     """
     both = attempt(lambda: crossed_of(pair))
     if pair.is_one_model:
@@ -80,7 +80,6 @@ def _marked(pair: Pair[OpenRun], both: Both) -> None:
 
 
 def _piece(piece: str, row: Row, *, before: float | None = None, after: float | None = None) -> str:
-    """A piece with its mark."""
     shown = drawing.plain(piece)
     if not row.same:
         return f":violet-badge[≠ {shown}]"
@@ -115,7 +114,7 @@ def _totals(pair: Pair[OpenRun], both: Both) -> None:
 
 
 def _total(name: str, left: np.ndarray, right: np.ndarray) -> list[Any]:
-    """A row of the table: log-probabilities of an output's pieces in both runs, summed and on average."""
+    """A row of the table: log-probabilities of an output's pieces in both runs, sums and means."""
     sums = float(left.sum()), float(right.sum())
     return [name, *sums, sums[1] - sums[0], sums[0] / len(left), sums[1] / len(right)]
 
@@ -170,7 +169,7 @@ def _apart(pair: Pair[OpenRun]) -> str | None:
 
 
 def alike(pair: Pair[OpenRun]) -> np.ndarray:
-    """The cosine of both runs' vectors of each token [depth, token], behind each layer that both have."""
+    """The cosine of both runs' vectors of each token [depth, token], after each layer that both have."""
     n_layers = min(anatomy(run.checkpoint.config).stack("encoder").n_layers for run in (pair.left, pair.right))
     sites = ["encoder.embedding.output", *(f"encoder.{layer}.output" for layer in range(n_layers))]
     left, right = (loading.replay(run.checkpoint, run.trace, sites) for run in (pair.left, pair.right))

@@ -1,7 +1,7 @@
 """The pictures of two runs: the candidates of the step in both, and both outputs piece by piece.
 
-Where the two differ in the model or in the source, both lists of candidates are what comes next behind the same
-pieces: those of the left output. Where they are two outputs of one model, each list is behind its own.
+If the models or the sources differ, both lists of candidates follow the same pieces: those of the left output. For two
+outputs of one model, each list follows its own output.
 """
 
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ def verdict(pair: Pair[ViewedRun]) -> str:
                right=pieces[1])  # fmt: skip
 
 
-@lru_cache(maxsize=64)  # a step draws the same outputs again
+@lru_cache(maxsize=64)  # each step draws the same outputs
 def _aligned(left: tuple[object, ...], right: tuple[object, ...]) -> tuple[Aligned, ...]:
     return aligned(left, right)
 
@@ -164,7 +164,7 @@ class Listed:
 
 
 def both_lists(pair: Pair[ViewedRun]) -> tuple[Listed, Listed, bool]:
-    """The candidates of both runs, and whether they are behind the same pieces; errors as of `read_by`."""
+    """The candidates of both runs, and whether they follow the same pieces; errors as of `read_by`."""
     left, right, step = pair.left.trace, pair.right.trace, pair.left.view.step
     here = Listed(left, step, left.tgt_ids[step])
     first = first_difference(left.tgt_ids, right.tgt_ids)
@@ -209,7 +209,7 @@ def _signed(number: str) -> str:
 
 
 def _behind(left: Listed, right: Listed, *, same_prefix: bool) -> str:
-    """What the two lists follow."""
+    """What the two lists of candidates follow."""
     if not same_prefix:
         return say("Each list shows what could come next in its own run, after that run's output so far.")
     if right.written is not None:
@@ -221,7 +221,7 @@ def _behind(left: Listed, right: Listed, *, same_prefix: bool) -> str:
 
 
 def _list(pair: Pair[ViewedRun], listed: Listed, run: ViewedRun, name: Sentence, said: Captions | None = None) -> Plot:
-    """One list; it is behind what `run` had written."""
+    """One list, after what `run` had written."""
     ids, vocabulary, clicks = listed.ids(), listed.trace.vocabulary, pair.compared == "branches"
     return Plot(
         spec=candidates_spec(
@@ -241,7 +241,7 @@ def _list(pair: Pair[ViewedRun], listed: Listed, run: ViewedRun, name: Sentence,
 
 
 def _branch(written: tuple[int, ...], step: int, config: ModelConfig, click: Click) -> tuple[int, ...] | None:
-    """Where an output goes another way, if the piece that was clicked is another one, and may be written."""
+    """The branch of a clicked piece, if it differs from the output and may be written."""
     piece = place_of(click)
     if piece is None or not 0 <= piece < config.tgt_vocab_size or piece in config.never_written:
         return None
@@ -266,7 +266,7 @@ def changes(left: Listed, right: Listed) -> list[list[Any]]:
 
 @PAIR.picture("compared_outputs", say("Both outputs, piece by piece"), follows="still")
 def outputs(pair: Pair[ViewedRun]) -> Plot | None:
-    """Both outputs, a row for each piece."""
+    """Both outputs, one row per piece."""
     if not pair.writes:
         return None
     both = crossed_of(pair)

@@ -1,8 +1,8 @@
 """Controls of the Compare page: what is compared, the choice of the second run, and how both are opened.
 
-The main slot keeps what the second run differs in, as an address says it. Where nothing was chosen yet, one sentence
-leads on. Where a run is compared with its control the main slot is that of the changed run, which stands on the
-right; else it stands on the left.
+The main slot stores the second run's difference, as query parameters. Before a choice, a message tells what to do. In
+the comparison of a changed run with its control the main slot has the changed run, on the right; otherwise it is on
+the left.
 """
 
 from collections.abc import Callable
@@ -56,17 +56,17 @@ OWN: Final = ""  # no piece is forced
 
 
 def differs_in() -> dict[str, str]:
-    """What the second run differs in, by the names of an address."""
+    """The second run's difference, by query parameters."""
     return read_nested(session.standing(MAIN).beside) or {}
 
 
 def differ(**changes: str | None) -> None:
-    """Callback: it differs in something else, by the names of an address; None: not in that."""
+    """Callback: change the difference, by query parameters; None removes one."""
     session.stand(MAIN, beside=comparison.with_said(session.standing(MAIN).beside, **changes), notes=())
 
 
 def address_of(value: str | int | None) -> str:
-    """An attention, a layer or a head as an address says it."""
+    """An attention, a layer or a head as in a URL."""
     return "" if value is None else value if isinstance(value, str) else str(value + 1)
 
 
@@ -78,7 +78,7 @@ def row(compared: Compared) -> None:
 
 
 def _take(compared: Compared) -> None:
-    """Callback: compare something else; of two heads both are those that are looked at, at first."""
+    """Callback: change the comparison; for two heads both are the selected one at first."""
     beside = ""
     if compared == "heads":
         view = session.view()
@@ -90,9 +90,9 @@ def _take(compared: Compared) -> None:
 
 
 def chosen(main: OpenRun, compared: Compared) -> Checkpoint | None:
-    """Draw the choice of the second run, unless a changed one is compared, for which `proposed` is.
+    """Draw the choice of the second run; a changed one is chosen by `proposed` instead.
 
-    Returns what it runs on; None if there is no second one, and a sentence leads on.
+    Returns its checkpoint; None with a message if there is no second run yet.
     """
     if compared in ("heads", "ways"):  # both sides show one run, or one checkpoint
         return main.checkpoint
@@ -105,10 +105,10 @@ def chosen(main: OpenRun, compared: Compared) -> Checkpoint | None:
 
 
 def proposed(main: OpenRun) -> ZeroHead:
-    """Say that nothing was changed yet, and offer to take a head away.
+    """Say that nothing was changed yet, and propose to remove a head.
 
-    Returns the head that is taken away on the right: the one that is looked at, else the one that matters most, and
-    where that is not known at once the first of the last layer, which stays then.
+    Returns the head that the right run lacks: the selected one, else the one that matters most. If that is not known at
+    once, it is the first of the last layer, which then stays.
     """
     view, trace = main.view, main.trace
     stays = st.session_state.get(PROPOSED) == trace.query
@@ -176,7 +176,7 @@ def _sentence(main: OpenRun) -> Checkpoint | None:
 
 
 def _checkpoint(main: OpenRun) -> Checkpoint | None:
-    """Draw the choice of a second checkpoint; returns it, None where there is none yet."""
+    """Draw the choice of a second checkpoint; returns it, None before a choice."""
     there = {name: entry for name, entry in loading.choosable().items() if sources.has_model(entry)}
     asked, own = differs_in().get("model", ""), main.link.model
     if (folder := sources.folder(asked)) is not None:
@@ -209,7 +209,7 @@ def _labelled(entry: Entry) -> str:
 
 
 def _other(own: str, name: str) -> None:
-    """Callback: another checkpoint; the same one at its last snapshot."""
+    """Callback: another checkpoint; for the same one its last snapshot."""
     entry = loading.whole(own) if name == own else None
     if entry is not None:
         name = at_step(own, loading.moments(entry)[0][-1].step)
@@ -221,7 +221,7 @@ def _other_moment(name: str) -> None:
 
 
 def _open(entry: Entry) -> Checkpoint | None:
-    """Open the second checkpoint; if that fails, or it asks something first, a sentence says so."""
+    """Open the second checkpoint; if that fails, or needs answers first, show a message."""
     try:
         source = sources.opens(entry)
         return loading.open_checkpoint(entry) if source is None else source.open(entry)
@@ -240,7 +240,7 @@ def _open(entry: Entry) -> Checkpoint | None:
 
 
 def _branch(main: OpenRun) -> Checkpoint | None:
-    """Draw the choice of another branch; returns what it runs on, None where none was chosen."""
+    """Draw the choice of another branch; returns its checkpoint, None before a choice."""
     if not main.trace.n_steps:
         st.info(say("This model does not generate output, so there are no branches."), icon=":material/info:")
         return None
@@ -259,7 +259,7 @@ def _branch(main: OpenRun) -> Checkpoint | None:
 
 
 def _branches(main: OpenRun, asked: str) -> dict[str, str]:
-    """What may be chosen: the model's own choice, every branch but the first run's, and nothing while nothing was."""
+    """The options: the model's own choice, every branch but the first run's, and none before a choice."""
     here = main.trace.query.forced
     known = [_written(branch) for branch in session.tried_on(MAIN, own_choice(main.trace.query)) if branch != here]
     branches = {text: branch for text in (*known, asked) if (branch := _read_branch(text, main)) is not None}
@@ -274,7 +274,7 @@ def _written(branch: Branch) -> str:
 
 
 def _read_branch(text: str, main: OpenRun) -> Branch | None:
-    """A branch of an address; None for what cannot be one."""
+    """A branch from the URL; None if it is invalid."""
     if not text or not all(part.isascii() and part.isdigit() and len(part) < 8 for part in text.split(".")):
         return None
     branch = tuple(map(int, text.split(".")))
@@ -282,10 +282,7 @@ def _read_branch(text: str, main: OpenRun) -> Branch | None:
 
 
 def branching(run: OpenRun) -> Callable[[Branch], None]:
-    """Callback with a branch: the second run goes that way.
-
-    A session keeps its callbacks, so this one does not hold the run with all its maps.
-    """
+    """A callback that sets the second run's branch; it must not hold the run, because sessions keep callbacks."""
     return partial(_branch_off, own_choice(run.trace.query))
 
 
@@ -296,7 +293,7 @@ def _branch_off(base: Query, branch: Branch) -> None:
 
 
 def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
-    """Open the second run, and draw what is to be said of it; None where there is none, which is said."""
+    """Open the second run, and draw its notes; None with a message if there is none."""
     if stands_right(compared):
         control = _second(main.checkpoint, comparison.control_of(replace(main.link, view=main.view)), main, ())
         return None if control is None else Pair(compared, control, main)
@@ -314,13 +311,13 @@ def beside(main: OpenRun, compared: Compared) -> Pair[OpenRun] | None:
 
 
 def control(checkpoint: Checkpoint) -> OpenRun | None:
-    """Open the control of what is asked for, where the changed run could not be done."""
+    """Open the control of the requested run, if the changed run failed."""
     session.stand(SECOND, interventions=(), notes=())
     return open_run(checkpoint, slot=SECOND, link=comparison.control_of(session.asked()))
 
 
 def stands_right(compared: Compared) -> bool:
-    """Whether the run of the main slot stands on the right: a changed one, beside its control."""
+    """Whether the main slot's run is on the right: a changed run with its control on the left."""
     return compared == "changed" and bool(session.asked().interventions)
 
 
@@ -339,13 +336,13 @@ def _second(checkpoint: Checkpoint, link: Link, main: OpenRun, notes: tuple[str,
 
 
 def step_beside(step: int, n_steps: int, own: int, n_own: int) -> int:
-    """Where a second run of `n_own` steps stands, which stood at `own`, beside one that stands at `step`, from 0."""
-    ahead = step == n_steps - 1 and own > step  # behind the end of the first
+    """The step, from 0, of a second run of `n_own` steps, last at `own`, when the first of `n_steps` is at `step`."""
+    ahead = step == n_steps - 1 and own > step  # past the end of the first
     return max(min(own if ahead else step, n_own - 1), 0)
 
 
 def _n_steps(checkpoint: Checkpoint, link: Link) -> int:
-    """How many steps a run has; 0 where it cannot be done, which is said when it is opened."""
+    """The number of a run's steps; 0 if it fails, which is reported when it is opened."""
     most = min(link.max_new, checkpoint.config.max_len)
     try:
         query = replace(link, max_new=most).query(checkpoint.content_hash)
@@ -356,14 +353,14 @@ def _n_steps(checkpoint: Checkpoint, link: Link) -> int:
 
 @dataclass(frozen=True)
 class ShownPair:
-    """What the address says of two runs; it holds none."""
+    """The URL of two runs, without the runs."""
 
     main: RunUrl
     n_steps: int  # of the main slot's run
-    n_second: int  # of the other one; 0 if there is none
+    n_second: int  # of the second one; 0 if there is none
 
     def publish(self, step: int = 0, *, carries: bool = True) -> None:
-        """Write it for the steps that a session looks at: the main slot's run, and what the other one differs in."""
+        """Publish the URL for the session's steps: of the main slot's run, and the other's difference."""
         step, own, beside = session.view(MAIN).step, session.view(SECOND).step, session.standing(MAIN).beside
         if self.n_second:
             ahead = step == self.n_steps - 1 and step < own < self.n_second
@@ -377,5 +374,5 @@ def shown(pair: Pair[OpenRun]) -> ShownPair:
 
 
 def publish(main: OpenRun, pair: Pair[OpenRun] | None) -> None:
-    """Write the address of what is shown."""
+    """Publish the URL of the shown runs."""
     (shown(pair) if pair else ShownPair(main.shown(), main.trace.n_steps, 0)).publish()

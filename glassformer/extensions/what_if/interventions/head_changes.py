@@ -52,8 +52,7 @@ class ZeroHead(HeadChange):
 class MeanHead(HeadChange):
     """A head writes the mean of its outputs at every token.
 
-    In the encoder the mean is over all tokens except padding. In a decoder it is over the tokens read so far: later
-    ones do not count.
+    In the encoder the mean is over all tokens except padding, in a decoder over the tokens read so far.
     """
 
     word = "mean"
@@ -140,12 +139,12 @@ class Temper(HeadChange, kw_only=True):
         where = self.where(ground.config)
         if self.temperature == 0.0:
             return (UnderMask(where, "weights", _looked_up, head=self.head),)
-        # Before the mask, so that what it fills in stays.
+        # Before the mask, whose fill values stay unchanged.
         return (AtPlace(f"{where}.scores", lambda scores, offset: scores / self.temperature, head=self.head),)
 
 
 def _looked_up(weights: Tensor, mask: Tensor | None, offset: int) -> Tensor:
-    """Weights [B, H, Q, K] -> 1 at the open key that has most, the first of equals; a closed row stays as it is."""
+    """Weights [B, H, Q, K] -> 1 at the open key with the most, the first of equals; a closed row is unchanged."""
     seen = open_cells(mask, weights)
     best = weights.masked_fill(~seen, -torch.inf).argmax(-1)  # [B, H, Q]
     found = F.one_hot(best, weights.size(-1)).to(weights.dtype)

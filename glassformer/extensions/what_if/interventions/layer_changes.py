@@ -57,7 +57,7 @@ class _OfSublayer(LayerChange):
             )
 
     def around(self, config: ModelConfig) -> list[str]:
-        """Patterns of what stands around the sub-layers that are named."""
+        """Patterns of the sites around the named sub-layers."""
         return self.patterns(config, f"{_NAMES.get(self.sublayer, '*')}.around")
 
 
@@ -252,7 +252,7 @@ class Skip(PartChange):
 
 WIDTHS: Final = (8, 7, 6, 5, 4, 3, 2)
 """Bits of a weight."""
-MOST_KEPT: Final = 2**28  # bytes of rounded matrices that a run keeps, so that not every step rounds them again
+MOST_KEPT: Final = 2**28  # bytes of rounded matrices that a run caches between steps
 
 
 class RoundWeights(Intervention):
@@ -292,7 +292,7 @@ def rounded(rows: Tensor, *, bits: int) -> Tensor:
 
 
 def _once(change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """The same change, whose results are kept for tensors that come again."""
+    """Cache the results of a change for tensors that come again."""
     kept: dict[int, tuple[Tensor, Tensor]] = {}  # what was changed is kept, too: its id stays its own
     room = MOST_KEPT
 
@@ -313,9 +313,8 @@ _BLOCK: Final = 32  # places whose numbers are drawn at once
 
 
 class KeepDropout(Intervention):
-    rate: float = number(say("Rate"), 0, 0.9, 0.1)  # the probability of each to be dropped
-    # Says which. A token's own follow from the seed, from the site and from its place, and from nothing else, so that
-    # it is the same however the run is computed.
+    rate: float = number(say("Rate"), 0, 0.9, 0.1)  # the probability of dropping each
+    # A token's drops depend only on the seed, the site and its position, so they are the same for any way of computing.
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)
 
     word = "dropout"

@@ -213,7 +213,7 @@ class GlobalTokens(LocalWindow):
 
 
 class _Closing:
-    """Closes what a pattern does not have. The queries come by before the mask, and say how many they are."""
+    """Closes what a pattern does not have. The queries are seen before the mask, and set their number."""
 
     causal = True
 

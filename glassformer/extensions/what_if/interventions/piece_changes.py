@@ -69,7 +69,7 @@ class PieceChange(Intervention):
 class SourceChange(PieceChange):
     """A change of one piece of the source."""
 
-    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of what is read, from 0
+    place: int = place(say("Token of the source"), MAX_LENGTH, what="source")  # which token of the input, from 0
 
 
 class Replace(SourceChange):

@@ -1,7 +1,7 @@
 """Changes of positions: removed, shifted, scaled, shuffled.
 
-A table's vectors are taken from other rows or multiplied. Positions inside attention are taken from other places:
-rotary ones turn by different angles, and a bias is that of different distances.
+A table's vectors are taken from other rows or multiplied. Positions inside attention are taken from other places: the
+angles of rotary ones, the distances of a bias.
 
 Source: Vaswani et al. (2017), section 3.5; `transformer.model.attention_positions` for positions inside attention.
 
@@ -75,7 +75,7 @@ class NoPositions(_OfPositions):
 
 
 class ShiftPositions(_OfPositions):
-    by: int = whole(say("Places"), -MOST_SHIFT, MOST_SHIFT, 1)  # behind a table's last row comes the first again
+    by: int = whole(say("Places"), -MOST_SHIFT, MOST_SHIFT, 1)  # a table's first row follows its last
 
     word = "shift"
     title = say("Positions shifted")
@@ -115,8 +115,7 @@ class ScalePositions(_OfPositions):
 class ShufflePositions(_OfPositions):
     """Tokens swap places: a fixed shuffle of each group of neighbouring places.
 
-    A token's new place depends only on the seed and the size of a group, so it is the same for any length of text
-    and any way of decoding.
+    It depends only on the seed and the group's size, so it is the same for any text length and any way of decoding.
     """
 
     seed: int = whole(say("Seed"), 0, 2**31 - 1, 0)  # gives the shuffle

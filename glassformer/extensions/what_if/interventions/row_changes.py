@@ -324,8 +324,8 @@ def _site(stack: StackName, layer: int, what: str) -> str:
 
 
 class Patch(PartChange, kw_only=True):
-    value: str = choice(say("Value"), PATCHED, "layer", target=True)  # which value, a key of `PATCHED`
-    # Of which token, from 0; None: of all that both runs have.
+    value: str = choice(say("Value"), PATCHED, "layer", target=True)  # a key of `PATCHED`
+    # From 0; None: all that both runs have.
     token: int | None = place(say("Token"), MAX_LENGTH, what="query", optional=True)
     text: str = text(say("Other sentence"))  # the other sentence
 

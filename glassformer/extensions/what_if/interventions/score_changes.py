@@ -118,7 +118,6 @@ class _OfFill(ScoringChange):
 
     @property
     def target(self) -> tuple[object, ...]:
-        """The fill value of an attention."""
         return ("fill", self.where)
 
 
@@ -193,7 +192,7 @@ class LowRank(AttentionChange):
         near = left[..., : self.rank] * sizes[..., None, : self.rank] @ right[..., : self.rank, :]  # [B, H, Q, K]
         near = near.clamp(min=0).masked_fill(weights == 0, 0.0)
         sums, own = near.sum(-1, keepdim=True), weights.sum(-1, keepdim=True)
-        return torch.where(sums > 1e-6 * own, near / sums * own, weights)  # what is left may be rounding
+        return torch.where(sums > 1e-6 * own, near / sums * own, weights)  # the remainder may be rounding
 
 
 class HeadsTold(Intervention):
@@ -260,7 +259,7 @@ class HeadsTold(Intervention):
 
 
 def _scaled(config: ModelConfig, width: int, how: Scoring) -> Scoring:
-    """Divided by sqrt(width) where the model divides by its own width's root, and nobody has changed that."""
+    """Divided by sqrt(width) if the model divides by its own width's root, and no other change replaced that."""
     own = {1 / math.sqrt(config.of(stack.name).d_head) for stack in anatomy(config).stacks}
     if config.score_scale is not None or how.scale not in own:
         return how

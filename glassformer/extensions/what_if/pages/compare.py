@@ -15,7 +15,7 @@ TITLE = say("Compare")
 
 @st.fragment
 def follow(checkpoint: Checkpoint) -> None:
-    """Draw both runs; a step runs this again, but not the controls around it."""
+    """Draw both runs; a step reruns this, but not the controls around it."""
     cover_box.part(lambda: compare_panels.draw(checkpoint))
 
 
