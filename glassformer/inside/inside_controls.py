@@ -34,7 +34,7 @@ def still(run: OpenRun) -> Still | None:
     return one_token(run, run.view.key or 0) if on_source and entry.name != "lens" else None
 
 
-def choose_side(run: OpenRun, kept: choices.ControlBinding | None = None) -> Side:
+def choose_side(run: OpenRun, kept: controls.ControlBinding | None = None) -> Side:
     """Draw the choice of a side that the model has; by default bound to the view's `side`."""
     kept = kept or controls.field(run.slot, "side")
     return controls.choose(kept, say("Side"), {side: SIDES[side] for side in sides_of(run.checkpoint.config)},
