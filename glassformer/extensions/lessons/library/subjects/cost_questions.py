@@ -136,7 +136,7 @@ def length_doubled(case: Case) -> Answer:
 
 
 def parts_that_can_go(case: Case) -> Answer:
-    """How many of four parts can be taken away, one at a time, so that the model still writes the same."""
+    """How many of four parts can be taken away, one at a time, and the model still writes the same."""
     own, found = _without(case, PARTS)
     best = own.log_probs.argmax(-1)
     if not all(clear(trace.log_probs).all() for trace in (own, *found.values())):
