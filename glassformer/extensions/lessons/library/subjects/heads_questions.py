@@ -38,7 +38,7 @@ MOST_TOKENS: Final = 512
 
 
 def first_layer(case: Case) -> dict[str, Any]:
-    """The first layer's self-attention: the encoder's, or that of a decoder alone."""
+    """The first layer's self-attention: the encoder's, or that of a decoder-only model."""
     kind: Kind = "encoder" if "encoder" in case.trace.kinds else "decoder"
     weights = self_maps(case, kind)
     config = case.checkpoint.config

@@ -61,7 +61,7 @@ def exchanged(case: Case, at: int) -> dict[str, Any]:
 
 
 def pads_that_fit(case: Case) -> dict[str, Any]:
-    """How many pads are put behind the source."""
+    """How many pads are appended to the source."""
     config, trace = case.checkpoint.config, case.trace
     parts = anatomy(config)
     if not (parts.reads and parts.writes):
@@ -135,7 +135,7 @@ def keys_seen(case: Case) -> Answer:
 
 
 def rows_moved(case: Case) -> Answer:
-    """Which rows' logits move where a token is another one."""
+    """Which rows' logits move where a token is replaced."""
     at, moved = case.at("place"), _causality(case)
     before, beyond = float(moved.kept[:at].max()), moved.kept > moved.rounding
     if not beyond[at + 1 :].any():
@@ -150,7 +150,7 @@ def rows_moved(case: Case) -> Answer:
 
 
 def rows_moved_without_mask(case: Case) -> Answer:
-    """Which rows' logits move where a token is another one and no causal mask closes the future."""
+    """Which rows' logits move where a token is replaced and no causal mask closes the future."""
     at, moved = case.at("place"), _causality(case)
     taken = float(moved.taken[:at].max())
     if taken <= moved.rounding:
@@ -168,7 +168,7 @@ def _causality(case: Case) -> Movement:
 
 
 def pads_move(case: Case) -> Answer:
-    """How far pads behind the source move the logits."""
+    """How far pads after the source move the logits."""
     source = _padding(case)["source"]
     most = float(source.kept.max())
     right = "rounding" if only_rounding(most, source.rounding) else "visibly"

@@ -48,7 +48,7 @@ class TokenRow:
 
 
 def stream_row(case: Case) -> dict[str, Any]:
-    """The step at which the model was least sure; of an encoder alone, a token in the middle."""
+    """The step at which the model was least sure; of an encoder-only model, a token in the middle."""
     trace = case.trace
     if anatomy(case.checkpoint.config).writes:
         at = least_sure(trace.entropies(), range(written(case, least=2)))

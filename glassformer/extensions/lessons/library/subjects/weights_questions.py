@@ -216,7 +216,7 @@ def own_key_rows(case: Case) -> Answer:
 
 
 def look_up(case: Case) -> Answer:
-    """How many keys of the row still count at temperature 0; the output is held, so that the row stays the same."""
+    """How many keys of the row still count at temperature 0; the output is held, so the row stays the same."""
     kind, layer, head = case.picked["kind"], case.at("layer"), case.at("head")
     row = case.at("query")
     change = Temper(kind, layer, head, temperature=0.0)
@@ -322,8 +322,8 @@ def _output(case: Case, change: Intervention) -> Answer:
 def nearest_similarity(case: Case) -> Answer:
     """Which other similarity gives the row that is nearest to the trained one.
 
-    The row's queries and keys stay what they are if only this head is changed and the output is held, so that the
-    rows can be computed here, without further runs.
+    The row's queries and keys stay what they are if only this head is changed and the output is held, so the rows can
+    be computed here, without further runs.
     """
     found = walk_of(case)
     place = (found.kind, found.layer, found.head)
